@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import ConfigError
-from dragoman.files import LOCK, locked, refuse_if_locked
+from dragoman.locks import LOCK, locked, refuse_if_locked
 
 
 def in_a_child(folder: Path) -> int:

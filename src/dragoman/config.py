@@ -686,7 +686,9 @@ def with_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> dict[st
 
 def _number_or_same(value: Any) -> Any:
     """Read ``1e-3`` as the number it looks like: YAML 1.1 wants ``1.0e-3`` and would call it a string."""
-    return float(value) if isinstance(value, str) and re.fullmatch(r"[-+]?\d++(?:\.\d*+)?[eE][-+]?\d+", value) else value
+    return (
+        float(value) if isinstance(value, str) and re.fullmatch(r"[-+]?\d++(?:\.\d*+)?[eE][-+]?\d+", value) else value
+    )
 
 
 def _deep_copy(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,39 +1,39 @@
-"""Files and folders that are complete or absent, and locks between processes.
+"""Files and folders that are complete or absent.
 
     write_text(path, text)                                # after a crash: the old text or the new text
     with sealed_folder(folder, facts) as new:             # a folder with a manifest of checksums
         ...
-    with locked(run):                                     # one process at a time
+    with whole_files((src, tgt), report) as files:        # several files that belong together, and a report on them
         ...
+    write_report(report, facts, (src, tgt))
 
 New content is written to a temporary name next to its place, ``.NAME.XXXXXXXX.tmp``, flushed to disk and renamed. The
 temporary name is random and its file is locked while the writer is alive. So two writers of one name do not collide,
 and a link that someone placed there is not followed. A temporary file that is not locked was left by a dead process:
-the next writer of that name removes it.
+the next writer of that name removes it, and ``remove_leftovers`` all that are in a folder.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import json
-import logging
 import os
 import re
 import secrets
 import shutil
-import socket
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from dragoman.errors import BundleError, ConfigError, DragomanError
-
-logger = logging.getLogger(__name__)
+from dragoman.locks import acquire, flock
 
 MANIFEST = "manifest.json"
+MOST_NAME_BYTES = 255 - len("..12345678.tmp")
+"""Longest name of an output in bytes: that of its temporary file is longer, and a name has at most 255."""
 
 
 def sha256(path: Path) -> str:
@@ -75,7 +75,52 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(descriptor)
         aside.replace(path)
-    flush_folder(path.parent)
+    flush(path.parent)
+
+
+@contextlib.contextmanager
+def whole_files(paths: Sequence[Path], report: Path) -> Iterator[list[BinaryIO]]:
+    """Open several files for writing that belong together, and that a report vouches for (``write_report``).
+
+    When the body ends, the report and the older files are removed before the first new file appears. So after a crash
+    old and new files never stand next to each other, and no report stands next to files that it was not made for. If
+    the body raises, the older files and their report stay.
+
+    Raises:
+        OSError: A file cannot be written; see ``explained``.
+    """
+    with contextlib.ExitStack() as open_files:
+        files = [open_files.enter_context(whole_file(path)) for path in paths]
+        yield files
+        for file in files:
+            file.flush()
+            os.fsync(file.fileno())
+        for path in (report, *paths):
+            path.unlink(missing_ok=True)
+        flush(report.parent)
+
+
+def write_report(report: Path, facts: Mapping[str, Any], files: Sequence[Path]) -> None:
+    """Write a report on files that belong together: ``facts``, and the size and SHA-256 of each file.
+
+    Raises:
+        DragomanError: The report cannot be written.
+    """
+    write_text(report, json.dumps({**facts, "files": sums_of(files)}, indent=2) + "\n")
+
+
+def read_report(report: Path, files: Sequence[Path]) -> dict[str, Any] | None:
+    """Return a report if exactly these files are as they were when it was written; else None."""
+    try:
+        facts: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+        return facts if facts["files"] == sums_of(files) else None
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def sums_of(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
+    """Return the size and SHA-256 of each file, by its name."""
+    return {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in paths}
 
 
 @contextlib.contextmanager
@@ -87,7 +132,7 @@ def _aside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
     """
     remove_leftovers(path.parent, path.name)
     while True:
-        aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+        aside = _temporary_name(path)
         if folder:
             aside.mkdir(parents=True)
         try:
@@ -105,18 +150,35 @@ def _aside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
         os.close(descriptor)
 
 
+def _temporary_name(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+
+
+_TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.tmp")
+
+
+def final_name(path: Path) -> str:
+    """Return the name of a file, or the name that a temporary file of this module is to get."""
+    temporary = _TEMPORARY.fullmatch(path.name)
+    return temporary["name"] if temporary else path.name
+
+
 def remove_leftovers(folder: Path, name: str | None = None) -> None:
-    """Remove the temporary files that dead writers left in ``folder``: of any file, or of the one called ``name``.
+    """Remove the temporary files and folders that dead writers left in a folder, below which all files are ours.
 
     On a file system without locks no writer is known to be dead, and all of them stay.
+
+    Args:
+        name: Only those that were to get this name.
     """
-    temporary = re.compile(rf"\.{'.+' if name is None else re.escape(name)}\.[0-9a-f]{{8}}\.tmp")
     with contextlib.suppress(OSError):
-        for leftover in [entry for entry in folder.iterdir() if temporary.fullmatch(entry.name)]:
+        for leftover in [path for path in folder.iterdir() if _TEMPORARY.fullmatch(path.name)]:
+            if name is not None and final_name(leftover) != name:
+                continue
             with contextlib.suppress(OSError):  # BlockingIOError: its writer is alive
                 descriptor = os.open(leftover, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 try:
-                    if not _flock(descriptor):
+                    if not flock(descriptor):
                         _remove(leftover)
                 finally:
                     os.close(descriptor)
@@ -130,12 +192,56 @@ def _remove(path: Path) -> None:
             path.unlink()
 
 
+def write_output(path: Path, content: bytes) -> None:
+    """Write what a user named a file for: a pipe or a device as it is, else as ``write_bytes``; links are followed."""
+    if path.exists() and not path.is_file():
+        with explained(path, len(content)):
+            path.write_bytes(content)
+    else:
+        write_bytes(Path(os.path.realpath(path)), content)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder: after a kill it is whole, or a leftover under a temporary name."""
+    aside = _temporary_name(folder)
+    folder.rename(aside)
+    shutil.rmtree(aside)
+
+
+@contextlib.contextmanager
+def temporary_folder(path: Path | None = None) -> Iterator[Path]:
+    """Create a folder that is removed when the body ends; one that a killed process left is removed by the next call.
+
+    Args:
+        path: The folder is made next to this path; None: where the system has its temporary files.
+    """
+    path = Path(tempfile.gettempdir(), "dragoman") if path is None else path
+    with _aside(path, folder=True) as (folder, _):
+        yield folder
+        _remove(folder)
+
+
+def check_name(out: Path) -> None:
+    """Check, before anything is computed, that the name of an output leaves room for that of a temporary file.
+
+    Raises:
+        ConfigError: It is too long.
+    """
+    length = len(os.fsencode(out.name))
+    if length > MOST_NAME_BYTES:
+        raise ConfigError(
+            f"{out.name[:30]}...: a name of an output must have at most {MOST_NAME_BYTES} bytes, got {length}; "
+            "choose a shorter name"
+        )
+
+
 def check_output(out: Path, *inputs: Path | None) -> None:
     """Check, before anything is computed, that ``out`` can be written and is not one of the input files.
 
     Raises:
-        ConfigError: It cannot be written, or it is an input.
+        ConfigError: It cannot be written, its name is too long, or it is an input.
     """
+    check_name(out)
     if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):
         raise ConfigError(f"{out}: cannot be written; choose another name")
     refuse_an_input(out, *inputs)
@@ -161,7 +267,7 @@ def explained(path: Path, n_bytes: int | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        advice = "choose another folder"
+        advice = "choose a shorter name" if error.errno == errno.ENAMETOOLONG else "choose another folder"
         if error.errno in _NO_SPACE or any(os.strerror(number) in str(error) for number in _NO_SPACE):
             needed = f"about {n_bytes:,} bytes are needed, " if n_bytes else ""
             advice = f"{needed}{_free_bytes(path):,} bytes are free; free some space or choose another folder"
@@ -199,14 +305,10 @@ def sealed_folder(
     """
     with explained(folder, n_bytes), _aside(folder, folder=True) as (aside, _):
         yield aside
-        sums = {}
-        for path in sorted(aside.iterdir()):
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-            if path.name in unsealed:
-                continue
-            sums[path.name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
-        manifest = {**facts, "files": sums}
+        paths = sorted(aside.iterdir())
+        for path in paths:
+            flush(path)
+        manifest = {**facts, "files": sums_of([path for path in paths if path.name not in unsealed])}
         manifest["sha256"] = _own_sum(manifest)
         text = json.dumps(manifest, indent=2) + "\n"  # ASCII, as a path may not be UTF-8
         _write_bytes(aside / name, text.encode())
@@ -232,7 +334,7 @@ def _replace_folder(aside: Path, folder: Path) -> None:
         if moved:
             old.rename(folder)
         raise
-    flush_folder(folder.parent)
+    flush(folder.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -245,9 +347,9 @@ def standing(folder: Path) -> Path:
     return folder if folder.exists() or not _old(folder).is_dir() else _old(folder)
 
 
-def flush_folder(folder: Path) -> None:
-    """Flush a folder's list of names to disk; without this a rename may be lost when the power fails."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def flush(path: Path) -> None:
+    """Flush a file, or a folder's list of names, to disk; without this a rename may be lost when the power fails."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -307,125 +409,3 @@ def check_files(folder: Path, what: str, manifest: dict[str, Any]) -> None:
             raise BundleError(f"{file}: cannot be read ({error.strerror or error})") from None
         if not whole:
             raise BundleError(f"{file}: damaged (its SHA-256 is not the manifest's); copy it again or use another one")
-
-
-def acquire(path: Path, wait: bool = False, new: bool = False) -> int:
-    """Open a file (created if missing) or a folder, and lock it for this process.
-
-    The lock belongs to the operating system. It ends when the descriptor is closed or the process ends in any way, so
-    there are no stale locks. If the file loses its name while it is being locked, the function tries again. Links are
-    not followed.
-
-    Args:
-        wait: Wait until another process releases the lock.
-        new: Create the file, which must not exist.
-
-    Returns:
-        The descriptor.
-
-    Raises:
-        BlockingIOError: Another process holds the lock, and ``wait`` is False.
-        OSError: The file cannot be opened.
-    """
-    flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | (os.O_EXCL if new else 0)
-    while True:
-        descriptor = os.open(path, flags, 0o666)
-        try:
-            reason = _flock(descriptor, wait)
-            if reason and not wait:
-                logger.warning(
-                    "%s: this file system has no locks (%s); make sure no other process writes there", path, reason
-                )
-            with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(path.stat(), os.fstat(descriptor)):
-                    return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
-
-
-def _flock(descriptor: int, wait: bool = False) -> str:
-    """Lock an open file; return "", or the reason why this file system has no locks.
-
-    Raises:
-        BlockingIOError: Another process holds the lock.
-    """
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError as error:
-        if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
-            raise BlockingIOError(error.errno, os.strerror(error.errno)) from None
-        return os.strerror(error.errno or 0)
-    return ""
-
-
-@contextlib.contextmanager
-def one_at_a_time(folder: Path) -> Iterator[None]:
-    """Run the body while no other process runs such a body for ``folder``; wait for it if necessary."""
-    try:
-        descriptor = acquire(folder)
-    except BlockingIOError:
-        logger.info("%s: waiting for another process that is writing there", folder)
-        descriptor = acquire(folder, wait=True)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
-LOCK = "lock"
-LOCK_PREFIX = b"process "  # beginning of a lock file of dragoman
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold ``folder/lock`` while the body runs, so that only one process uses a run at a time.
-
-    Raises:
-        ConfigError: Another process holds the lock, or the file cannot be created.
-    """
-    path = folder / LOCK
-    try:
-        descriptor = acquire(path)
-    except BlockingIOError:
-        raise _held(path) from None
-    except OSError as error:
-        raise ConfigError(f"{folder}: cannot write there ({error.strerror or error}); choose another --out") from None
-    try:
-        if os.pread(descriptor, len(LOCK_PREFIX), 0) not in (b"", LOCK_PREFIX):
-            raise ConfigError(f"{path}: exists and is not a dragoman lock file; choose another --out")
-        os.ftruncate(descriptor, 0)
-        try:
-            with contextlib.suppress(OSError):  # on a full disk the lock holds, but names no process
-                os.write(descriptor, LOCK_PREFIX + f"{os.getpid()} on {socket.gethostname()}\n".encode())
-            yield
-        finally:
-            with contextlib.suppress(OSError):
-                path.unlink()
-    finally:
-        os.close(descriptor)
-
-
-def refuse_if_locked(folder: Path) -> None:
-    """Check that no process holds ``folder/lock``, without changing anything.
-
-    Raises:
-        ConfigError: Another process holds it.
-    """
-    path = folder / LOCK
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            _flock(descriptor)
-        except BlockingIOError:
-            raise _held(path) from None
-        finally:
-            os.close(descriptor)
-
-
-def _held(path: Path) -> ConfigError:
-    holder = "another process"
-    with contextlib.suppress(OSError):
-        holder = path.read_bytes()[:200].decode(errors="replace").strip() or holder
-    return ConfigError(f"{path.parent}: {holder} is training there; wait for it, stop it, or choose another --out")

@@ -188,8 +188,9 @@ def test_a_folder_that_holds_a_run_is_not_written_over(
     said = refused("train", "nowhere.en", "nowhere.de", "--out", "runs/new/x")
     assert "runs/new/x already holds a run" in said  # before any text is looked at
     shutil.rmtree(folder / "runs/new/x/checkpoints")
-    assert "holds a run without a checkpoint: delete it if it has ended" in refused(*TRAIN)
-    assert "nothing to resume, no checkpoint yet; delete it to start again" in refused(*TRAIN, "--resume")
+    assert "runs/new/x holds a bundle without a checkpoint: delete it, or choose another --out" in refused(*TRAIN)
+    shutil.rmtree(folder / "runs/new/x/bundle")
+    assert "runs/new/x holds the beginning of a run with other text or other settings of data" in refused(*TRAIN)
 
 
 def test_a_run_with_damaged_checkpoints_alone_cannot_be_resumed(command: Command, folder: Path, tiny_run: Path) -> None:

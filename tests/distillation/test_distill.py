@@ -213,7 +213,7 @@ def test_bad_translations_are_dropped_and_the_nearest_is_taken(tiny_run: Path, t
         "der Hund rennt heute\neine Frau\n",
     ]
     assert counts == {"lines": 7, "kept": 2, "empty": 1, "blank": 1, "loop": 1, "held out": 1, "low score": 1}
-    hold_out(text, tmp_path / "v.en", tmp_path / "v.de")
+    hold_out(text, (tmp_path / "v.en", tmp_path / "v.de"))
     assert (tmp_path / "v.en").read_text() == "held out\n"
     (tmp_path / "found").write_text("".join(json.dumps([[0.0, ""]]) + "\n" for _ in found))
     with pytest.raises(DataError, match="no translation is fit to learn from"):

@@ -54,7 +54,8 @@ _DISTILL = (
     "distill", "tiny", "--src", "train.en", "--ref", "train.de", "--out", "student", "--beam-size", "1", "--preset",
     "student-tiny",
     *(word for name in ("train.max_steps=4", "train.save_every=2", "train.validate_every=2", "train.batch_tokens=500",
-                        "model.d_model=16", "model.n_heads=2", "model.d_ff=16", "train.average=0")
+                        "model.d_model=16", "model.n_heads=2", "model.d_ff=16", "train.average=0",
+                        "train.precision=fp32")
       for word in ("--set", name)),
 )  # fmt: skip
 
@@ -118,7 +119,7 @@ CALLS = {
     ),
     "explain": Call(words=("explain", "tiny", "the dog runs", "--out", "figures")),
     "explain, a page": Call(words=("explain", "tiny", "the dog runs", "--out", "figure.html")),
-    "doctor": Call(words=("doctor", "train.en", "train.de", "--out", "report")),
+    "doctor": Call(words=("doctor", "train.en", "train.de", "--out", "report", "--memory", "8")),
     "demo": Call(words=_DEMO, varies=_TRAINED, keeps=True),
     "lab": Call(
         words=("lab", "masks", "--quick", "--out", "lab"),

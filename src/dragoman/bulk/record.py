@@ -21,7 +21,8 @@ from typing import Any
 
 from dragoman import __version__
 from dragoman.errors import ConfigError, DragomanError
-from dragoman.files import acquire, explained
+from dragoman.files import explained
+from dragoman.locks import acquire
 
 NAME = "_dragoman.jsonl"
 FORM = {"translations of dragoman": 1}

@@ -92,6 +92,7 @@ def evaluate(
 def _evaluate(systems: Sequence[Path], options: TranslateOptions, test: TestSet) -> None:
     """Evaluate one run, stress it, or compare two."""
     from dragoman.evaluation import evaluate as api
+    from dragoman.files import write_output
 
     settings: dict[str, Any] = dict(src=test.src, options=options, device=test.device)
     if test.stress:
@@ -108,7 +109,7 @@ def _evaluate(systems: Sequence[Path], options: TranslateOptions, test: TestSet)
         _print_evaluation(evaluation, test.as_json)
         if test.out is not None:
             text = "".join(translation.text + "\n" for translation in evaluation.translations)
-            test.out.write_text(text, encoding="utf-8", newline="\n")
+            write_output(test.out, text.encode())
 
 
 def _print_evaluation(evaluation: Evaluation, as_json: bool) -> None:

@@ -77,6 +77,8 @@ def read_lines(path: Path | str) -> Iterator[str]:
                         break
                 yield text
     if number == 0:
+        if Path(path).is_fifo():
+            raise DataError(f"{path}: nothing is left in this pipe, which is read once; write the text to a file")
         raise DataError(f"{path}: the file is empty; give a text file with one sentence in each line")
     if n_cr:
         logger.info("%s: CR before LF removed from %s lines", path, f"{n_cr:,}")

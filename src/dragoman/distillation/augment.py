@@ -8,11 +8,11 @@ https://aclanthology.org/P16-1009) takes target text and makes its sources. OUT 
     forward.en  forward.de      source text and its translations, line by line
     back.en  back.de            back-translations and the target text
     config.yaml                 the settings of the run that translates, with this text added to its own
-    augmentation.json           how many lines were kept and left out, and why
+    augmentation.json           how many lines were kept and left out, and why; the filters; the sums of the text files
     translations/               the request, the translated lines, all their translations
 
 Each step writes its files completely or not at all: after a kill the same call resumes. A call with other filters
-filters again and translates nothing.
+filters again and translates nothing. Where augmentation.json stands, the text files are those that it describes.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from dragoman import __version__
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import lines_of
 from dragoman.data.store import fingerprint
-from dragoman.distillation.direction import WORK, Direction
+from dragoman.distillation.direction import REPORT, WORK, Direction
 from dragoman.distillation.mixing import configuration
 from dragoman.distillation.options import AugmentOptions
 from dragoman.distillation.request import REQUEST, check_request
 from dragoman.distillation.selection import Counts, choose_pairs, take_lines
 from dragoman.distillation.text import check_languages, check_text, translate_text
 from dragoman.errors import ConfigError, DataError
-from dragoman.files import LOCK, explained, locked, write_text
+from dragoman.files import explained, final_name, read_report, remove_leftovers, write_report, write_text
 from dragoman.languages.codes import language_of, primary
+from dragoman.locks import LOCK, locked
 from dragoman.options import SamplingOptions, takes
 from dragoman.progress import Ticker
 from dragoman.toolkits.options import EngineOptions
@@ -45,7 +46,6 @@ from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
-REPORT = "augmentation.json"
 CONFIG = "config.yaml"
 
 Runs = Path | str | Sequence[Path | str]
@@ -101,7 +101,12 @@ def augment(
             for direction in directions:
                 take_lines(direction, held_out, options.any_language, ticker)
         check_request(folder / WORK / REQUEST, request, f"{folder}: its text")
-        chosen = _chosen(folder, options)
+        for own_folder in (folder, folder / WORK):
+            remove_leftovers(own_folder)
+        text_files = [side for direction in directions for side in direction.sides]
+        chosen = read_report(folder / REPORT, text_files) or {}
+        if chosen.get("filters") != _filters(options):
+            chosen = {}
         counts = {}
         for direction in directions:
             counts[direction.name] = _made(direction, options, chosen, ticker)
@@ -110,7 +115,8 @@ def augment(
         write_config(folder, mixed.text, ticker)
         for lack in mixed.missing:
             ticker.say(f"{folder / CONFIG}: {lack}")
-        write_text(folder / REPORT, _report(counts, options))
+        by_direction = {name: counted._asdict() for name, counted in counts.items()}
+        write_report(folder / REPORT, {"filters": _filters(options), **by_direction}, text_files)
     return Augmented(folder, mixed.entries, counts)
 
 
@@ -125,7 +131,7 @@ def _refuse_another_folder(folder: Path) -> None:
     if (folder / WORK / REQUEST).is_file():
         return
     for path in folder.rglob("*"):
-        begun = path.parent == folder / WORK and path.name.lstrip(".").startswith((LOCK, "forward.", "back."))
+        begun = path.parent == folder / WORK and final_name(path).startswith((LOCK, REQUEST, "forward.", "back."))
         if path.is_file() and not begun:
             raise ConfigError(f"{folder}: holds files that no augmentation wrote; choose a new or an empty --out")
 
@@ -265,22 +271,12 @@ def _filters(options: AugmentOptions) -> dict[str, Any]:
     return {name: getattr(options, name) for name in ("drop_worst", "max_ratio")}
 
 
-def _report(counts: dict[str, Counts], options: AugmentOptions) -> str:
-    by_direction = {name: counted._asdict() for name, counted in counts.items()}
-    return json.dumps({"filters": _filters(options), **by_direction}, indent=2) + "\n"
-
-
-def _chosen(folder: Path, options: AugmentOptions) -> dict[str, Any]:
-    """Return the report of an earlier call with the same filters; empty if there is none."""
-    try:
-        report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
-        return dict(report) if report["filters"] == _filters(options) else {}
-    except (OSError, ValueError, TypeError, KeyError):
-        return {}
-
-
 def _made(direction: Direction, options: AugmentOptions, chosen: dict[str, Any], ticker: Ticker) -> Counts:
-    """Make the synthetic data of one direction, unless an earlier call made it; return the counts."""
+    """Make the synthetic data of one direction, unless an earlier call made it; return the counts.
+
+    Args:
+        chosen: The report of an earlier call with the same filters; empty if there is none.
+    """
     of_lines = json.loads(direction.work(".json").read_text(encoding="utf-8"))
     n_lines = of_lines["translated"]
 
@@ -289,6 +285,6 @@ def _made(direction: Direction, options: AugmentOptions, chosen: dict[str, Any],
 
     lines, translations = direction.work(".lines"), direction.work(".jsonl")
     translate_text(direction.translator, direction.plan, (lines, translations), progress, ticker)
-    if direction.name in chosen and all(side.is_file() for side in direction.sides):
+    if direction.name in chosen:
         return Counts(of_lines, chosen[direction.name]["translations"])
     return Counts(of_lines, choose_pairs(direction, n_lines, options, ticker))

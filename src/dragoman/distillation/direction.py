@@ -10,6 +10,8 @@ from dragoman.translation.language_pairs import Langs
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
+REPORT = "augmentation.json"
+"""Name of the report on an augmentation's files."""
 WORK = "translations"
 """Name of the folder of intermediate files."""
 

@@ -14,7 +14,6 @@ Each step writes its files completely or not at all: after a kill the same call 
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,8 +32,18 @@ from dragoman.distillation.request import REQUEST, check_request
 from dragoman.distillation.shrink import check_shrinkable, write_shrunk
 from dragoman.distillation.text import Text, check_languages, check_text, choose, hold_out, sides_of, translate_texts
 from dragoman.errors import ConfigError, DataError
-from dragoman.files import MANIFEST, explained, locked, read_manifest, write_text
+from dragoman.files import (
+    MANIFEST,
+    explained,
+    read_manifest,
+    read_report,
+    remove_leftovers,
+    whole_files,
+    write_report,
+    write_text,
+)
 from dragoman.languages.codes import primary
+from dragoman.locks import locked
 from dragoman.options import LanguageOptions, takes
 from dragoman.progress import Ticker
 from dragoman.toolkits.choice import engine_class, exporting_engines
@@ -123,6 +132,8 @@ def distill(
         job.folder.mkdir(parents=True, exist_ok=True)
     with locked(job.folder):
         check_request(job.folder / REQUEST, request, f"{run}: its distillation")
+        for own_folder in (run, job.folder):
+            remove_leftovers(own_folder)
         pairs, counts = _pairs(texts, job)
         valid = valid or _held_out(texts[0], job)
         if not (run / "bundle" / MANIFEST).is_file():
@@ -249,13 +260,15 @@ def _pairs(texts: Sequence[Text], job: _Job) -> tuple[PairOfFiles, dict[str, int
     """Make the pairs that the student learns from, unless an earlier call made them; return them and counts."""
     src, tgt = sides_of(job.folder, "pairs", (job.plan.src_lang, job.plan.tgt_lang))
     pairs = PairOfFiles(src=src, tgt=tgt)
-    # written last: where the counts are, the pairs are complete
-    file = job.folder / "pairs.json"
-    if not file.is_file():
+    report_path, sides = job.folder / "pairs.json", (src, tgt)
+    report = read_report(report_path, sides)
+    if report is None:
         translations = translate_texts(job.teacher, job.plan, texts, job.folder, job.ticker)
-        chosen = choose(texts, translations, job.plan, (pairs.src, pairs.tgt), job.options.drop_worst, job.ticker)
-        write_text(file, json.dumps(chosen) + "\n")
-    counts: dict[str, int] = json.loads(file.read_text(encoding="utf-8"))
+        with explained(report_path), whole_files(sides, report_path) as outs:
+            chosen = choose(texts, translations, job.plan, outs, job.options.drop_worst, job.ticker)
+        report = {"counts": chosen}
+        write_report(report_path, report, sides)
+    counts: dict[str, int] = report["counts"]
     dropped = ", ".join(f"{count:,} {why}" for why, count in counts.items() if why not in ("kept", "lines"))
     job.ticker.say(
         f"text: {counts['kept']:,} of {counts['lines']:,} translations to learn from{dropped and f' ({dropped})'}"
@@ -264,12 +277,10 @@ def _pairs(texts: Sequence[Text], job: _Job) -> tuple[PairOfFiles, dict[str, int
 
 
 def _held_out(text: Text, job: _Job) -> PairOfFiles:
-    """Hold validation text out of the text with references, unless an earlier call did."""
+    """Hold validation text out of the text with references, unless an earlier call did; return it."""
     src, tgt = sides_of(job.folder, "valid", (job.plan.src_lang, job.plan.tgt_lang))
-    valid = PairOfFiles(src=src, tgt=tgt)
-    if not (valid.src.is_file() and valid.tgt.is_file()):
-        hold_out(text, valid.src, valid.tgt)
-    return valid
+    hold_out(text, (src, tgt))
+    return PairOfFiles(src=src, tgt=tgt)
 
 
 def train_student(pairs: PairOfFiles, text: Text, valid: PairOfFiles, job: _Job) -> Trained:
@@ -298,7 +309,7 @@ def _with_references(text: Text, pairs: PairOfFiles) -> list[Path]:
     if text.held_out is None:
         return [text.src, text.ref]
     src, ref = (side.with_name(f"references{side.suffix}") for side in (pairs.src, pairs.tgt))
-    hold_out(text, src, ref, inverted=True)
+    hold_out(text, (src, ref), inverted=True)
     return [src, ref]
 
 

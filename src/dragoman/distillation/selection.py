@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -13,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dragoman.data.corpus import Cleaner, Digests, count_lines, lines_of
-from dragoman.distillation.direction import Direction
+from dragoman.distillation.direction import REPORT, Direction
 from dragoman.distillation.options import AugmentOptions
 from dragoman.distillation.text import chunks, first_translations, sample_of
 from dragoman.errors import DataError
-from dragoman.files import whole_file, write_text
+from dragoman.files import whole_file, whole_files, write_text
 from dragoman.progress import Ticker
 from dragoman.translation.filters import (
     BLANK,
@@ -102,6 +101,8 @@ def _left_out(chunk: Sequence[str], plan: Plan, language: Language, seen: Digest
 def choose_pairs(direction: Direction, n_lines: int, options: AugmentOptions, ticker: Ticker) -> dict[str, int]:
     """Write the pairs that are fit to learn from, a file for each side; ``n_lines`` is shown in progress reports.
 
+    The report of an earlier call is removed: its counts are not those of these files.
+
     Raises:
         DataError: No pair is fit.
     """
@@ -113,8 +114,7 @@ def choose_pairs(direction: Direction, n_lines: int, options: AugmentOptions, ti
     data = direction.translator.config.data
     cleaner = Cleaner(data.model_copy(update={"max_ratio": options.max_ratio, "drop_duplicates": True}))
     counts: Counter[str] = Counter()
-    with ExitStack() as open_files:
-        outs = [open_files.enter_context(whole_file(side)) for side in direction.sides]
+    with whole_files(direction.sides, direction.folder / REPORT) as outs:
         done = 0
         for chunk in chunks(_translations(lines, translations)):
             made = [translation for n_best in chunk for translation in n_best]

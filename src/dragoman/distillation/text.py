@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import lines_of
 from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.evaluation.metrics import sentence_chrf
-from dragoman.files import whole_file, write_text
+from dragoman.files import explained, read_report, whole_files, write_report
 from dragoman.languages.codes import language_of, primary
 from dragoman.languages.stopwords import main_language, words_of
 from dragoman.progress import Ticker
@@ -28,6 +27,7 @@ from dragoman.translation.filters import BLANK, SAMPLE, Language, Made, least_sc
 from dragoman.translation.language_pairs import Langs, LanguagePairs
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.plan import Plan
+from dragoman.translation.resumable import forget
 from dragoman.translation.translator import Translator
 
 CHUNK = 2000
@@ -116,6 +116,7 @@ def translate_text(
     """
     src, out = files
     if out.exists():
+        forget(out)  # a kill right after the last line leaves a journal
         return
     lost = 0
 
@@ -147,10 +148,13 @@ def translate_texts(teacher: Translator, plan: Plan, texts: Sequence[Text], fold
 
 
 def choose(
-    texts: Sequence[Text], translations: Sequence[Path], plan: Plan, sides: tuple[Path, Path], drop_worst: float,
+    texts: Sequence[Text], translations: Sequence[Path], plan: Plan, outs: Sequence[BinaryIO], drop_worst: float,
     ticker: Ticker,
 ) -> dict[str, int]:  # fmt: skip
-    """Write the pairs that the student learns from, a file for each side.
+    """Write the pairs that the student learns from.
+
+    Args:
+        outs: The files of both sides, open for writing.
 
     Returns:
         Number of ``lines``, of pairs that are ``kept``, and of those dropped for each reason.
@@ -162,22 +166,18 @@ def choose(
     least, language = least_score(firsts, drop_worst), Language(plan.tgt_lang, first_translations(translations))
     counts: Counter[str] = Counter()
     total = sum(text.n_lines for text in texts)
-    with ExitStack() as open_files:
-        outs = [open_files.enter_context(whole_file(side)) for side in sides]
-        for text, path in zip(texts, translations, strict=True):
-            for chunk in chunks(_lines(text, path)):
-                made = list(_nearest_of(chunk, counts))
-                for translation, why in zip(made, unfit(made, plan, language, least), strict=True):
-                    counts[why or "kept"] += 1
-                    if not why:
-                        outs[0].write(f"{translation.src}\n".encode())
-                        outs[1].write(f"{translation.text}\n".encode())
-                counts["lines"] += len(chunk)
-                ticker(counts["lines"], total, "translations filtered")
-        if not counts["kept"]:
-            raise DataError(
-                f"{texts[0].src}: no translation is fit to learn from ({dict(counts)}); is it the right text?"
-            )
+    for text, path in zip(texts, translations, strict=True):
+        for chunk in chunks(_lines(text, path)):
+            made = list(_nearest_of(chunk, counts))
+            for translation, why in zip(made, unfit(made, plan, language, least), strict=True):
+                counts[why or "kept"] += 1
+                if not why:
+                    outs[0].write(f"{translation.src}\n".encode())
+                    outs[1].write(f"{translation.text}\n".encode())
+            counts["lines"] += len(chunk)
+            ticker(counts["lines"], total, "translations filtered")
+    if not counts["kept"]:
+        raise DataError(f"{texts[0].src}: no translation is fit to learn from ({dict(counts)}); is it the right text?")
     return dict(counts)
 
 
@@ -219,10 +219,23 @@ def _nearest(n_best: Sequence[Made], ref: str | None) -> Made:
     return n_best[max(range(len(n_best)), key=lambda i: (scores[i], -i))]
 
 
-def hold_out(text: Text, src: Path, ref: Path, inverted: bool = False) -> None:
-    """Write the pairs that are held out, a file for each side; ``inverted``: all other pairs."""
+def hold_out(text: Text, sides: tuple[Path, Path], inverted: bool = False) -> None:
+    """Write the pairs that are held out, unless an earlier call did: a file for each side, and a report on them.
+
+    Args:
+        sides: The files to write; the report is next to them, under their name with ``.json``.
+        inverted: True writes all other pairs.
+    """
     assert text.ref is not None
-    pairs = zip(lines_of(text.src), lines_of(text.ref), strict=True)
-    chosen = [pair for number, pair in enumerate(pairs, 1) if is_held_out(number, text) != inverted]
-    for path, side in ((src, 0), (ref, 1)):
-        write_text(path, "".join(f"{pair[side]}\n" for pair in chosen))
+    report = sides[0].with_suffix(".json")
+    if read_report(report, sides) is not None:
+        return
+    n_pairs = 0
+    with explained(report), whole_files(sides, report) as outs:
+        pairs = zip(lines_of(text.src), lines_of(text.ref), strict=True)
+        for number, pair in enumerate(pairs, 1):
+            if is_held_out(number, text) != inverted:
+                n_pairs += 1
+                for out, line in zip(outs, pair, strict=True):
+                    out.write(f"{line}\n".encode())
+    write_report(report, {"pairs": n_pairs}, sides)

@@ -49,7 +49,9 @@ def paragraphs(text: str, grammar: Grammar) -> list[Part]:
     return _Reader(tokens(text, dict(grammar.namespaces)), grammar).outside()
 
 
-_UNSTYLED = re.compile(r"<\w++:(?:lang|noProof)\b[^<>]*+(?<=/)>|\s(?:lang|altLang|dirty|err|smtClean|w:rsid\w*)=\"[^\"]*\"")
+_UNSTYLED = re.compile(
+    r"<\w++:(?:lang|noProof)\b[^<>]*+(?<=/)>|\s(?:lang|altLang|dirty|err|smtClean|w:rsid\w*)=\"[^\"]*\""
+)
 
 
 class _Reader:

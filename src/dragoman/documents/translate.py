@@ -18,7 +18,7 @@ from dragoman.documents.document import DocumentInfo, Untranslated
 from dragoman.documents.formats import format_of, supported_suffixes
 from dragoman.documents.opening import DOCUMENT, fields_of
 from dragoman.errors import ConfigError, DataError, DecodeError
-from dragoman.files import explained, refuse_an_input, write_bytes
+from dragoman.files import check_name, explained, refuse_an_input, write_bytes
 from dragoman.options import takes
 from dragoman.translation.assemble import Translation
 from dragoman.translation.notes import QUIET, Events, Note
@@ -146,6 +146,8 @@ def translate_document(
     refuse_an_input(out, src)
     report = Report(0, 0)
     files = list(_pairs(src, out))
+    for _, to in files:
+        check_name(to)
 
     def opened_from(path: Path) -> Opened:
         return open_document(_content(path), DocumentInfo(str(path), plan.src_lang, plan.tgt_lang, tuple(columns)))

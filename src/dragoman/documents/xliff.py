@@ -119,7 +119,11 @@ class _File:
                 return "translated already"
             # The new target replaces the empty or outdated one; its state no longer holds.
             old = re.sub(r"(?<!\s)\s++state(?:-qualifier)?=(?:\"[^\"]*\"|'[^']*')", "", self.tokens[target[0]].source)
-            opening, space, (start_of_target, end_of_target) = f"{old[:-2].rstrip()}>" if old.endswith("/>") else old, "", target
+            opening, space, (start_of_target, end_of_target) = (
+                f"{old[:-2].rstrip()}>" if old.endswith("/>") else old,
+                "",
+                target,
+            )
         else:
             start_of_target = end_of_target = (self.child(start, "seg-source") or source)[1]
             opening = ""

@@ -11,7 +11,8 @@ from dragoman.documents.document import DocumentInfo, Text, decode
 from dragoman.errors import ConfigError, DataError, not_installed, parsing
 
 _TOKEN = re.compile(
-    r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>", re.DOTALL
+    r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>",
+    re.DOTALL,
 )
 _DECLARED = re.compile(rb"^\s*<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)")
 _DOCTYPE = re.compile(r"\s*+(?:(?:<\?.*?\?>|<!--.*?-->)\s*+)*+<!DOCTYPE", re.DOTALL)

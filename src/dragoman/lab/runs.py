@@ -26,8 +26,9 @@ from dragoman.data.texts import languages_of, read_texts
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.explanation.figures import Bar
-from dragoman.files import explained, refuse_if_locked, write_text
+from dragoman.files import explained, write_text
 from dragoman.lab.experiment import Lab, StoppedError, changed_settings
+from dragoman.locks import refuse_if_locked
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.loss import perplexity
 from dragoman.training.record import read_run

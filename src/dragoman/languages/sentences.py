@@ -16,8 +16,12 @@ from dragoman.languages.known import known
 from dragoman.languages.language import Language
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ITEM = re.compile(r"(?:^|[:;])[^\w:;]*+(?:\d++|[IVXLC]++|[ivxlc]++|[^\W\d_])[.)]\s*+$")  # "1. ", "II. ", "a) "; also "M. "
-_CLOSED = re.compile(r"\s*+[(\[][^()\[\]]*+(?<=[.!?…])[)\]]\s++(?=\S)")  # a sentence within brackets, and what comes after it
+_ITEM = re.compile(
+    r"(?:^|[:;])[^\w:;]*+(?:\d++|[IVXLC]++|[ivxlc]++|[^\W\d_])[.)]\s*+$"
+)  # "1. ", "II. ", "a) "; also "M. "
+_CLOSED = re.compile(
+    r"\s*+[(\[][^()\[\]]*+(?<=[.!?…])[)\]]\s++(?=\S)"
+)  # a sentence within brackets, and what comes after it
 _VOLUME = re.compile(r"\b(?:vol|ch|chap|sect?|eq|ca|approx|bd|abs|kap)\.\s+$", re.IGNORECASE)
 TAIL = 80  # last characters of a sentence, which tell if the next piece continues it
 _UNSPACED_ENDS = frozenset("。！？｡｢｣」』…။។।")

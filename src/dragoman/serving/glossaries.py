@@ -18,7 +18,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from dragoman.errors import ConfigError
-from dragoman.files import explained, one_at_a_time, remove_leftovers, write_text
+from dragoman.files import explained, remove_leftovers, write_text
+from dragoman.locks import one_at_a_time
 from dragoman.serving.limits import Shares
 from dragoman.serving.memory import TextCache
 from dragoman.serving.refusals import ForeignError, MalformedError, UnknownError

@@ -26,7 +26,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from dragoman.errors import DragomanError
-from dragoman.files import acquire, explained, one_at_a_time, write_bytes, write_text
+from dragoman.files import explained, write_bytes, write_text
+from dragoman.locks import acquire, one_at_a_time
 from dragoman.serving.limits import Shares
 from dragoman.serving.refusals import BusyError, UnknownError
 from dragoman.serving.storage import fill, is_full, reserve, storing

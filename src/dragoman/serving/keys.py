@@ -27,7 +27,7 @@ def make_key(path: Path, name: str) -> str:
     """
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
         raise ConfigError(f"the name of a key must be 1 to 64 letters, digits, '.', '_' or '-', got {name!r}")
-    if path.exists() and name in Keys.load(path).names:
+    if path.exists() and path.stat().st_size and name in Keys.load(path).names:
         raise ConfigError(f"{path} already has a key named {name}: choose another name, or delete its line")
     key = secrets.token_urlsafe(32)
     with explained(path):

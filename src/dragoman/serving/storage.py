@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dragoman.errors import DragomanError
-from dragoman.files import flush_folder
+from dragoman.files import flush
 from dragoman.serving.refusals import FullError, RefusalError, UnstorableError
 
 logger = logging.getLogger("dragoman.serving")
@@ -107,7 +107,7 @@ def fill(room: Path, path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     room.replace(path)
-    flush_folder(path.parent)
+    flush(path.parent)
 
 
 def has_room(folder: Path, n_bytes: int) -> bool:

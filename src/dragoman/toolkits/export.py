@@ -20,7 +20,17 @@ from typing import Any, NamedTuple
 from dragoman import __version__
 from dragoman.bundle import Bundle, find_bundle, is_unfinished, load_bundle
 from dragoman.errors import BundleError, ConfigError, DragomanError
-from dragoman.files import MANIFEST, check_sealed, explained, one_at_a_time, sealed_folder
+from dragoman.files import (
+    MANIFEST,
+    check_name,
+    check_sealed,
+    explained,
+    final_name,
+    flush,
+    sealed_folder,
+    temporary_folder,
+)
+from dragoman.locks import one_at_a_time
 from dragoman.model.weights import n_bytes, untied
 from dragoman.toolkits.writing import check, format_of
 
@@ -66,6 +76,7 @@ def export(
     """
     form = format_of(to, quantization)
     folder = export_folder(run, to, quantization) if out is None else Path(out)
+    check_name(folder)
     is_one_file = bool(form.FILE) and folder.suffix == form.FILE
     if not is_one_file:
         _refuse_what_is_no_export(folder)
@@ -88,10 +99,12 @@ def _write_file(bundle: Bundle, file: Path, to: str, quantization: str) -> None:
     form = check(to, bundle.model.config, quantization)
     with explained(file, n_bytes(untied(bundle.model))):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".dragoman-", dir=file.parent) as aside:
-            form.write(bundle, Path(aside), quantization)
-            (written,) = Path(aside).glob(f"*{form.FILE}")
+        with temporary_folder(file) as aside:
+            form.write(bundle, aside, quantization)
+            (written,) = aside.glob(f"*{form.FILE}")
+            flush(written)
             written.replace(file)
+        flush(file.parent)
 
 
 def _refuse_what_is_no_export(folder: Path) -> None:
@@ -177,7 +190,7 @@ def _is_of(folder: Path, facts: dict[str, Any]) -> bool:
 def _is_export(folder: Path) -> bool:
     """True if a folder may be replaced: it is empty, or holds an export, damaged or not, and nothing else."""
     try:
-        there = {path.name for path in folder.iterdir()}
+        there = {final_name(path) for path in folder.iterdir()}
         if not there:
             return True
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))

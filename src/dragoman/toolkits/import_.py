@@ -19,7 +19,8 @@ import torch
 from dragoman.bundle import save_bundle
 from dragoman.data.corpus import read_lines
 from dragoman.errors import BundleError, ConfigError, parsing
-from dragoman.files import MANIFEST, check_files, explained, one_at_a_time, read_manifest
+from dragoman.files import MANIFEST, check_files, explained, final_name, read_manifest
+from dragoman.locks import one_at_a_time
 from dragoman.model.weights import shapes
 from dragoman.toolkits import TOOLKITS
 from dragoman.toolkits.headers import try_headers
@@ -27,6 +28,9 @@ from dragoman.toolkits.reading import Imported, read_object
 from dragoman.toolkits.toolkit import Reader
 
 logger = logging.getLogger(__name__)
+
+BUNDLE = "bundle"
+"""Name of the one folder in an imported run."""
 
 
 def import_model(
@@ -54,8 +58,7 @@ def import_model(
         DataError: A text cannot be read; or the files of the model exceed what parsing them may take.
     """
     run = Path(out)
-    if run.exists() and (not run.is_dir() or any(run.iterdir())):
-        raise ConfigError(f"{run}: already exists; choose another --out, or remove it")
+    _refuse_existing(run)
     folder, name = Path(source), str(source)
     if not folder.exists():
         download = next(toolkit.download for toolkit in TOOLKITS if toolkit.download is not None)
@@ -80,11 +83,18 @@ def import_model(
     with explained(run):
         run.mkdir(parents=True, exist_ok=True)
         with one_at_a_time(run):
+            _refuse_existing(run)  # another process may have made it meanwhile
             save_bundle(
-                run / "bundle", model.config, model.model, model.weights, model.src_tokenizer, model.tgt_tokenizer,
+                run / BUNDLE, model.config, model.model, model.weights, model.src_tokenizer, model.tgt_tokenizer,
                 model.facts,
             )  # fmt: skip
     return run
+
+
+def _refuse_existing(run: Path) -> None:
+    """Refuse a run that holds anything but what a killed import left."""
+    if run.exists() and not (run.is_dir() and all(final_name(path) == BUNDLE != path.name for path in run.iterdir())):
+        raise ConfigError(f"{run}: already exists; choose another --out, or remove it")
 
 
 def _check_sums(source: Path) -> None:

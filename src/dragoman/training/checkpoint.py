@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from dragoman.errors import BundleError
-from dragoman.files import check_sealed, sealed_folder, standing
+from dragoman.files import check_sealed, remove_folder, sealed_folder, standing
 from dragoman.model.weights import load_into, n_bytes, read_weights, save_weights, untied
 from dragoman.training.distributed import ALONE, World, gathered
 
@@ -204,7 +204,7 @@ def prune_checkpoints(folder: Path, keep: int, every: int, step: int) -> None:
     needed = {*scheduled[-keep:], *paths[-1:]}
     for path in paths:
         if path not in needed:
-            shutil.rmtree(path)
+            remove_folder(path)
 
 
 def step_folder(folder: Path, step: int) -> Path:

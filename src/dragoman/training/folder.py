@@ -15,7 +15,8 @@ from dragoman.config import Config
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.errors import BundleError, ConfigError, DragomanError
-from dragoman.files import locked, refuse_if_locked, write_text
+from dragoman.files import remove_leftovers, write_text
+from dragoman.locks import locked, refuse_if_locked
 from dragoman.progress import Ticker
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.distributed import launch_name
@@ -64,6 +65,7 @@ def claimed(run: Path) -> Iterator[None]:
             raise ConfigError(f"{run}: cannot write there ({error.strerror or error}); choose another --out") from None
         with locked(run):
             _refuse_existing_run(run)  # another process may have made one by now
+            _remove_leftovers(run)
             new_paths = [run / name for name in ("config.yaml", PARENT, LAUNCH, "store") if not (run / name).exists()]
             had_log = (run / "log.jsonl").exists()
             with _undo_on_error(lambda: _remove_new(run, new_paths, had_log)):
@@ -74,7 +76,8 @@ def claimed(run: Path) -> Iterator[None]:
 def reopened(run: Path, config: Config) -> Iterator[None]:
     """Continue a run with the settings ``config``, and keep other processes from training in it while the body runs.
 
-    If the body fails before it has written another checkpoint, the old configuration is restored.
+    If the body fails before it has written another checkpoint, the old configuration is restored. Without a checkpoint
+    training begins anew, and what an earlier process logged is removed.
 
     Raises:
         ConfigError: Another process trains there.
@@ -86,7 +89,10 @@ def reopened(run: Path, config: Config) -> Iterator[None]:
             if list_checkpoints(run / "checkpoints") == before:  # these settings have not been used
                 write_text(run / "config.yaml", saved)
 
+        _remove_leftovers(run)
         write_text(run / "config.yaml", config.to_yaml())
+        if not before:
+            forget_training(run)
         with _undo_on_error(put_back):
             yield
 
@@ -129,10 +135,22 @@ def refuse_a_run(run: Path) -> None:
 
 
 def _refuse_existing_run(run: Path) -> None:
-    if any((run / name).exists() for name in ("config.yaml", "checkpoints", "bundle")):
-        if list_checkpoints(run / "checkpoints"):
-            raise ConfigError(f"{run} already holds a run: go on with --resume, or choose another --out")
-        raise ConfigError(f"{run} holds a run without a checkpoint: delete it if it has ended, or choose another --out")
+    if list_checkpoints(run / "checkpoints"):
+        raise ConfigError(f"{run} already holds a run: go on with --resume, or choose another --out")
+    if (run / "bundle").exists():
+        raise ConfigError(f"{run} holds a bundle without a checkpoint: delete it, or choose another --out")
+
+
+def has_only_begun(run: Path) -> bool:
+    """True if a run was begun in a folder, and its process died before the first checkpoint."""
+    begun = any((run / name).exists() for name in ("config.yaml", "checkpoints"))
+    return begun and not list_checkpoints(run / "checkpoints")
+
+
+def _remove_leftovers(run: Path) -> None:
+    """Remove the temporary files of killed processes from the folder of a run, which is locked."""
+    for folder in (run, run / "store", run / "checkpoints"):
+        remove_leftovers(folder)
 
 
 def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bool, ticker: Ticker) -> PreparedRun:
@@ -143,9 +161,13 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
         ConfigError: A setting would make it a different run, or cannot be used on this machine.
         DataError: The text has changed.
     """
-    if not list_checkpoints(run / "checkpoints"):
-        what = "no checkpoint yet; delete it" if (run / "config.yaml").is_file() else "no such run; leave out --resume"
-        raise BundleError(f"{run}: nothing to resume, {what} to start again")
+    begins = not list_checkpoints(run / "checkpoints")
+    if begins and not (run / "config.yaml").is_file():
+        raise BundleError(f"{run}: nothing to resume, no such run; leave out --resume to start again")
+    if begins and (run / PARENT).is_file():
+        raise BundleError(
+            f"{run}: nothing to resume, no checkpoint yet; leave out --resume and name the run to start from again"
+        )
     saved = Config.from_yaml(run / "config.yaml")
     config = Config.from_yaml(run / "config.yaml", overrides)
     try:
@@ -178,7 +200,10 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
             f"train.max_minutes is {now.max_minutes:g} now, but train.max_steps still {now.max_steps:,}: if that ends "
             f"it before its time, resume with --set train.max_steps={fit:.0f}"
         )
-    return PreparedRun(config, check_prepared(run, accept_changed_text, ticker), resume=True)
+    tokenizers = check_prepared(run, accept_changed_text, ticker)
+    if begins:
+        ticker.say(f"{run} has no checkpoint yet: beginning with the text that was prepared")
+    return PreparedRun(config, tokenizers, resume=not begins)
 
 
 def _refuse_another_run(saved: Config, config: Config, moved: bool) -> None:
@@ -225,15 +250,21 @@ def is_restart(run: Path, ticker: Ticker) -> bool:
 
 
 def begin_again(run: Path) -> None:
-    """Remove the files of a run whose process died before its first checkpoint.
+    """Remove the files of a run whose process died before its first checkpoint; the prepared text stays.
 
     Raises:
         ConfigError: Another process trains there.
     """
     refuse_if_locked(run)
-    for name in ("config.yaml", "log.jsonl", "samples.txt"):
+    (run / "config.yaml").unlink(missing_ok=True)
+    forget_training(run)
+
+
+def forget_training(run: Path) -> None:
+    """Remove what a training without a checkpoint has logged and half saved."""
+    for name in ("log.jsonl", "samples.txt"):
         (run / name).unlink(missing_ok=True)
-    for name in ("checkpoints", "store", "tensorboard"):
+    for name in ("tensorboard", "checkpoints"):  # the last is the one by which a run is known to have begun
         shutil.rmtree(run / name, ignore_errors=True)
 
 

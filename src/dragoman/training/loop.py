@@ -146,6 +146,7 @@ def fit(
         state = load_checkpoint(_same_checkpoint(world, job.checkpoints), learner, world)
         batches.load_state_dict(state.data)
         log.forget_after(state.step)
+        prune(job, state)  # a kill may have come between a save and this
         log.say(f"resuming at step {state.step:,}")
     else:
         seed_apart(world)
@@ -254,11 +255,14 @@ def save(job: Job, learner: Learner, state: TrainState) -> None:
     check_same_weights(job.world, learner.model)
     random = random_state(job.world)
 
-    def work() -> None:
-        save_checkpoint(job.checkpoints, learner, state, random)
-        prune_checkpoints(job.checkpoints, max(job.config.average, 1), job.config.save_every, state.step)
+    run_on_rank_0(job.world, lambda: save_checkpoint(job.checkpoints, learner, state, random))
+    prune(job, state)
 
-    run_on_rank_0(job.world, work)
+
+def prune(job: Job, state: TrainState) -> None:
+    """Delete the checkpoints that are not needed any more."""
+    config, folder = job.config, job.checkpoints
+    run_on_rank_0(job.world, lambda: prune_checkpoints(folder, max(config.average, 1), config.save_every, state.step))
 
 
 def stop_reason(state: TrainState, config: TrainConfig, batches: BatchStream) -> Reason | None:

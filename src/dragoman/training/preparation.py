@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from dragoman import __version__
 from dragoman.bundle import load_tokenizers
 from dragoman.config import Config, DataConfig, ModelConfig, NoiseConfig, TextFiles, each
 from dragoman.data.compression import refuse_a_pipe
@@ -19,12 +19,16 @@ from dragoman.data.store import Entry, Store, build_store, check_store, fingerpr
 from dragoman.data.texts import files_of, paths_of
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
 from dragoman.errors import BundleError, ConfigError, DataError
-from dragoman.files import explained, write_text
+from dragoman.files import explained, read_report, write_report, write_text
 from dragoman.model.weights import MAX_TENSORS, shapes
 from dragoman.progress import Ticker
 from dragoman.training.log import NO_TENSORBOARD
 from dragoman.training.memory import GIB, device_memory, n_parameters, state_bytes
 from dragoman.training.task import task_of
+
+PREPARED, LEXICON = "prepared.json", "lexicon.json"
+"""Names of files next to the stores: the report on what was prepared, and the words that translate each other."""
+SUBWORDS = ("joint.spm", "src.spm", "tgt.spm")
 
 Pairs = Callable[[], Iterator[tuple[str, str]]]
 """Function that makes a new pass over the pairs each time it is called."""
@@ -61,10 +65,8 @@ def prepare(
     check_readable(data)
     with explained(folder):
         folder.mkdir(exist_ok=True)
-        # Remove files of an attempt that died.
-        leftovers = (folder / name for name in ("joint.spm", "src.spm", "tgt.spm", "lexicon.json"))
-        for path in (*leftovers, *folder.glob("*.tmp-*")):
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        for name in (PREPARED, *SUBWORDS, LEXICON):  # of an attempt that died, or of other text
+            (folder / name).unlink(missing_ok=True)
     train, valid, n_pairs = _split_off_validation(config, ticker)
 
     def train_pairs() -> Iterator[tuple[str, str]]:
@@ -73,6 +75,7 @@ def prepare(
     lexicon = (
         _learn_lexicon(train_pairs, folder, ticker, data.noise) if data.noise.one_word + data.noise.inserts > 0 else {}
     )
+    reused = tokenizers
     if tokenizers is None:
         with ticker.task("learning subwords"):
             # Learn from noised text, too, if noise is configured: else a line in capitals would be split into letters.
@@ -99,9 +102,47 @@ def prepare(
         )  # fmt: skip
         ticker.say(f"{name}: {report}")
         _report_parts(name, Store.open(folder / name), tokenizers[0], ticker)
+    write_report(folder / PREPARED, {"settings": _request(config, reused)}, _small_files(folder))
+    return _with_vocab_size(config, tokenizers), tokenizers
+
+
+def _with_vocab_size(config: Config, tokenizers: tuple[Tokenizer, Tokenizer]) -> Config:
+    """Return the configuration with the vocabulary size that was really learned."""
     size = max(tokenizers[0].vocab_size, tokenizers[1].vocab_size)
-    learned = data.tokenizer.model_copy(update={"vocab_size": size})
-    return config.model_copy(update={"data": data.model_copy(update={"tokenizer": learned})}), tokenizers
+    data = config.data.model_copy(update={"tokenizer": config.data.tokenizer.model_copy(update={"vocab_size": size})})
+    return config.model_copy(update={"data": data})
+
+
+def prepared(
+    config: Config, run: Path, ticker: Ticker, reused: tuple[Tokenizer, Tokenizer] | None = None
+) -> tuple[Config, tuple[Tokenizer, Tokenizer]] | None:
+    """Return what ``prepare`` would, if a call that died has prepared this text with these settings; else None."""
+    folder = run / "store"
+    report = read_report(folder / PREPARED, _small_files(folder))
+    if report is None or report.get("settings") != _request(config, reused):
+        return None
+    try:
+        tokenizers = check_prepared(run, False, ticker)
+    except (BundleError, DataError):  # text has changed, or a file
+        return None
+    ticker.say(f"{folder}: the text was prepared by an earlier call")
+    return _with_vocab_size(config, tokenizers), tokenizers
+
+
+def _request(config: Config, reused: tuple[Tokenizer, Tokenizer] | None) -> dict[str, Any]:
+    """Return everything that the stores depend on, besides the text."""
+    return {
+        "dragoman": __version__,
+        "data": config.data.model_dump(mode="json"),
+        "seed": config.train.seed,
+        "translates": task_of(config).translates,
+        "reused": None if reused is None else [tokenizer.fingerprint for tokenizer in reused],
+    }
+
+
+def _small_files(folder: Path) -> list[Path]:
+    """Return the files of a prepared text that are there, but for the stores, which have manifests of their own."""
+    return [path for name in (*SUBWORDS, LEXICON) if (path := folder / name).is_file()]
 
 
 def tags_of(data: DataConfig) -> list[str]:
@@ -251,7 +292,7 @@ def _learn_lexicon(pairs: Pairs, folder: Path, ticker: Ticker, noise: NoiseConfi
             "spaces between words); set it to 0"
         )
     ticker.say(f"{len(lexicon):,} words have a reliable translation; data.noise samples from them")
-    write_text(folder / "lexicon.json", json.dumps(lexicon, ensure_ascii=False, indent=0))
+    write_text(folder / LEXICON, json.dumps(lexicon, ensure_ascii=False, indent=0))
     return lexicon
 
 
@@ -261,7 +302,7 @@ def load_lexicon(run: Path) -> Lexicon:
     Raises:
         BundleError: The file is damaged.
     """
-    path = run / "store/lexicon.json"
+    path = run / "store" / LEXICON
     try:
         lexicon = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -33,7 +33,8 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.errors import ConfigError
 from dragoman.evaluation.metrics import signatures
-from dragoman.files import refuse_if_locked, write_text
+from dragoman.files import write_text
+from dragoman.locks import refuse_if_locked
 from dragoman.model import build as architectures
 from dragoman.model.build import EncoderDecoder
 from dragoman.model.weights import load_into
@@ -47,6 +48,8 @@ from dragoman.training.folder import (
     LAUNCH,
     PreparedRun,
     claimed,
+    forget_training,
+    has_only_begun,
     is_restart,
     read_prepared,
     ready_to_resume,
@@ -56,7 +59,7 @@ from dragoman.training.folder import (
 from dragoman.training.log import EARLY_TOKENS, RunLog
 from dragoman.training.loop import Job, Outcome, Validation, fit, is_nonsense
 from dragoman.training.options import TrainOptions
-from dragoman.training.preparation import check_trainable, load_lexicon, prepare, refuse_other_tags
+from dragoman.training.preparation import check_trainable, load_lexicon, prepare, prepared, refuse_other_tags
 from dragoman.training.signals import StopRequest
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
@@ -218,7 +221,15 @@ def _prepare_run(plan: _Plan, run: Path, options: TrainOptions, ticker: Ticker, 
     if launch := launch_name():
         write_text(run / LAUNCH, launch)
     reused = None if parent is None or options.new_subwords else (parent.src_tokenizer, parent.tgt_tokenizer)
-    config, tokenizers = prepare(config, run, ticker, reused)
+    earlier = prepared(config, run, ticker, reused)
+    if has_only_begun(run):
+        if earlier is None:
+            raise ConfigError(
+                f"{run} holds the beginning of a run with other text or other settings of data, without a checkpoint: "
+                "delete it, or choose another --out"
+            )
+        forget_training(run)
+    config, tokenizers = earlier or prepare(config, run, ticker, reused)
     if plan.chosen:
         store = Store.open(run / "store/train")
         config = choose_steps(config, store, options.settings, parent is not None, n_ranks, plan.tokens_per_second)

@@ -27,7 +27,8 @@ from dragoman import __version__
 from dragoman.data.compression import compressor, refuse_a_pipe
 from dragoman.data.corpus import Line, open_corpus, read_lines_leniently
 from dragoman.errors import DataError, DragomanError
-from dragoman.files import acquire, explained, flush_folder, refuse_an_input, sha256
+from dragoman.files import check_name, explained, flush, refuse_an_input, sha256
+from dragoman.locks import acquire
 from dragoman.translation.notes import Note
 
 logger = logging.getLogger(__name__)
@@ -70,9 +71,10 @@ def make_file(
         DragomanError: ``out`` cannot be written, is being written by another process, or was started
             from something else.
     """
-    out = Path(os.path.realpath(out))
-    if out.exists() and not out.is_file():
+    check_name(out)
+    if out.exists() and not out.is_file():  # asked before links are followed: that of a pipe leads nowhere
         raise DragomanError(f"{out}: not a regular file, so it cannot be replaced atomically; redirect stdout instead")
+    out = Path(os.path.realpath(out))
     for path in (out, _sibling(out, "partial"), _sibling(out, "journal")):
         refuse_an_input(path, src)
     refuse_a_pipe(src)
@@ -95,7 +97,7 @@ def make_file(
         if _stamp(src) != before:
             raise DataError(f"{src}: changed while it was being read; rerun with --restart when it no longer changes")
         _sibling(out, "partial").replace(out)
-        flush_folder(out.parent)
+        flush(out.parent)
         _sibling(out, "journal").unlink()
     return n_lines
 

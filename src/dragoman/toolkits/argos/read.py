@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from dragoman.errors import BundleError, DragomanError, parsing
-from dragoman.files import explained
+from dragoman.files import explained, temporary_folder
 from dragoman.toolkits.ctranslate2 import read as from_ctranslate2
 from dragoman.toolkits.reading import MAX_FILE_BYTES, Imported, read_object, shown
 
@@ -32,8 +32,8 @@ def read(
     """Read a package; see ``toolkit.Reader``."""
     if source.is_dir():
         return _read(source, name, texts, languages)
-    with tempfile.TemporaryDirectory(prefix="dragoman-") as aside:
-        folder = Path(aside) / source.stem  # the name in messages
+    with temporary_folder() as aside:
+        folder = aside / source.stem  # the name in messages
         try:
             with parsing(source, "a package of Argos Translate", BundleError):
                 _unpack(source, folder)

@@ -15,7 +15,6 @@ See https://github.com/argosopentech/argos-translate, ``package.py`` and ``sbd.p
 from __future__ import annotations
 
 import json
-import tempfile
 import zipfile
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from dragoman import __version__
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.errors import ConfigError
+from dragoman.files import temporary_folder
 from dragoman.languages.codes import primary
 from dragoman.languages.known import known
 from dragoman.toolkits.ctranslate2 import write as ctranslate2
@@ -71,10 +71,10 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
         to_code=codes[1], to_name=known(codes[1]).name,
     )  # fmt: skip
     readme = f"{about['from_name']} to {about['to_name']}, {quantization}, made with dragoman {__version__}.\n"
-    with tempfile.TemporaryDirectory() as aside, zipfile.ZipFile(folder / f"{name}{FILE}", "w") as package:
-        ctranslate2.write(bundle, Path(aside), quantization)
+    with temporary_folder(folder / "model") as model, zipfile.ZipFile(folder / f"{name}{FILE}", "w") as package:
+        ctranslate2.write(bundle, model, quantization)
         contents = {
-            f"model/{path.name}": path.read_bytes() for path in sorted(Path(aside).iterdir()) if path.suffix != ".spm"
+            f"model/{path.name}": path.read_bytes() for path in sorted(model.iterdir()) if path.suffix != ".spm"
         }
         contents |= {
             "metadata.json": json.dumps(about, indent=2).encode(),

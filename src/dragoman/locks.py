@@ -1,0 +1,144 @@
+"""Locks between processes, held by the operating system: they end with the process that holds them.
+
+with locked(run):                                     # one process at a time; another one is refused
+    ...
+with one_at_a_time(folder):                           # another one waits
+    ...
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from dragoman.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+
+def acquire(path: Path, wait: bool = False, new: bool = False) -> int:
+    """Open a file (created if missing) or a folder, and lock it for this process.
+
+    The lock belongs to the operating system. It ends when the descriptor is closed or the process ends in any way, so
+    there are no stale locks. If the file loses its name while it is being locked, the function tries again. Links are
+    not followed.
+
+    Args:
+        wait: Wait until another process releases the lock.
+        new: Create the file, which must not exist.
+
+    Returns:
+        The descriptor.
+
+    Raises:
+        BlockingIOError: Another process holds the lock, and ``wait`` is False.
+        OSError: The file cannot be opened.
+    """
+    flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | (os.O_EXCL if new else 0)
+    while True:
+        descriptor = os.open(path, flags, 0o666)
+        try:
+            reason = flock(descriptor, wait)
+            if reason and not wait:
+                logger.warning(
+                    "%s: this file system has no locks (%s); make sure no other process writes there", path, reason
+                )
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(path.stat(), os.fstat(descriptor)):
+                    return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def flock(descriptor: int, wait: bool = False) -> str:
+    """Lock an open file; return "", or the reason why this file system has no locks.
+
+    Raises:
+        BlockingIOError: Another process holds the lock.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
+            raise BlockingIOError(error.errno, os.strerror(error.errno)) from None
+        return os.strerror(error.errno or 0)
+    return ""
+
+
+@contextlib.contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """Run the body while no other process runs such a body for ``folder``; wait for it if necessary."""
+    try:
+        descriptor = acquire(folder)
+    except BlockingIOError:
+        logger.info("%s: waiting for another process that is writing there", folder)
+        descriptor = acquire(folder, wait=True)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+LOCK = "lock"
+LOCK_PREFIX = b"process "  # beginning of a lock file of dragoman
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold ``folder/lock`` while the body runs, so that only one process uses a run at a time.
+
+    Raises:
+        ConfigError: Another process holds the lock, or the file cannot be created.
+    """
+    path = folder / LOCK
+    try:
+        descriptor = acquire(path)
+    except BlockingIOError:
+        raise _held(path) from None
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot write there ({error.strerror or error}); choose another --out") from None
+    try:
+        if os.pread(descriptor, len(LOCK_PREFIX), 0) not in (b"", LOCK_PREFIX):
+            raise ConfigError(f"{path}: exists and is not a dragoman lock file; choose another --out")
+        os.ftruncate(descriptor, 0)
+        try:
+            with contextlib.suppress(OSError):  # on a full disk the lock holds, but names no process
+                os.write(descriptor, LOCK_PREFIX + f"{os.getpid()} on {socket.gethostname()}\n".encode())
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                path.unlink()
+    finally:
+        os.close(descriptor)
+
+
+def refuse_if_locked(folder: Path) -> None:
+    """Check that no process holds ``folder/lock``, without changing anything.
+
+    Raises:
+        ConfigError: Another process holds it.
+    """
+    path = folder / LOCK
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            flock(descriptor)
+        except BlockingIOError:
+            raise _held(path) from None
+        finally:
+            os.close(descriptor)
+
+
+def _held(path: Path) -> ConfigError:
+    holder = "another process"
+    with contextlib.suppress(OSError):
+        holder = path.read_bytes()[:200].decode(errors="replace").strip() or holder
+    return ConfigError(f"{path.parent}: {holder} is training there; wait for it, stop it, or choose another --out")

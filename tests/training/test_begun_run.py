@@ -1,0 +1,88 @@
+"""A run whose process died before the first checkpoint: begun again, with the text that was prepared."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dragoman
+from dragoman.errors import BundleError, ConfigError
+from dragoman.files import sha256
+
+
+@pytest.fixture(scope="module")
+def config(tiny: Callable[..., dict[str, Any]]) -> dragoman.Config:
+    return dragoman.Config.from_mapping(tiny(max_steps=4, validate_every=2, save_every=2))
+
+
+@pytest.fixture(scope="module")
+def whole(config: dragoman.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nobody disturbed."""
+    run = tmp_path_factory.mktemp("whole") / "run"
+    dragoman.train(config, out=run, quiet=True)
+    return run
+
+
+@pytest.fixture
+def begun(whole: Path, tmp_path: Path) -> Path:
+    """The same run as a kill in its first save leaves it."""
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    for name in ("checkpoints", "bundle"):
+        shutil.rmtree(run / name)
+    (run / "checkpoints/.step_00000002.0123abcd.tmp").mkdir(parents=True)
+    (run / "checkpoints/.step_00000002.0123abcd.tmp/model.safetensors").write_bytes(b"half")
+    return run
+
+
+def times(folder: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("resume", [False, True], ids=["the same call", "--resume"])
+def test_it_becomes_the_undisturbed_run_and_its_text_is_not_prepared_again(
+    resume: bool, config: dragoman.Config, whole: Path, begun: Path, listing: Callable[[Path], list[str]]
+) -> None:
+    before = times(begun / "store")
+    dragoman.train(None if resume else config, out=begun, resume=resume, quiet=True)
+    assert times(begun / "store") == before
+    assert listing(begun) == listing(whole)
+    for name in ("bundle/model.safetensors", "bundle/manifest.json", "samples.txt", "config.yaml"):
+        assert sha256(begun / name) == sha256(whole / name), name
+    assert (begun / "log.jsonl").read_text(encoding="utf-8").count('"event": "bundle"') == 1
+
+
+def test_settings_of_training_may_be_others(config: dragoman.Config, begun: Path) -> None:
+    before = times(begun / "store")
+    dragoman.train(config, out=begun, overrides=["model.d_ff=32"], quiet=True)
+    assert times(begun / "store") == before
+    assert dragoman.Config.from_yaml(begun / "config.yaml").model.d_ff == 32
+
+
+def test_other_settings_of_data_or_another_text_are_refused(
+    config: dragoman.Config, begun: Path, tmp_path: Path, corpus: Any
+) -> None:
+    before = times(begun / "store"), sha256(begun / "config.yaml")
+    with pytest.raises(ConfigError, match=r"beginning of a run with other text .*: delete it, or choose another --out"):
+        dragoman.train(config, out=begun, overrides=["data.max_tokens=99"], quiet=True)
+    other = tmp_path / "other.en"
+    other.write_bytes(corpus.src.read_bytes().replace(b"dog", b"cat"))
+    with pytest.raises(ConfigError, match="beginning of a run with other text"):
+        dragoman.train(config, out=begun, overrides=[f"data.train.src={other}"], quiet=True)
+    assert (times(begun / "store"), sha256(begun / "config.yaml")) == before
+
+
+def test_a_run_that_starts_from_another_names_it_again(whole: Path, config: dragoman.Config, begun: Path) -> None:
+    (begun / "parent.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(BundleError, match="leave out --resume and name the run to start from again"):
+        dragoman.train(out=begun, resume=True, quiet=True)
+
+
+def test_a_damaged_file_of_the_prepared_text_is_noticed(config: dragoman.Config, begun: Path) -> None:
+    (begun / "store/joint.spm").write_bytes(b"damaged")
+    with pytest.raises(ConfigError, match="beginning of a run with other text"):
+        dragoman.train(config, out=begun, quiet=True)
