@@ -83,13 +83,14 @@ def exponent(call: Callable[[Any], Any], made: Callable[[int], Any], largest: in
     """
     times: dict[int, float] = {}
     size = min(64, largest // STEPS)
+    seconds(call, made(size), 1)  # imports what it needs
     while size <= largest:
         times[size] = seconds(call, made(size), 1)
         if times[size] > 0.1:
             break
         size *= 2
     last = max(times)
-    if times[last] == math.inf:  # exponential, or too slow at once
+    if times[last] == math.inf or len(times) == 1:  # exponential, or too slow at once
         return 99.0
     first = max(min(times), last // STEPS)
     results = []

@@ -59,6 +59,7 @@ class _Reader:
 
     def __init__(self, member: list[Token], grammar: Grammar) -> None:
         self.tokens, self.grammar, self.closing = member, grammar, closing_tags(member)
+        self._paragraphs: dict[int, list[Part]] = {}  # by their first token; one without words is asked for twice
 
     def outside(self, at: int = 0, end: int | None = None) -> list[Part]:
         """Return the tokens ``at`` to ``end - 1``, which lie outside paragraphs, as parts; paragraphs become units."""
@@ -84,6 +85,11 @@ class _Reader:
 
     def _paragraph(self, at: int) -> list[Part]:
         """Return the content of the paragraph that opens at ``at``: a unit for each line, if it has any words."""
+        if at not in self._paragraphs:
+            self._paragraphs[at] = self._read_paragraph(at)
+        return self._paragraphs[at]
+
+    def _read_paragraph(self, at: int) -> list[Part]:
         is_direct = not self.grammar.runs or self.tokens[at].name in self.grammar.direct
         items: list[_Item] = []
         self._inline(at + 1, self.closing[at], is_direct, items)

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from dragoman.documents.document import Document, DocumentInfo, decode, text_document
 from dragoman.documents.units import Part, Tag, Unit, escape
@@ -121,9 +122,10 @@ def _unit(sentence: list[_Line], is_vtt: bool) -> list[Part]:
     unit = Unit(escape=escape if is_vtt else str)
     spoken_s = [line.end_s - line.start_s for line in sentence]
     total_s = sum(spoken_s)
+    before_s = [0.0, *accumulate(spoken_s)]
     for i, line in enumerate(sentence):
         if i:
-            share = sum(spoken_s[:i]) / total_s if total_s > 0 else i / len(sentence)
+            share = before_s[i] / total_s if total_s > 0 else i / len(sentence)
             unit.tags.append(Tag(len(unit.text), (line.before,), share=share))
             unit.raw.append(line.before)
             unit.text += " "

@@ -260,16 +260,21 @@ def _places(unit: Unit, links: _WordLinks) -> list[int]:
     if not unit.tags:
         return []
     text, src_words, tgt_words = links.text, links.src_words, links.tgt_words
-    ends = [end for _, end in src_words]
-    places = [_point_place(tag.place, unit.text, ends, links) for tag in unit.tags]
+    linked = [i for i in range(len(src_words)) if links.targets.get(i)]
+    linked_ends = [src_words[i][1] for i in linked]
+    letters = [i for i, character in enumerate(text) if character.isalnum()]
+    places = [_point_place(tag.place, unit.text, (linked, linked_ends, letters), links) for tag in unit.tags]
     # An element encloses the translations of the words that it encloses in the source, from the first to the last.
+    first_target = _range_minimum([min(links.targets[i]) for i in linked])
+    last_target = _range_minimum([-max(links.targets[i]) for i in linked])
+    starts = [src_words[i][0] for i in linked]
     for first, last in _elements(unit.tags):
         start, end = unit.tags[first].place, unit.tags[last].place
-        inside = range(bisect_right(ends, start), bisect_left(src_words, (end, 0)))
-        targets = [tgt for i in inside for tgt in links.targets.get(i, ())]
-        if targets and start < end:
-            places[first] = _past_punctuation(unit.text, start, text, tgt_words[min(targets)][0], 1)
-            places[last] = _past_punctuation(unit.text, end, text, tgt_words[max(targets)][1], -1)
+        inside = bisect_right(linked_ends, start), bisect_left(starts, end)
+        if inside[0] < inside[1] and start < end:
+            opening, closing = tgt_words[first_target(*inside)][0], tgt_words[-last_target(*inside)][1]
+            places[first] = _past_punctuation(unit.text, start, letters, len(text), opening, 1)
+            places[last] = _past_punctuation(unit.text, end, letters, len(text), closing, -1)
     code = [(span.start, span.end) for span in find(text) if span.kind == "code"]  # a tag must not stand inside code
     places = [_outside(place, code) for place in places]
     return _with_cuts(places, unit.tags, text, links.tgt_unspaced, code)
@@ -281,23 +286,36 @@ def _outside(place: int, spans: Sequence[WordSpan]) -> int:
     return spans[i][1] if i >= 0 and place < spans[i][1] else place
 
 
-def _point_place(place: int, src: str, ends: Sequence[int], links: _WordLinks) -> int:
+def _range_minimum(values: Sequence[int]) -> Callable[[int, int], int]:
+    """Return a function that gives the least of the values ``start`` to ``end - 1``, however many they are."""
+    levels = [list(values)]  # at level k, the least of 2 ** k values from each on
+    while (width := 1 << (len(levels) - 1)) * 2 <= len(values):
+        levels.append([*map(min, levels[-1], levels[-1][width:])])
+
+    def least(start: int, end: int) -> int:
+        level = (end - start).bit_length() - 1
+        return min(levels[level][start], levels[level][end - (1 << level)])
+
+    return least
+
+
+def _point_place(place: int, src: str, known: tuple[Sequence[int], ...], links: _WordLinks) -> int:
     """Return the place of a tag that encloses nothing: after the word it follows directly, else before the next word.
 
     Args:
         place: Its place in the source text ``src``.
-        ends: The end of each source word.
+        known: Source words that have a link, their ends, and the places of letters in the translation.
     """
-    words = links.src_words
+    words, (linked, ends, letters) = links.src_words, known
     if not words or place <= words[0][0]:
         return 0
-    for i in range(bisect_left(ends, place), len(words)):
-        begin, end = words[i]
-        if begin < place <= end and links.targets.get(i):
-            return _past_punctuation(src, place, links.text, links.tgt_words[max(links.targets[i])][1], -1)
-        if begin >= place and links.targets.get(i):
-            return links.tgt_words[min(links.targets[i])][0]
-    return len(links.text)
+    next_linked = bisect_left(ends, place)
+    if next_linked == len(linked):
+        return len(links.text)
+    targets = links.targets[linked[next_linked]]
+    if words[linked[next_linked]][0] < place:
+        return _past_punctuation(src, place, letters, len(links.text), links.tgt_words[max(targets)][1], -1)
+    return links.tgt_words[min(targets)][0]
 
 
 def _elements(tags: Sequence[Tag]) -> list[tuple[int, int]]:
@@ -317,19 +335,23 @@ def _elements(tags: Sequence[Tag]) -> list[tuple[int, int]]:
     return elements
 
 
-def _past_punctuation(src: str, src_place: int, text: str, place: int, step: int) -> int:
+def _past_punctuation(src: str, src_place: int, letters: Sequence[int], size: int, place: int, step: int) -> int:
     """Move a place past punctuation that stands outside the tag in the source: ``<b>Hi</b>!``, ``<b>Hallo</b>!``.
 
     Args:
-        src_place: Place of the tag in ``src``; ``place`` is its place in the translation ``text``.
+        src_place: Place of the tag in ``src``; ``place`` is its place in the translation.
+        letters: Places of letters and digits in the translation, which has ``size`` characters.
         step: 1 for an opening tag, which moves right; -1 for a closing tag, which moves left.
     """
     neighbour = src[src_place - 1 : src_place] if step > 0 else src[src_place : src_place + 1]
     if not neighbour or neighbour.isspace() or neighbour.isalnum():
         return place
-    while 0 < place < len(text) + (step < 0) and not (text[place] if step > 0 else text[place - 1]).isalnum():
-        place += step
-    return place
+    if not 0 < place < size + (step < 0):
+        return place
+    i = bisect_left(letters, place)
+    if step > 0:
+        return letters[i] if i < len(letters) else size
+    return letters[i - 1] + 1 if i else 0
 
 
 REACH = 40

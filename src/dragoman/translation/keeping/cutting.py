@@ -10,8 +10,12 @@ quotation mark tell if it opens or closes. Nothing here needs a model.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+from math import ceil
 
 from dragoman.decoding.words import Links, word_spans
 from dragoman.languages.words import in_word
@@ -24,6 +28,7 @@ _PAIRS = {
 _OPENING = "([{¿¡„‚「『《〈【（［"
 _CLOSING = ".,;:!?…)]}。，、；：！？」』》〉】）］"
 _EITHER = "\"'“”‘’«»‹›"  # open or close, depending on spaces and language
+_ANY_MARK = frozenset(_OPENING + _CLOSING + _EITHER)
 _BEFORE_WORD = re.compile(rf"[{re.escape(_OPENING + _EITHER)}]*")
 _LIST_MARK = re.compile(r"[.)]\s")
 _HYPHENED = re.compile(r"-(?=[^\W\d_])")
@@ -111,9 +116,16 @@ def _is_unit(text: str, end: int) -> bool:
     mark = text[end : end + 1]
     if mark not in ('"', "'") or in_word(text[end + 1 : end + 2]):
         return mark in ("″", "′")
-    opened = re.findall(rf"(?<![^\s(\[]){mark}(?=\S)", text[:end])
-    closed = re.findall(rf"(?<=\S){mark}(?!\w)", text[:end])
-    return len(opened) <= len(closed)
+    opened, closed = _quotation_marks(text, mark)
+    return bisect_left(opened, end) <= bisect_left(closed, end)
+
+
+@lru_cache(maxsize=4)  # a text is asked about for each of its numbers
+def _quotation_marks(text: str, mark: str) -> tuple[list[int], list[int]]:
+    """Return the places where a straight mark opens a quotation in a text, and those where one closes it."""
+    opened = re.finditer(rf"(?<![^\s(\[]){mark}(?=\S)", text)
+    closed = re.finditer(rf"(?<=\S){mark}(?!\w)", text)
+    return [match.start() for match in opened], [match.start() for match in closed]
 
 
 def _touching(text: str, place: int, step: int) -> str:
@@ -122,15 +134,18 @@ def _touching(text: str, place: int, step: int) -> str:
     Returns:
         A word or a mark; "(" for any mark that opens, ")" for any that closes; "" at a space or an end of the text.
     """
-    near = text[:place][::-1] if step < 0 else text[place:]
-    if not near or near[0].isspace():
+    first = place - 1 if step < 0 else place
+    if not 0 <= first < len(text) or text[first].isspace():
         return ""
-    mark = near[0]
+    mark, at = text[first], first
     if in_word(mark):
-        n = next((i for i, character in enumerate(near) if not in_word(character)), len(near))
-        return near[:n][::step]
+        while 0 <= at < len(text) and in_word(text[at]):
+            at += step
+        return text[at + 1 : place] if step < 0 else text[place:at]
     if mark in _EITHER:
-        beyond = near.lstrip(_OPENING + _CLOSING + _EITHER)[:1]
+        while 0 <= at < len(text) and text[at] in _ANY_MARK:
+            at += step
+        beyond = text[at] if 0 <= at < len(text) else ""
         if beyond.isalnum() and not in_word(beyond):  # no spaces in this script: the form of the mark tells
             mark = _OPENS if mark in "“‘«‹" else _CLOSES if mark in "”’»›" else mark
         else:  # it opens before a word, and closes after one
@@ -140,7 +155,7 @@ def _touching(text: str, place: int, step: int) -> str:
         mark = _OPENS
     elif mark in _CLOSING:
         mark = _CLOSES
-    return near[0] if mark == _CLOSES and step < 0 else mark
+    return text[first] if mark == _CLOSES and step < 0 else mark
 
 
 def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tuple[bool, bool], first: int = 0) -> str:
@@ -154,23 +169,24 @@ def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tu
     src_words, tgt_words = (word_spans(*pair) for pair in zip((src, tgt), unspaced, strict=True))
     source, target = _Text(src, src_words), _Text(tgt, tgt_words)
     gaps, places, parts = [], [], []
+    starts = [start for start, _ in src_words]
+    nearest = _Gaps(links, len(src_words), len(tgt_words))
     for cut in cuts:
-        before = sum(start < cut.place for start, _ in src_words)  # number of source words before the part
+        before = bisect_left(starts, cut.place)  # number of source words before the part
         inside = before > 0 and cut.place < src_words[before - 1][1]
         end_of_word = src[cut.place : src_words[before - 1][1]] if inside else ""
         # if only marks that open the word stand before the part, it is before this word
         if cut.before == _OPENS and any(map(str.isalnum, end_of_word)):
             before -= 1
-        following = [tgt_word for src_word, tgt_word in links if src_word == before]
-        following = following if _is_of_next(cut, unspaced[0]) else []
-        gap = min(following) if following else _gap(before, links, len(src_words), len(tgt_words))
+        following = nearest.first_target(before) if _is_of_next(cut, unspaced[0]) else None
+        gap = nearest.gap(before) if following is None else following
         gaps.append(gap)
         same = _inside_same(source, cut.place, target, gap) if inside else None
         if same is not None:
             places.append(same)
         else:
             place_in = _place_between_characters if unspaced[1] else _place
-            places.append(place_in(src, cut, target, gap, bool(following)))
+            places.append(place_in(src, cut, target, gap, following is not None))
             # it was inside a word that the translation does not have
             if inside and in_word(cut.before[-1:]) and in_word(cut.after[:1]):
                 cut = replace(cut, before="", after="")
@@ -191,18 +207,51 @@ def _is_of_next(cut: Cut, unspaced: bool) -> bool:
     return cut.kind == "number" and cut.after != _CLOSES and (unspaced or cut.before in ("", _OPENS))
 
 
-def _gap(before: int, links: Links, n_src: int, n_tgt: int) -> int:
-    """Return the number of translation words before the gap that corresponds to the gap after ``before`` source words.
+REACH = 40
+"""Number of source words on each side of a gap whose links decide on its place: those farther away weigh nothing."""
 
-    A link from one side of the gap to the other costs more the nearer its source word is to the gap.
-    """
-    costs = [0.0] * (n_tgt + 1)
-    for src, tgt in links:
-        weight = 0.5 ** (before - 1 - src if src < before else src - before)
-        for gap in range(tgt + 1) if src < before else range(tgt + 1, n_tgt + 1):
-            costs[gap] += weight
-    usual = before * n_tgt / max(1, n_src)
-    return min(range(n_tgt + 1), key=lambda gap: (round(costs[gap], 9), abs(gap - usual)))
+
+class _Gaps:
+    """The gaps between the words of a translation that correspond to those of its source, by the word alignment."""
+
+    def __init__(self, links: Links, n_src: int, n_tgt: int) -> None:
+        self._links, self._n_src, self._n_tgt = sorted(links), n_src, n_tgt
+        self._gaps: dict[int, int] = {}
+
+    def first_target(self, src: int) -> int | None:
+        """Return the first word of the translation that is linked to a source word; None if none is."""
+        i = bisect_left(self._links, (src, 0))
+        return self._links[i][1] if i < len(self._links) and self._links[i][0] == src else None
+
+    def gap(self, before: int) -> int:
+        """Return the number of translation words before the gap that corresponds to the gap after ``before`` words."""
+        if before not in self._gaps:
+            self._gaps[before] = self._best(before)
+        return self._gaps[before]
+
+    def _best(self, before: int) -> int:
+        """Return the cheapest gap; of equal ones that nearest to the same fraction of the translation.
+
+        A link from one side of the gap to the other costs more the nearer its source word is to the gap.
+        """
+        n_tgt, usual = self._n_tgt, before * self._n_tgt / max(1, self._n_src)
+        near = self._links[
+            bisect_left(self._links, (before - REACH, 0)) : bisect_left(self._links, (before + REACH, 0))
+        ]
+        changes: dict[int, float] = {}  # what a gap costs more than the gap before it
+        cost = 0.0
+        for src, tgt in near:
+            weight = 0.5 ** (before - 1 - src if src < before else src - before)
+            cost += weight if src < before else 0.0
+            changes[tgt + 1] = changes.get(tgt + 1, 0.0) + (weight if src >= before else -weight)
+        # between two changes all gaps cost the same
+        edges = [0, *sorted(edge for edge in changes if edge <= n_tgt), n_tgt + 1]
+        best: list[tuple[float, float, int]] = []
+        for first, after in pairwise(edges):
+            cost += changes.get(first, 0.0)
+            place = min(max(ceil(usual - 0.5), first), after - 1)
+            best.append((round(cost, 9), abs(place - usual), place))
+        return min(best)[2]
 
 
 @dataclass(frozen=True)
@@ -215,7 +264,7 @@ class _Text:
 
 def _inside_same(src: _Text, place: int, tgt: _Text, gap: int) -> int | None:
     """Return the place inside the word before the gap if it was inside the same word, as "5" in "US$5m"; else None."""
-    start, end = next(span for span in src.words if span[0] < place < span[1])
+    start, end = src.words[bisect_left(src.words, (place, 0)) - 1]
     tgt_start, tgt_end = tgt.words[gap - 1] if gap else (0, 0)
     return tgt_start + place - start if src.text[start:end] == tgt.text[tgt_start:tgt_end] else None
 
