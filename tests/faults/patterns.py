@@ -193,7 +193,6 @@ _OF_PYTHON = {r"\/": "/", "[^]": r"[\s\S]", r"\u{20000}": r"\U00020000", r"\u{3f
               r"\p{L}": "a-z", r"\p{N}": "0-9", r"\p{M}": "\u0300"}  # fmt: skip
 SCRIPT_EXAMPLES = {
     "pages/serve.js": [r"(?:^|,)(\"(?:[^\"]|\"\")*\"|[^,]*)"],
-    "pages/translator/node.js": [r"<script [^>]*id=\"a\">([\s\S]*?)</script>"],
 }
 """Patterns that a script makes with ``new RegExp``, as Python writes them: as many for a file as it has such calls."""
 

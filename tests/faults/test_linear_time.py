@@ -28,7 +28,6 @@ def _superlinear(cases: Iterable[Case], size: int) -> dict[str, tuple[float, str
 
 
 @amounts(16, 400)
-@pytest.mark.xfail(strict=True, reason="30 patterns are superlinear")
 def test_L1_every_regular_expression_takes_linear_time(n: int, figure: Figure) -> None:
     cases = list(pattern_cases(n))
     assert _superlinear(cases, 2048 if n < 100 else 8192) == {}

@@ -23,6 +23,9 @@ _CLOSED = re.compile(
     r"\s*+[(\[][^()\[\]]*+(?<=[.!?…])[)\]]\s++(?=\S)"
 )  # a sentence within brackets, and what comes after it
 _VOLUME = re.compile(r"\b(?:vol|ch|chap|sect?|eq|ca|approx|bd|abs|kap)\.\s+$", re.IGNORECASE)
+WINDOW = 4096
+"""Number of characters that ``sentencex`` gets at a time."""
+
 TAIL = 80  # last characters of a sentence, which tell if the next piece continues it
 _UNSPACED_ENDS = frozenset("。！？｡｢｣」』…။។।")
 
@@ -55,19 +58,43 @@ def sentences(text: str, lang: str | None) -> list[str]:
 
 def _pieces(text: str, language: Language) -> list[str]:
     """Return the pieces that sentencex finds; a sentence in brackets is a piece of its own."""
-    shown = _SURROGATE.sub("\ufffd", text)  # sentencex takes no unpaired surrogates
-    cut = _segmenter().segment(language.code or "en", shown)
-    # no text may be lost, whatever sentencex does
-    if "".join(cut) != shown:
-        return [text]
     pieces, start = [], 0
-    for length in map(len, cut):
+    for length in _lengths(text, language.code or "en"):
         piece = text[start : start + length]
         closed = _CLOSED.match(piece)
         ends = [0, *([] if closed is None else [closed.end()]), *_ends_of_words(piece, language), length]
         pieces += [piece[begin:stop] for begin, stop in pairwise(sorted(set(ends)))]
         start += length
     return pieces
+
+
+def _lengths(text: str, code: str) -> list[int]:
+    """Return the lengths of the pieces that sentencex finds.
+
+    Its time grows with the square of a text, so it gets ``WINDOW`` characters at a time: up to the last end that it
+    finds in them, from which the next window begins. A piece of half a window or more goes on in the next.
+    """
+    shown = _SURROGATE.sub("\ufffd", text)  # sentencex takes no unpaired surrogates
+    lengths: list[int] = []
+    start, continues = 0, False
+    while start < len(shown):
+        window = shown[start : start + WINDOW]
+        cut = _segmenter().segment(code, window)
+        # no text may be lost, whatever sentencex does
+        if "".join(cut) != window:
+            cut = [window]
+        is_last = start + WINDOW >= len(shown)
+        has_end = len(cut) > 1 and len(cut[-1]) < WINDOW // 2
+        if has_end and not is_last:
+            cut.pop()
+        for i, length in enumerate(map(len, cut)):
+            if continues and i == 0:
+                lengths[-1] += length
+            else:
+                lengths.append(length)
+            start += length
+        continues = not has_end
+    return lengths
 
 
 def _ends_of_words(piece: str, language: Language) -> list[int]:

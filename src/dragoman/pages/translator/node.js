@@ -6,7 +6,10 @@ const { readFileSync } = require("fs");
 const { runInThisContext } = require("vm");
 
 const html = readFileSync(process.argv[2], "utf8");
-const inside = (id) => new RegExp(`<script [^>]*id="${id}">([^]*?)</script>`).exec(html)[1];
+const inside = (id) => {
+  const tag = ` id="${id}">`, start = html.indexOf(tag) + tag.length;
+  return html.slice(start, html.indexOf("</script>", start));
+};
 const { Translator, Damaged, NotFinite } = runInThisContext(`${inside("worker")}\n;({ Translator, Damaged, NotFinite })`);
 const translator = opened();
 

@@ -56,7 +56,9 @@ class Normaliser {
       normal += kept;
       if (kept) afterSpace = this.trim && kept.endsWith(" ");
     }
-    if (this.trim) normal = normal.replace(/[ \u2581]+$/, "");
+    let end = normal.length;
+    while (this.trim && end && " \u2581".includes(normal[end - 1])) end--;
+    normal = normal.slice(0, end);
     return normal.replaceAll(" ", SPACE);
   }
 }

@@ -56,7 +56,8 @@ class Translator {
   /** What is translated of a text: for each line its sentences { text } and the spaces around them { gap }. */
   lines(text) {
     return text.split("\n").map((line) => this.sentences(line).flatMap((sentence) => this.pieces(sentence)).flatMap((piece) => {
-      const [, before, inner, after] = /^(\s*)(.*?)(\s*)$/su.exec(piece);
+      const inner = piece.trim(), start = piece.length - piece.trimStart().length;
+      const before = piece.slice(0, start), after = piece.slice(start + inner.length);
       return [{ gap: before }, { text: inner }, { gap: after }].filter((one) => one.text || one.gap);
     }));
   }
