@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from dragoman.documents.formats import supported_suffixes
 from dragoman.serving.apis.api import error_of
 from dragoman.serving.app import APIS
 
@@ -125,7 +126,7 @@ def wrong_with(case: Case, reply: Reply) -> str | None:
     for name in ("x-content-type-options", "content-security-policy", "referrer-policy"):
         if name not in reply.headers:
             return f"{reply.status} without {name}"
-    for secret in (tempfile.gettempdir() + "/", str(Path.home()) + "/", "Traceback", 'File "'):
+    for secret in (tempfile.gettempdir() + "/", str(Path.home()) + "/", "Traceback", 'File "', "dragoman-"):
         if secret in reply.body.decode("utf-8", "replace") and reply.status >= 400:
             return f"{reply.status} with {secret!r} in it"
     if reply.status < 400 or case.sent.startswith(b"HEAD "):
@@ -449,7 +450,49 @@ def _answers_once(reply: Reply, again: Callable[[bytes], Reply]) -> str | None:
     return None
 
 
+DAMAGED = (
+    b"", b"\0\1\2", b"PK\3\4" + b"a" * 60, b"PK\5\6" + bytes(18), b"<a><b></a>", b"<!DOCTYPE a><a/>", b"\xff\xfe\0",
+    b"{", b'"a', b"1\n00:00 -> x\n",
+)  # fmt: skip
+"""Contents that hardly any kind of document has."""
+
+FILE_NAMES = (
+    "a", "a.", ".txt", "a.exe", "../../etc/passwd.txt", "a\\b.txt", "a/b.txt", "a" * 3000 + ".txt", "\u00fc.txt",
+    "CON.txt", "a\x00.txt", "a.txt.docx", " .txt", "%2e%2e.txt",
+)  # fmt: skip
+
+FILE = b"--b\r\nContent-Disposition: form-data; name=file; filename=a.txt\r\n\r\na"
+BROKEN_FORMS = {
+    "no file": b"--b\r\n\r\n--b--", "no end": FILE, "no boundary": b"the dog",
+    "two files": (FILE + b"\r\n") * 2 + b"--b--",
+    "1,001 fields": b"--b\r\nContent-Disposition: form-data; name=a\r\n\r\na\r\n" * 1001 + b"--b--",
+}  # fmt: skip
+
+
+def upload_cases(spec: Json) -> Iterator[Case]:
+    """Files of every kind that are none, and forms with odd names, for every route that takes a document."""
+    for path, operations in spec["paths"].items():
+        content = operations.get("post", {}).get("requestBody", {}).get("content", {})
+        fields = content.get("multipart/form-data", {}).get("schema", {}).get("properties", {})
+        if "file" not in fields:
+            continue
+        target = "target" if "target" in fields else "target_lang"
+        files = [(f"a{suffix}", data) for data in DAMAGED for suffix in supported_suffixes()]
+        for name, data in [*files, *((name, b"the dog") for name in FILE_NAMES)]:
+            yield Case("uploads", f"{path} {name[:20]!a} {data[:9]!r}", _form(path, name, data, target), path, anything)
+        for name, body in BROKEN_FORMS.items():
+            sent = request("POST", path, body, content_type="multipart/form-data; boundary=b")
+            yield Case("uploads", f"{path} {name}", sent, path, status_is(400))
+
+
+def _form(path: str, name: str, data: bytes, target: str) -> bytes:
+    head = f'--b\r\nContent-Disposition: form-data; name="{target}"\r\n\r\nde\r\n'
+    head += f'--b\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+    body = head.encode() + data + b"\r\n--b--\r\n"
+    return request("POST", path, body, content_type="multipart/form-data; boundary=b")
+
+
 def cases(spec: Json) -> Iterator[Case]:
     """Yield all cases for the routes of an OpenAPI document."""
-    for kind in (method_cases, number_cases, body_cases, path_cases, host_cases, framing_cases):
+    for kind in (method_cases, number_cases, body_cases, path_cases, host_cases, framing_cases, upload_cases):
         yield from kind(spec)

@@ -1,4 +1,4 @@
-"""The letter of HTTP and JSON: rows H1 to H7, tried by requests made from the server's OpenAPI document.
+"""The letter of HTTP and JSON: rows H1 to H9, tried by requests made from the server's OpenAPI document.
 
 ``benchmarks/contract_cases.py`` has the requests and what their answers must be. ``make test`` sends a part.
 """
@@ -22,7 +22,15 @@ from limits import LONG_S, wait_until
 from processes import Forked
 
 Figure = Callable[[str, str], None]
-ROWS = {"methods": "H1", "numbers": "H2", "bodies": "H3", "paths": "H4", "hosts": "H5", "framing": "H6"}
+ROWS = {
+    "methods": "H1",
+    "numbers": "H2",
+    "bodies": "H3",
+    "paths": "H4",
+    "hosts": "H5",
+    "framing": "H6",
+    "uploads": "H9",
+}
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +67,12 @@ def check(kind: str, n: int, port: int, by_kind: Any, figure: Figure) -> None:
     figure(ROWS[kind], f"{len(own):,} requests ({kind}): 0 answered otherwise than the contract says")
 
 
-@amounts(quick=117, full=10_000)
+@amounts(quick=83, full=10_000)
 def test_H1_every_method_is_answered(port: int, by_kind: Any, figure: Figure, n: int) -> None:
     check("methods", n, port, by_kind, figure)
 
 
-@amounts(quick=251, full=10_000)
+@amounts(quick=151, full=10_000)
 def test_H2_a_number_is_a_number(port: int, by_kind: Any, figure: Figure, n: int) -> None:
     check("numbers", n, port, by_kind, figure)
 
@@ -74,7 +82,7 @@ def test_H3_a_body_is_read_or_refused(port: int, by_kind: Any, figure: Figure, n
     check("bodies", n, port, by_kind, figure)
 
 
-@amounts(quick=117, full=10_000)
+@amounts(quick=83, full=10_000)
 def test_H4_a_path_with_slashes_more_is_the_path(port: int, by_kind: Any, figure: Figure, n: int) -> None:
     check("paths", n, port, by_kind, figure)
 
@@ -89,6 +97,13 @@ def test_H6_a_request_whose_end_is_unclear_is_the_last(
     port: int, by_kind: Any, figure: Figure, n: int
 ) -> None:  # fmt: skip
     check("framing", n, port, by_kind, figure)
+
+
+@amounts(quick=19, full=10_000)
+def test_H9_no_document_makes_an_answer_that_names_a_file_of_the_server(
+    port: int, by_kind: Any, figure: Figure, n: int
+) -> None:
+    check("uploads", n, port, by_kind, figure)
 
 
 @pytest.mark.faults

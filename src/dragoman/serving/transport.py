@@ -36,7 +36,7 @@ logger = logging.getLogger("dragoman.serving")
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
-LINGER_S = 1.0
+LINGER_S = 5.0
 """Longest time for reading and discarding the rest of a refused body, in seconds."""
 
 HEADERS = {
@@ -264,7 +264,7 @@ async def refuse(
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LINGER_S):
                 while (await unread()).get("more_body"):
-                    await asyncio.sleep(0.005)  # let other requests run
+                    await asyncio.sleep(0.002)  # let other requests run
     await send({"type": "http.response.body", "body": b""})
 
 
