@@ -80,7 +80,7 @@ def test_activations_are_as_many_bytes_as_the_forward_pass_keeps(
     config = ModelConfig(preset=preset, **SIZES, **changes)
     for precision in ("fp32", "bf16"):
         kept = measured_bytes(config, *shape, precision)
-        formula = activation_bytes(config, *shape, precision) + copy_bytes(config, precision)
+        formula = activation_bytes(config, shape, precision) + copy_bytes(config, precision)
         print(f"{preset} {changes} {shape} {precision}: {kept / 2**20:.1f} MiB kept, {formula / 2**20:.1f} by formula")
         assert formula == pytest.approx(kept, rel=0.03)
 

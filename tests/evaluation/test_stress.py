@@ -95,7 +95,7 @@ def test_what_is_measured() -> None:
         Translation("", 0, n_tokens=1),
     ]
     clean = Stressed(CLEAN, 4, 50.0, 60.0, 0, 0, 0, 0, 0, 1)
-    one = measure(variant, found, [6, 0, 5, 3], "en", "de", clean)
+    one = measure(variant, found, [6, 0, 5, 3], ("en", "de"), clean)
     hyps = [translation.text for translation in found]
     assert variant.references is not None
     assert one.bleu == bleu(hyps, variant.references, "de").value
@@ -121,7 +121,7 @@ def test_other_notes_are_none_of_the_guards() -> None:
 
 
 def test_without_references_only_shares_and_lengths_are_said() -> None:
-    one = measure(Variant("one word", ["dog"], None), [Translation("Hund", 0, n_tokens=2)], [1], "en", "de")
+    one = measure(Variant("one word", ["dog"], None), [Translation("Hund", 0, n_tokens=2)], [1], ("en", "de"))
     assert (one.bleu, one.chrf, one.bleu_loss, one.chrf_loss) == (None, None, None, None)
     assert (one.guarded, one.faulty, one.empty, one.words) == (0, 0, 0, 1)
 

@@ -58,6 +58,14 @@ class Report:
         return "; ".join(parts)
 
 
+@dataclass(frozen=True)
+class Listeners:
+    """What is called while a folder is translated."""
+
+    events: Events
+    failed: Callable[[FailedShard], object]
+
+
 @takes(FolderOptions, Machines, TranslateOptions)
 def translate_folder(
     run: Path | str | Sequence[Path | str], src: Path | str, out: Path | str, options: TranslateOptions | None = None,
@@ -110,7 +118,7 @@ def translate_folder(
             if folder_options.restart:
                 for name in names:
                     forget(out / name)
-            return _translate(cluster, job, names, record, events, failed or (lambda shard: None))
+            return _translate(cluster, job, names, record, Listeners(events, failed or (lambda shard: None)))
 
 
 def _taken(group: type[Options], changes: dict[str, Any]) -> dict[str, Any]:
@@ -118,10 +126,7 @@ def _taken(group: type[Options], changes: dict[str, Any]) -> dict[str, Any]:
     return {name: changes.pop(name) for name in group.names() if name in changes}
 
 
-def _translate(
-    cluster: Cluster, job: Job, names: Sequence[str], record: Record, events: Events,
-    failed: Callable[[FailedShard], object],
-) -> Report:  # fmt: skip
+def _translate(cluster: Cluster, job: Job, names: Sequence[str], record: Record, listeners: Listeners) -> Report:
     """Inspect all shards, then translate those that the record does not name."""
     failures: list[FailedShard] = []
     finished_before: list[FinishedShard] = []
@@ -129,7 +134,7 @@ def _translate(
 
     def fail(name: str, why: str) -> None:
         failures.append(FailedShard(name, why))
-        failed(failures[-1])
+        listeners.failed(failures[-1])
 
     for name, shard in cluster.inspect(job, names):
         finished = record.finished.get(name) if (job.folders.out / name).is_file() else None
@@ -146,7 +151,7 @@ def _translate(
     lines_before = sum(shard.lines for shard in finished_before)
     lines_total = lines_before + sum(shard.lines for shard in waiting)
     with cluster.translating(job, waiting) as (results, read_progress):
-        with _progress_reports(read_progress, lines_before, lines_total, events):
+        with _progress_reports(read_progress, lines_before, lines_total, listeners.events):
             for name, result in results:
                 if isinstance(result, FinishedShard):
                     record.add(result)

@@ -279,7 +279,11 @@ class Store:
             raise ValueError(f"its corpora do not have {self._n:,} pairs together")
         self._ids = [
             _Rows(
-                folder, f"{side}.ids", f"{side}.offsets", self._n, about[side]["tokens"], np.dtype(about[side]["dtype"])
+                folder,
+                (f"{side}.ids", f"{side}.offsets"),
+                self._n,
+                about[side]["tokens"],
+                np.dtype(about[side]["dtype"]),
             )
             for side in SIDES
         ]
@@ -287,7 +291,7 @@ class Store:
         if about["text_bytes"]:
             sizes = zip(SIDES, about["text_bytes"], strict=True)
             self._texts = [
-                _Rows(folder, f"{side}.text", f"{side}.ends", self._n, size, np.dtype("u1")) for side, size in sizes
+                _Rows(folder, (f"{side}.text", f"{side}.ends"), self._n, size, np.dtype("u1")) for side, size in sizes
             ]
 
     @classmethod
@@ -363,8 +367,9 @@ class _Rows:
     truncated under a map kills the process.
     """
 
-    def __init__(self, folder: Path, values: str, ends: str, n: int, size: int, dtype: np.dtype[Any]) -> None:
-        """Open the files of ``n`` rows with ``size`` values together."""
+    def __init__(self, folder: Path, files: tuple[str, str], n: int, size: int, dtype: np.dtype[Any]) -> None:
+        """Open the files of ``n`` rows: that of their ``size`` values together, and that of the ends of rows."""
+        values, ends = files
         self.dtype = dtype
         self._n, self._size = n, size
         self._values, self._ends = folder / values, folder / ends

@@ -279,7 +279,7 @@ def stress(
         events = Events(progress=ticker.named(f"sentences translated: {variant.name}"))
         translations = translator.translate_planned(variant.sources, plan, events)
         n_src = [len(ids) for ids in translator.src_tokenizer.encode(variant.sources)]
-        results.append(measure(variant, translations, n_src, *langs, clean=results[0] if results else None))
+        results.append(measure(variant, translations, n_src, langs, clean=results[0] if results else None))
     return results
 
 

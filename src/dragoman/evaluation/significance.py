@@ -117,13 +117,17 @@ def compare(
     for metric in select_metrics() if metrics is None else metrics:
         scorer = metric.scorer(tgt_lang)
         a, b = (scorer.statistics(hyps, sets_of(refs)) for hyps in (hyps_a, hyps_b))
-        comparison = _compared(metric.name, scorer.score, a, b, n_samples, seed)
+        comparison = _compared(metric.name, scorer.score, (a, b), n_samples, seed)
         signature = scorer.signature(None)
         comparisons.append(comparison._replace(signature=signature, lower_is_better=metric.lower_is_better))
     return comparisons
 
 
-def _compared(name: str, score: Formula, a: Statistics, b: Statistics, n_samples: int, seed: int) -> Comparison:
+def _compared(
+    name: str, score: Formula, systems: tuple[Statistics, Statistics], n_samples: int, seed: int
+) -> Comparison:
+    """Compare two systems by the counts of their sentences, which ``score`` makes a score of."""
+    a, b = systems
     score_a, score_b = score(a.sum(0)), score(b.sum(0))
     low, high, p_bootstrap = bootstrap(score, a, b, n_samples, seed)
     p_randomisation = approximate_randomisation(score, a, b, n_samples, seed)
@@ -148,7 +152,7 @@ def compare_segments(
     if not a:
         raise DataError("there is nothing to compare: no scores")
     rows_a, rows_b = (np.array([[score, 1.0] for score in scores]) for scores in (a, b))
-    return _compared(SEGMENTS, _mean, rows_a, rows_b, n_samples, seed)._replace(signature="mean")
+    return _compared(SEGMENTS, _mean, (rows_a, rows_b), n_samples, seed)._replace(signature="mean")
 
 
 def _mean(sums: Statistics) -> float:

@@ -114,8 +114,7 @@ def measure(
     variant: Variant,
     translations: Sequence[Translation],
     n_src: Sequence[int],
-    src_lang: str | None,
-    tgt_lang: str | None,
+    langs: tuple[str | None, str | None],
     clean: Stressed | None = None,
 ) -> Stressed:
     """Score the translations of a variant.
@@ -123,8 +122,10 @@ def measure(
     Args:
         translations: One for each source.
         n_src: Number of subwords of each source.
+        langs: Languages of the sources and of the translations.
         clean: Result of the unchanged test set, to compare with; None for itself.
     """
+    src_lang, tgt_lang = langs
     hyps = [translation.text for translation in translations]
     filled = [i for i, src in enumerate(variant.sources) if src.strip()]
     sizes = [Sizes(n, translation.n_tokens) for n, translation in zip(n_src, translations, strict=True)]

@@ -54,10 +54,16 @@ def state_bytes(parameters: int, train: TrainConfig) -> float:
     return parameters * (16.0 + (4 if train.ema else 0))
 
 
-def activation_bytes(
-    config: ModelConfig, rows: int, src_len: int, tgt_len: int, precision: str, device: str = "cpu"
-) -> float:
-    """Return the bytes that the forward pass of a Transformer saves for the backward pass, without the loss."""
+def activation_bytes(config: ModelConfig, shape: tuple[int, int, int], precision: str, device: str = "cpu") -> float:
+    """Return the bytes that the forward pass of a Transformer saves for the backward pass, without the loss.
+
+    Args:
+        config: The model with its vocabularies.
+        shape: Rows of the batch, and the lengths of its sources and of its targets.
+        precision: "bf16" or "fp32".
+        device: "cpu" or "cuda", which fuse different kernels.
+    """
+    rows, src_len, tgt_len = shape
     d, f, h = config.d_model, config.d_ff, config.n_heads
     qk, v = h * config.head_d_k, h * config.head_d_v
     low = 2 if precision == "bf16" else 4  # bytes of a number that products read and write
@@ -130,7 +136,7 @@ def estimate(config: Config, sizes: ModelConfig, batch_tokens: int, length: int)
     rows = max(1, batch_tokens // length) * (2 if train.r_drop else 1)  # R-Drop reads each batch twice
     state = state_bytes(n, train)
     device = "cuda" if train.device == "cuda" else "cpu"
-    activations = activation_bytes(sizes, rows, length, length, precision, device)
+    activations = activation_bytes(sizes, (rows, length, length), precision, device)
     loss = loss_bytes(sizes, rows * length, precision, train.r_drop > 0, device)
     # logits and log-probabilities in float32
     validation = 2.0 * 4 * sizes.tgt_vocab_size * max(length, min(batch_tokens, VALIDATION_TOKENS))
