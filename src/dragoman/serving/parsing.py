@@ -19,7 +19,7 @@ from dragoman.documents.translate import Opened, Report, finished_report, finish
 from dragoman.serving.refusals import BusyError
 from dragoman.translation.assemble import Translation
 
-UPLOAD = Budget(memory=1 << 30, cpu_s=30, wall_s=180.0, result=1 << 27)
+UPLOAD = Budget(memory=1 << 30, cpu_s=30, wall_s=300.0, result=1 << 27)
 """Limits of opening an uploaded document, and of writing its translation."""
 
 TEXT = Budget(memory=512 << 20, cpu_s=4, wall_s=60.0, result=1 << 26, advice="send it in parts")
@@ -28,7 +28,7 @@ TEXT = Budget(memory=512 << 20, cpu_s=4, wall_s=60.0, result=1 << 26, advice="se
 COUNT = 3
 """Number of workers for texts, and of workers for documents; an idle one has some 25 MiB."""
 
-NICENESS = 5
+NICENESS = {"texts": 5, "documents": 10}
 """How much the workers yield to the search threads."""
 
 MOST_WAITING = 64
@@ -38,8 +38,8 @@ AGAIN_AFTER_S = 2.0
 """Advice to a client that has too many parsings waiting."""
 
 PRELOAD = opening.__name__
-TEXTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS)
-DOCUMENTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS)
+TEXTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS["texts"])
+DOCUMENTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS["documents"])
 
 
 async def warm() -> None:
