@@ -19,7 +19,7 @@ from dragoman.documents.translate import Opened, Report, finished_report, finish
 from dragoman.serving.refusals import BusyError
 from dragoman.translation.assemble import Translation
 
-UPLOAD = Budget(memory=1 << 30, cpu_s=30, wall_s=300.0, result=1 << 27)
+UPLOAD = Budget(memory=1 << 30, cpu_s=15, wall_s=300.0, result=1 << 27)
 """Limits of opening an uploaded document, and of writing its translation."""
 
 TEXT = Budget(memory=512 << 20, cpu_s=4, wall_s=60.0, result=1 << 26, advice="send it in parts")
