@@ -60,7 +60,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Listeners:
-    """What is called while a folder is translated."""
+    """Callables that hear of progress and of failed shards while a folder is translated."""
 
     events: Events
     failed: Callable[[FailedShard], object]
