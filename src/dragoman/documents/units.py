@@ -273,8 +273,8 @@ def _places(unit: Unit, links: _WordLinks) -> list[int]:
         inside = bisect_right(linked_ends, start), bisect_left(starts, end)
         if inside[0] < inside[1] and start < end:
             opening, closing = tgt_words[first_target(*inside)][0], tgt_words[-last_target(*inside)][1]
-            places[first] = _past_punctuation(unit.text, start, letters, len(text), opening, 1)
-            places[last] = _past_punctuation(unit.text, end, letters, len(text), closing, -1)
+            places[first] = _past_punctuation(unit.text[start - 1 : start], letters, len(text), opening, 1)
+            places[last] = _past_punctuation(unit.text[end : end + 1], letters, len(text), closing, -1)
     code = [(span.start, span.end) for span in find(text) if span.kind == "code"]  # a tag must not stand inside code
     places = [_outside(place, code) for place in places]
     return _with_cuts(places, unit.tags, text, links.tgt_unspaced, code)
@@ -314,7 +314,8 @@ def _point_place(place: int, src: str, known: tuple[Sequence[int], ...], links: 
         return len(links.text)
     targets = links.targets[linked[next_linked]]
     if words[linked[next_linked]][0] < place:
-        return _past_punctuation(src, place, letters, len(links.text), links.tgt_words[max(targets)][1], -1)
+        behind, end = src[place : place + 1], links.tgt_words[max(targets)][1]
+        return _past_punctuation(behind, letters, len(links.text), end, -1)
     return links.tgt_words[min(targets)][0]
 
 
@@ -335,15 +336,15 @@ def _elements(tags: Sequence[Tag]) -> list[tuple[int, int]]:
     return elements
 
 
-def _past_punctuation(src: str, src_place: int, letters: Sequence[int], size: int, place: int, step: int) -> int:
+def _past_punctuation(neighbour: str, letters: Sequence[int], size: int, place: int, step: int) -> int:
     """Move a place past punctuation that stands outside the tag in the source: ``<b>Hi</b>!``, ``<b>Hallo</b>!``.
 
     Args:
-        src_place: Place of the tag in ``src``; ``place`` is its place in the translation.
+        neighbour: Character outside the tag in the source: before an opening tag, behind a closing one; "" at an end.
         letters: Places of letters and digits in the translation, which has ``size`` characters.
+        place: Place of the tag in the translation.
         step: 1 for an opening tag, which moves right; -1 for a closing tag, which moves left.
     """
-    neighbour = src[src_place - 1 : src_place] if step > 0 else src[src_place : src_place + 1]
     if not neighbour or neighbour.isspace() or neighbour.isalnum():
         return place
     if not 0 < place < size + (step < 0):
