@@ -50,6 +50,7 @@ def test_a_malloc_that_has_no_such_settings_is_left_alone(libc: object, monkeypa
 def test_free_memory_goes_back_and_threads_share_arenas() -> None:
     code = """
 import ctypes, re, sys, threading
+from pathlib import Path
 from dragoman.serving.memory import bound_arenas, trim
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
