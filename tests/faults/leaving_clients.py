@@ -22,7 +22,8 @@ from unittest import mock
 
 from dragoman.decoding.request import Segment
 from dragoman.serving import batcher as module
-from dragoman.serving.batcher import Batcher, Ticket
+from dragoman.serving.batcher import Batcher
+from dragoman.serving.tickets import Ticket
 from dragoman.translation.segments import SegmentResult, TextSegment
 
 SWITCH_S = 0.0005

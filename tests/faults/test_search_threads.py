@@ -14,7 +14,8 @@ import pytest
 from amounts import amounts
 from leaving_clients import StubPlan, answer, crowd, ended, race, search_threads
 
-from dragoman.serving.batcher import Batcher, Ticket
+from dragoman.serving.batcher import Batcher
+from dragoman.serving.tickets import Ticket
 from dragoman.translation.segments import SegmentResult, TextSegment
 
 Figure = Callable[[str, str], None]

@@ -12,7 +12,8 @@ import pytest
 
 from dragoman.decoding.request import SearchResult
 from dragoman.errors import ServeError
-from dragoman.serving.batcher import Batcher, BusyError, Ticket
+from dragoman.serving.batcher import Batcher, BusyError
+from dragoman.serving.tickets import Ticket
 from dragoman.translation.notes import QUIET
 from dragoman.translation.plan import Plan
 from dragoman.translation.segment_search import translate_segments

@@ -20,12 +20,13 @@ from test_documents import upload
 
 from dragoman.errors import ConfigError
 from dragoman.serving import documents, glossaries, jobs
-from dragoman.serving.batcher import Batcher, BusyError, Ticket
+from dragoman.serving.batcher import Batcher, BusyError
 from dragoman.serving.glossaries import Dictionary, Glossaries
 from dragoman.serving.keys import Keys, make_key
 from dragoman.serving.limits import Shares
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.refusals import ForeignError, MalformedError, UnknownError
+from dragoman.serving.tickets import Ticket
 from dragoman.serving.turns import Turns
 from dragoman.translation.translator import Translator
 from limits import LONG_S, wait_until

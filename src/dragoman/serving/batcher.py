@@ -16,18 +16,15 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 
 import torch
 
-from dragoman.decoding.cancellation import Cancellation
 from dragoman.errors import ServeError
 from dragoman.serving.refusals import BusyError, UnfinishedError
-from dragoman.translation.plan import Plan
+from dragoman.serving.tickets import Batch, Job, Ticket, kind_of
 from dragoman.translation.segment_search import translate_segments
-from dragoman.translation.segments import SegmentResult, TextSegment
 
 logger = logging.getLogger("dragoman.serving")
 
@@ -43,113 +40,6 @@ MEASURABLE = 2 * LEAST_SHARE
 BATCH_TOKENS_ON_CPU = 1024
 """Largest batch on a CPU, in tokens. A larger one is no faster per sentence, keeps new requests waiting until its end,
 and needs memory for its beams."""
-
-
-class Ticket:
-    """A request in the queue: the sentences that still wait, and the results so far."""
-
-    def __init__(
-        self, plan: Plan, segments: Sequence[TextSegment],
-        on_result: Callable[[int, SegmentResult], object] = lambda i, result: None, *, owner: str = "",
-    ) -> None:  # fmt: skip
-        """Hold ``segments``; a search thread calls ``on_result`` with each one's index and result, in any order.
-
-        Args:
-            owner: Name of the client's API key; "" on a server without keys.
-        """
-        self.plan, self.on_result, self.owner = plan, on_result, owner
-        self.results: Future[list[SegmentResult]] = Future()
-        """Results of all sentences, in order, or the exception that ended the request."""
-        # A running future cannot be cancelled: a client that leaves cancels the search, and this class alone ends the
-        # future.
-        self.results.set_running_or_notify_cancel()
-        self.cancellation = Cancellation()  # cancelled when the client has left
-        self.waiting = deque(_Job(i, self._cancellable(segment), self) for i, segment in enumerate(segments))
-        self._by_number: dict[int, SegmentResult] = {}
-        self._n_segments, self._ended = len(segments), False
-        self._changing = threading.Lock()  # several search threads may finish sentences of one ticket at the same time
-        if not segments:
-            self._complete()
-
-    def _cancellable(self, segment: TextSegment) -> TextSegment:
-        """Return the segment with this request's cancellation, which also ends its search."""
-        return replace(segment, search=replace(segment.search, cancellation=self.cancellation))
-
-    def take(self, i: int, result: SegmentResult) -> None:
-        """Store the result of sentence ``i``; the last one completes the request.
-
-        An error of ``on_result`` ends this request alone.
-        """
-        try:
-            self.on_result(i, result)
-        except BaseException as error:
-            self.fail(error)
-            return
-        with self._changing:
-            self._by_number[i] = result
-            is_last = len(self._by_number) == self._n_segments
-        if is_last:
-            self._complete()
-
-    def fail(self, error: BaseException) -> None:
-        """End the request with an error, unless it has ended."""
-        if self._is_first_end():
-            self.results.set_exception(_deliverable(error))
-
-    def _complete(self) -> None:
-        if self._is_first_end():
-            self.results.set_result([self._by_number[i] for i in range(self._n_segments)])
-
-    def _is_first_end(self) -> bool:
-        with self._changing:
-            was_ended, self._ended = self._ended, True
-        return not was_ended
-
-
-def _deliverable(error: BaseException) -> Exception:
-    """Return the error with which a request ends."""
-    # An event loop ends at a SystemExit or KeyboardInterrupt, takes a CancelledError for a client that has left, and
-    # cannot deliver a StopIteration at all.
-    if isinstance(error, Exception) and not isinstance(error, StopIteration | CancelledError):
-        return error
-    wrapped = RuntimeError(f"the search ended with {type(error).__name__}")
-    wrapped.__cause__ = error
-    return wrapped
-
-
-@dataclass(frozen=True)
-class _Job:
-    """A sentence of a request, with its number there."""
-
-    number: int
-    segment: TextSegment
-    ticket: Ticket
-
-    @property
-    def n_tokens(self) -> int:
-        """Number of source tokens, eos included."""
-        return len(self.segment.search.ids) + 1
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Sentences that a search thread works on."""
-
-    thread: str  # its name
-    jobs: Sequence[_Job]
-    others_wait: bool  # True if other sentences stayed in the queue
-    expected_s: float
-    started: float  # by ``time.monotonic``
-
-    @property
-    def seconds(self) -> float:
-        """Time since its start, in seconds."""
-        return time.monotonic() - self.started
-
-    def fail(self, error: BaseException) -> None:
-        """End its requests with an error, unless they have ended."""
-        for job in self.jobs:
-            job.ticket.fail(error)
 
 
 @dataclass
@@ -216,7 +106,7 @@ class Batcher:
                 self._count_waiting(ticket, 1, *ticket.waiting)
                 self._changed.notify_all()
 
-    def _count_waiting(self, ticket: Ticket, sign: int, *jobs: _Job) -> None:
+    def _count_waiting(self, ticket: Ticket, sign: int, *jobs: Job) -> None:
         """Add sentences of a ticket to the counts of the queue (``sign`` 1), or subtract them (-1)."""
         n, tokens = sign * len(jobs), sign * sum(job.n_tokens for job in jobs)
         self.n_waiting += n
@@ -398,7 +288,7 @@ class Batcher:
             ticket.waiting.clear()
             ticket.fail(error)
 
-    def _expected_s(self, jobs: Sequence[_Job]) -> float:
+    def _expected_s(self, jobs: Sequence[Job]) -> float:
         """Return the expected time of a batch in seconds: that of the longest recent one, if speed says no more."""
         tokens = sum(job.n_tokens for job in jobs)
         return max(tokens / self.tokens_per_s if self.tokens_per_s else 0.0, self._longest_s)
@@ -416,7 +306,7 @@ class Batcher:
         same_kind = (ticket for ticket in self._tickets if kind_of(ticket.plan) == kind)
         return sum(job.n_tokens for ticket in same_kind for job in ticket.waiting)
 
-    def _deal(self, kind: Hashable, limit: int) -> list[_Job]:
+    def _deal(self, kind: Hashable, limit: int) -> list[Job]:
         """Remove up to ``limit`` tokens of one kind from the queue, one sentence of each key, and request, in turn."""
         # One sentence a turn keeps the queue fair: neither many requests of one key nor the many sentences of a long
         # request keep others waiting.
@@ -427,7 +317,7 @@ class Batcher:
                 turns.setdefault(ticket.owner, deque()).append(ticket)
             else:
                 others.append(ticket)
-        jobs: list[_Job] = []
+        jobs: list[Job] = []
         room, served = limit, set()
         while turns:
             owner, own = next(iter(turns.items()))
@@ -451,13 +341,13 @@ class Batcher:
         self._last_together = len({id(job.ticket) for job in jobs})
         return jobs
 
-    def _search(self, jobs: Sequence[_Job]) -> None:
+    def _search(self, jobs: Sequence[Job]) -> None:
         """Translate a batch and give each ticket its results."""
         results = translate_segments([job.segment for job in jobs], jobs[0].ticket.plan)
         for job, result in zip(jobs, results, strict=True):
             job.ticket.take(job.number, result)
 
-    def count(self, jobs: Sequence[_Job], others_wait: bool, seconds: float) -> None:
+    def count(self, jobs: Sequence[Job], others_wait: bool, seconds: float) -> None:
         """Add a batch to the statistics, and its speed to the estimate of ``tokens_per_s``."""
         tokens = sum(job.n_tokens for job in jobs)
         with self._changed:
@@ -474,8 +364,3 @@ class Batcher:
                 self.tokens_per_s = 0.8 * estimate + 0.2 * speed
             elif is_measurable or estimate:
                 self.tokens_per_s = max(estimate, speed)
-
-
-def kind_of(plan: Plan) -> Hashable:
-    """Return the key that sentences of one batch share: engine, search settings, guard."""
-    return id(plan.engine), plan.search, plan.options.guard

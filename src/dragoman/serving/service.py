@@ -11,11 +11,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from dragoman.errors import ConfigError
-from dragoman.serving.batcher import Batcher, Ticket
+from dragoman.serving.batcher import Batcher
 from dragoman.serving.limits import Limits
 from dragoman.serving.memory import TextCache
 from dragoman.serving.pairs import Pair, Pairs, match
 from dragoman.serving.refusals import UnservedError
+from dragoman.serving.tickets import Ticket
 from dragoman.translation.assemble import Translation, assemble
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.options import TranslateOptions

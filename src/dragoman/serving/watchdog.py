@@ -20,8 +20,9 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dragoman.serving.batcher import Batch, Batcher
+from dragoman.serving.batcher import Batcher
 from dragoman.serving.memory import Trimmer
+from dragoman.serving.tickets import Batch
 
 logger = logging.getLogger("dragoman.serving")
 
