@@ -203,9 +203,9 @@ def write_output(path: Path, content: bytes) -> None:
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder: after a kill it is whole, or a leftover under a temporary name."""
-    aside = _temporary_name(folder)
-    folder.rename(aside)
-    shutil.rmtree(aside)
+    with contextlib.suppress(OSError):  # on a disk too full for another name it is removed where it stands
+        folder = folder.rename(_temporary_name(folder))
+    shutil.rmtree(folder)
 
 
 @contextlib.contextmanager

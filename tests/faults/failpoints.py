@@ -255,7 +255,7 @@ def _stop(what: str, run: Path, last: str, count: int, note: Path) -> None:
 
     def meet(operation: str) -> str | None:
         nonlocal left
-        if what == "fail" and operation.startswith("rmtree"):
+        if what == "fail" and operation.startswith(("rmtree", "rename .step.tmp")):
             return None  # deleting takes no space
         left -= 1
         if left:

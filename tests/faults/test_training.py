@@ -36,7 +36,7 @@ LAST = 30
 SAVES = [  # points inside the writing of a checkpoint, of the best weights and of the bundle; each is met once a save
     "save .step.tmp/model.safetensors", "save .step.tmp/optimizer.safetensors:2", "write .step.tmp/state.json",
     "fsync .step.tmp/ema.safetensors", "write .step.tmp/.manifest.json.tmp:2", "replace .step.tmp/manifest.json",
-    "rename step", "fsync checkpoints", "rmtree step:2", "write log.jsonl:3",
+    "rename step", "fsync checkpoints", "rmtree .step.tmp:2", "write log.jsonl:3",
 ]  # fmt: skip
 AT_THE_END = ["save .bundle.tmp/model.safetensors", "rename bundle"]
 
