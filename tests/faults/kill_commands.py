@@ -331,7 +331,7 @@ LOADED = {
     "import": ("dragoman.toolkits.import_", "ctranslate2.specs"),
     "serve": ("dragoman.cli.serve",),
 }
-"""Modules that the calls of a command would each import anew: here once, for all processes."""
+"""Modules that the calls of a command would each import again: here once, for all processes."""
 
 
 def _prepare(names: set[str]) -> None:

@@ -77,7 +77,7 @@ def reopened(run: Path, config: Config) -> Iterator[None]:
     """Continue a run with the settings ``config``, and keep other processes from training in it while the body runs.
 
     If the body fails before it has written another checkpoint, the old configuration is restored. Without a checkpoint
-    training begins anew, and what an earlier process logged is removed.
+    training begins again, and what an earlier process logged is removed.
 
     Raises:
         ConfigError: Another process trains there.
