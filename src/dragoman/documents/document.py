@@ -61,6 +61,8 @@ class Format(Protocol):
 
 _STRICT = ("utf-8", "utf-16-le", "utf-16-be")
 """Encodings in which each text has one form."""
+_MARKUP = "<meta charset='a-0' content=\"b\"/> <?xml ?> \\n"
+"""Text that declares an encoding; encodings that do not read ASCII so, such as EBCDIC, cannot be declared in it."""
 _BOMS = [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")]
 
 
@@ -98,6 +100,8 @@ def decode(data: bytes, info: DocumentInfo, declared: str | None = None) -> Text
         raise DataError(
             f"{info.name}: is not {encoding[:40].upper()} ({error}): convert the file to UTF-8 first"
         ) from None
+    if not bom and _MARKUP.encode().decode(encoding, "replace") != _MARKUP:
+        raise DataError(f"{info.name}: declares the encoding {encoding[:40]!r}, in which it could not declare anything")
     if "\0" in text:
         raise DataError(f"{info.name}: has NUL characters, so it is not text")
     decoded = Text(text, bom, encoding)

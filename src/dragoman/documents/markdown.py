@@ -176,7 +176,7 @@ def _marks_of(tokens: Sequence[Token]) -> tuple[list[str], list[str]]:
 
 def _parts(source: str, left: list[Untranslated]) -> list[Part]:
     """Cut Markdown into parts; blocks that cannot be followed in their source are added to ``left``."""
-    starts = [0, *(match.end() for match in re.finditer("\n", source)), len(source)]
+    starts = [0, *(match.end() for match in re.finditer("\r\n?|\n", source)), len(source)]
     parts: list[Part] = []
     at = 0
     in_table = False

@@ -19,7 +19,7 @@ from dragoman.errors import DataError
 
 SUFFIXES = (".srt", ".vtt")
 
-_TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
+_TIME = r"(?:(\d{1,6}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _CUE = re.compile(rf"^[^\S\n]*{_TIME}[^\S\n]*-->[^\S\n]*{_TIME}[^\n]*(?:\n|\Z)", re.MULTILINE)
 _BODY_END = re.compile(r"\n(?=[^\S\n]*(?:\n|\Z))")
 _NUMBER = re.compile(r"(?:^|\n)[^\S\n]*+\d*+[^\S\n]*+\n?\Z")

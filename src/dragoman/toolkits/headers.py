@@ -71,10 +71,9 @@ def _parser(name: str) -> Callable[[bytes], object] | None:
 
 
 def _parse_yaml(content: bytes) -> object:
-    """Write the content out as the reader's messages may: aliases can make gigabytes of a few lines."""
-    import yaml  # most models have none
+    from dragoman.config import parse_yaml  # imports pydantic, which most models do not need here
 
-    return str(yaml.safe_load(content))
+    return parse_yaml(content.decode(), "YAML")
 
 
 def _parse_subwords(content: bytes) -> object:
