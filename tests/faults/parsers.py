@@ -158,7 +158,7 @@ def _cut(text: str) -> Any:
 
 
 def _split(text: str) -> Any:
-    return segments.split_text(text, 200, lambda texts: [len(text.encode()) for text in texts])
+    return segments.split_text(text, 200, lambda texts: list(map(len, texts)))
 
 
 def _table_of(source: str) -> Callable[[str], Any]:
@@ -170,8 +170,8 @@ LIMIT_OF_A_SEGMENT = 8_192
 
 PARSERS = [
     Parser(".txt", document(".txt"), _PROSE),
-    Parser(".md", document(".md"), _MD, ("documents/markdown.py",)),
-    Parser(".markdown", document(".markdown", "---\n"), "---\n|...\n|a\n| |\n|-"),
+    Parser(".md", document(".md"), _MD, ("documents/markdown.py",), markdown.MOST_CHARACTERS - 200),
+    Parser(".markdown", document(".markdown", "---\n"), "---\n|...\n|a\n| |\n|-", (), markdown.MOST_CHARACTERS - 200),
     Parser(".html", document(".html"), _HTML, ("documents/web.py", "documents/markup.py")),
     Parser(".htm", document(".htm", "<meta "), "charset=|<meta |<?xml |encoding=\"|a| |>"),
     Parser(".xhtml", document(".xhtml", "<p>"), "<b>|</b>|a "),

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import patterns
-import pytest
 from amounts import amounts
 from parsers import PARSERS
 
@@ -42,7 +41,6 @@ def test_L1_every_pattern_of_the_sources_is_registered() -> None:
 
 
 @amounts(6, 300)
-@pytest.mark.xfail(strict=True, reason="parsers are superlinear")
 def test_L2_every_parser_takes_linear_time(n: int, figure: Figure) -> None:
     cases = list(parser_cases(n))
     assert _superlinear(cases, 1024 if n < 100 else 8192) == {}

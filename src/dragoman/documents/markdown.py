@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 SUFFIXES = (".md", ".markdown")
 
 MOST_BYTES = 2_000_000
-"""Largest accepted file in bytes; the time to parse a paragraph grows with the square of its length."""
+"""Largest accepted file in bytes."""
+
+MOST_CHARACTERS = 10_000
+"""Largest accepted paragraph in characters: the time to parse it may grow with the square of its length."""
 
 _FRONT_MATTER = re.compile(r"\A---[^\S\n]*\n.*?\n(?:---|\.\.\.)[^\S\n]*(?:\n|\Z)", re.DOTALL)
 _DESTINATION = re.compile(
@@ -48,6 +51,7 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     front = _FRONT_MATTER.match(text.text)
     begin = front.end() if front else 0
     source = text.text[begin:]
+    _check_paragraphs(source, info)
     left: list[Untranslated] = []
     parts = [text.text[:begin], *_parts(source, left)]
 
@@ -73,6 +77,16 @@ def read(data: bytes, info: DocumentInfo) -> Document:
         return text.encode(translated)
 
     return Document(parts, save, tuple(left), reject)
+
+
+def _check_paragraphs(source: str, info: DocumentInfo) -> None:
+    """Check the length of each paragraph, before any is parsed inside."""
+    for token in _parser(inside=False).parse(source):
+        if token.type == "inline" and len(token.content) > MOST_CHARACTERS:
+            raise DataError(
+                f"{info.name}: the paragraph after line {token.map[0]:,} has {len(token.content):,} characters; it may "
+                f"have at most {MOST_CHARACTERS:,}: divide it by blank lines"
+            )
 
 
 def _markdown_units(parts: Sequence[Part]) -> Iterator[Unit]:
@@ -126,13 +140,14 @@ def _in_cell(text: str) -> str:
 
 
 @cache
-def _parser() -> Any:
-    """Return the Markdown parser."""
+def _parser(inside: bool = True) -> Any:
+    """Return the Markdown parser; ``inside``: it parses the text of paragraphs too, not only their borders."""
     try:
         from markdown_it import MarkdownIt
     except ImportError:
         raise ConfigError(not_installed("reading Markdown", "markdown-it-py")) from None
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    return parser if inside else parser.disable("inline")
 
 
 _MARK_OF_HTML = {
