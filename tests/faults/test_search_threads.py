@@ -30,11 +30,14 @@ QUIETLY = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExcept
 
 @QUIETLY
 @amounts(4_000, 1_000_000)
-def test_R1_no_search_thread_dies_of_clients_that_leave(n: int, figure: Figure) -> None:
+def test_R1_no_search_thread_dies_of_clients_that_leave(
+    n: int, figure: Figure, caplog: pytest.LogCaptureFixture
+) -> None:
     seen = {"direct race": race(n), "through a batcher": crowd(n // 2 if n < 10_000 else n)}
     figure("R1", f"clients that leave: {json.dumps(seen)}")
     for counts in seen.values():
         assert counts["dead_search_threads"] == counts["requests_without_end"] == 0, seen
+    assert not caplog.records  # nor had it anything to outlive
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,7 @@ class Batcher:
         """Search one batch; return False once the server shuts down."""
         batch = self._take(number)
         if batch is None:
-            return False
+            return not self.closing or self.n_waiting > 0
         started = time.perf_counter()
         self._search(batch.jobs)
         self.end_batch(number)
@@ -252,7 +252,7 @@ class Batcher:
         return True
 
     def _take(self, number: int) -> Batch | None:
-        """Wait for the next batch of a search thread; None: the server shuts down."""
+        """Wait for the next batch of a search thread; None: there is none, or the server shuts down."""
         with self._changed:
             self._n_idle += 1
             queued: list[Ticket] = []
@@ -269,6 +269,8 @@ class Batcher:
                 share = -(-self._tokens_of(kind) // self._n_idle)
                 queued = list(self._tickets)
                 jobs = self._deal(kind, min(limit, max(share, LEAST_SHARE)))
+                if not jobs:  # while this thread waited, another one took them
+                    return None
                 batch = Batch(f"server-{number}", jobs, bool(self._tickets), self._expected_s(jobs), time.monotonic())
                 self._running[number] = batch
                 return batch
