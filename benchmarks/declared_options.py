@@ -314,7 +314,8 @@ def _impossible_json(schema: Mapping[str, Any], spec: Mapping[str, Any]) -> list
         values += ["many"]
     if "boolean" in names:
         values += [NO_BOOLEAN]
-    if not names & {"integer", "number", "boolean"}:
+    # A field without a type is one that changes nothing: it takes every value.
+    if names != {None} and not names & {"integer", "number", "boolean"}:
         values += [7]
     return values
 

@@ -42,7 +42,8 @@ def test_scripts_and_styles_cannot_end_their_element() -> None:
         entry.name for entry in resources.files("dragoman.pages").iterdir() if entry.name.endswith((".css", ".js"))
     ]
     assert sorted(names) == [
-        "doctor.css", "explanation.js", "explorer.css", "explorer.js", "lab.css", "look.css", "serve.css", "serve.js",
+        "api.css", "api.js", "doctor.css", "explanation.js", "explorer.css", "explorer.js", "lab.css", "look.css",
+        "serve.css", "serve.js",
     ]  # fmt: skip
     for name in names:
         assert "</s" not in file(name)
