@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -206,11 +207,11 @@ def test_bad_translations_are_dropped_and_the_nearest_is_taken(tiny_run: Path, t
     (tmp_path / "x.de").write_text("der Hund rennt heute\neine Katze\n\nx\nx\nder Baum\nein Mann\n")
     (tmp_path / "found").write_text("".join(json.dumps(one) + "\n" for one in found))
     text = Text(src=tmp_path / "x.en", ref=tmp_path / "x.de", held_out=5, n_lines=7)
-    sides = tmp_path / "out.en", tmp_path / "out.de"
+    sides = io.BytesIO(), io.BytesIO()
     counts = choose_text([text], [tmp_path / "found"], Translator.load(tiny_run).plan(), sides, 0.1, QUIET)
-    assert [side.read_text() for side in sides] == [
-        "the dog runs today\na woman\n",
-        "der Hund rennt heute\neine Frau\n",
+    assert [side.getvalue() for side in sides] == [
+        b"the dog runs today\na woman\n",
+        b"der Hund rennt heute\neine Frau\n",
     ]
     assert counts == {"lines": 7, "kept": 2, "empty": 1, "blank": 1, "loop": 1, "held out": 1, "low score": 1}
     hold_out(text, (tmp_path / "v.en", tmp_path / "v.de"))

@@ -119,7 +119,10 @@ CALLS = {
     ),
     "explain": Call(words=("explain", "tiny", "the dog runs", "--out", "figures")),
     "explain, a page": Call(words=("explain", "tiny", "the dog runs", "--out", "figure.html")),
-    "doctor": Call(words=("doctor", "train.en", "train.de", "--out", "report", "--memory", "8")),
+    "doctor": Call(
+        words=("doctor", "train.en", "train.de", "--out", "report", "--memory", "8"),
+        varies=((r"doctor\.html$", r"about [\d.]+ GiB|up to [\d,]+ tokens"),),  # a measured step
+    ),
     "demo": Call(words=_DEMO, varies=_TRAINED, keeps=True),
     "lab": Call(
         words=("lab", "masks", "--quick", "--out", "lab"),
