@@ -22,15 +22,6 @@ from limits import LONG_S, wait_until
 from processes import Forked
 
 Figure = Callable[[str, str], None]
-ROWS = {
-    "methods": "H1",
-    "numbers": "H2",
-    "bodies": "H3",
-    "paths": "H4",
-    "hosts": "H5",
-    "framing": "H6",
-    "uploads": "H9",
-}
 
 
 @pytest.fixture(scope="module")
@@ -60,50 +51,51 @@ def by_kind(port: int) -> dict[str, list[Case]]:
     return made
 
 
-def check(kind: str, n: int, port: int, by_kind: Any, figure: Figure) -> None:
+def checked(kind: str, n: int, port: int, by_kind: Any) -> str:
+    """Send requests of one kind; return how many, in words, if every answer is as the contract says."""
     own = by_kind[kind][:: max(1, len(by_kind[kind]) // n)]
     wrong = [f"{case.name}: {why}" for case in own if (why := fault(port, case))]
     assert not wrong, f"{len(wrong)} of {len(own)}:\n" + "\n".join(wrong[:40])
-    figure(ROWS[kind], f"{len(own):,} requests ({kind}): 0 answered otherwise than the contract says")
+    return f"{len(own):,} requests ({kind}): 0 answered otherwise than the contract says"
 
 
 @amounts(quick=83, full=10_000)
 def test_H1_every_method_is_answered(port: int, by_kind: Any, figure: Figure, n: int) -> None:
-    check("methods", n, port, by_kind, figure)
+    figure("H1", checked("methods", n, port, by_kind))
 
 
 @amounts(quick=151, full=10_000)
 def test_H2_a_number_is_a_number(port: int, by_kind: Any, figure: Figure, n: int) -> None:
-    check("numbers", n, port, by_kind, figure)
+    figure("H2", checked("numbers", n, port, by_kind))
 
 
 @amounts(quick=83, full=10_000)
 def test_H3_a_body_is_read_or_refused(port: int, by_kind: Any, figure: Figure, n: int) -> None:
-    check("bodies", n, port, by_kind, figure)
+    figure("H3", checked("bodies", n, port, by_kind))
 
 
 @amounts(quick=83, full=10_000)
 def test_H4_a_path_with_slashes_more_is_the_path(port: int, by_kind: Any, figure: Figure, n: int) -> None:
-    check("paths", n, port, by_kind, figure)
+    figure("H4", checked("paths", n, port, by_kind))
 
 
 @amounts(quick=10_000, full=10_000)
 def test_H5_a_host_is_one_of_those_named(port: int, by_kind: Any, figure: Figure, n: int) -> None:
-    check("hosts", n, port, by_kind, figure)
+    figure("H5", checked("hosts", n, port, by_kind))
 
 
 @amounts(quick=10_000, full=10_000)
 def test_H6_a_request_whose_end_is_unclear_is_the_last(
     port: int, by_kind: Any, figure: Figure, n: int
 ) -> None:  # fmt: skip
-    check("framing", n, port, by_kind, figure)
+    figure("H6", checked("framing", n, port, by_kind))
 
 
 @amounts(quick=19, full=10_000)
 def test_H9_no_document_makes_an_answer_that_names_a_file_of_the_server(
     port: int, by_kind: Any, figure: Figure, n: int
 ) -> None:
-    check("uploads", n, port, by_kind, figure)
+    figure("H9", checked("uploads", n, port, by_kind))
 
 
 @pytest.mark.faults

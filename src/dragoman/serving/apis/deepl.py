@@ -86,11 +86,14 @@ class _WithEffect(BaseModel):
     glossary_id: Text = Field("", description="Stored glossary to follow; needs source_lang.")
 
 
+_WITHOUT_EFFECT: dict[str, Any] = {
+    name: (Any, Field(None, description=f"No effect: {reason}."))
+    for name, reason in IGNORED.items()
+    if name not in _WithEffect.model_fields
+}
 DeepLRequest: Any = create_model(
-    "DeepLRequest", __base__=_WithEffect, __doc__="Fields of ``/v2/translate``.",
-    **{name: (Any, Field(None, description=f"No effect: {reason}.")) for name, reason in IGNORED.items()
-       if name not in _WithEffect.model_fields},
-)  # fmt: skip
+    "DeepLRequest", __base__=_WithEffect, __doc__="Fields of ``/v2/translate``.", **_WITHOUT_EFFECT
+)
 
 
 @router.post("/translate", openapi_extra=body_of(DeepLRequest), summary="Translate texts")
