@@ -90,7 +90,7 @@ def exponent(call: Callable[[Any], Any], made: Callable[[int], Any], largest: in
             break
         size *= 2
     last = max(times)
-    if times[last] == math.inf or len(times) == 1:  # exponential, or too slow at once
+    if math.inf in times.values() or len(times) == 1:  # exponential, or too slow at once
         return 99.0
     first = max(min(times), last // STEPS)
     results = []

@@ -14,7 +14,7 @@ from amounts import amounts
 from parsers import PARSERS
 
 from dragoman.documents.formats import supported_suffixes
-from growth import LARGEST, MOST, exponent
+from growth import MOST, exponent
 from linear_time import Case, measure, parser_cases, pattern_cases
 
 Figure = Callable[[str, str], None]
@@ -26,7 +26,7 @@ def _superlinear(cases: Iterable[Case], size: int) -> dict[str, tuple[float, str
     return {result.where: (result.exponent, result.text) for result in results if result.exponent > MOST}
 
 
-@amounts(16, 400)
+@amounts(8, 400)
 def test_L1_every_regular_expression_takes_linear_time(n: int, figure: Figure) -> None:
     cases = list(pattern_cases(n))
     assert _superlinear(cases, 2048 if n < 100 else 8192) == {}
@@ -40,7 +40,7 @@ def test_L1_every_pattern_of_the_sources_is_registered() -> None:
         assert file in known, (file, name)
 
 
-@amounts(6, 300)
+@amounts(4, 300)
 def test_L2_every_parser_takes_linear_time(n: int, figure: Figure) -> None:
     cases = list(parser_cases(n))
     assert _superlinear(cases, 1024 if n < 100 else 8192) == {}
@@ -58,8 +58,8 @@ def test_the_measure_knows_linear_quadratic_and_exponential_time() -> None:
         return "a" * size
 
     assert exponent(re.compile("a*b?").search, text, 4096) <= MOST
-    assert exponent(re.compile("a*b").search, text, LARGEST) > 1.7
-    assert exponent(re.compile("(?:a|a)*b").match, text, LARGEST) > 5
+    assert exponent(re.compile("a*b").search, text, 4096) > 1.7
+    assert exponent(re.compile("(?:a|a)*b").match, text, 256) > 5
 
 
 def test_the_register_evaluates_what_a_module_makes() -> None:

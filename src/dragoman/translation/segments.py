@@ -213,12 +213,14 @@ def split_text(
     size = n_tokens([text])[0]
     if size <= max_tokens or len(text) < 2:
         return [text]
+    has_boundary = False
     for boundary in (_SENTENCE_END, _SPACE):
         if boundary is _SPACE and size <= longest_sentence:
             return [text]
         edges = [0, *(edge for match in boundary.finditer(text) for edge in match.span()), len(text)]
         pieces = [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
         if len(pieces) > 1:
+            has_boundary = True
             packed = pack(text, pieces, max_tokens, n_tokens)
             # the sum of the pieces fits, although the text itself does not: split elsewhere
             if packed == [text]:
@@ -226,7 +228,17 @@ def split_text(
             return [part for piece in packed for part in split_text(piece, max_tokens, n_tokens, longest_sentence)]
     middle = len(text) // 2
     halves = text[:middle], text[middle:]
+    if not has_boundary:  # nor has any part of it
+        return [part for half in halves for part in _halved(half, max(max_tokens, longest_sentence), n_tokens)]
     return [part for half in halves for part in split_text(half, max_tokens, n_tokens, longest_sentence)]
+
+
+def _halved(text: str, max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]]) -> list[str]:
+    """Split a text without spaces and sentence ends into halves, until each part has at most ``max_tokens``."""
+    if len(text) < 2 or n_tokens([text])[0] <= max_tokens:
+        return [text]
+    middle = len(text) // 2
+    return [part for half in (text[:middle], text[middle:]) for part in _halved(half, max_tokens, n_tokens)]
 
 
 def pack(

@@ -170,13 +170,14 @@ def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tu
     source, target = _Text(src, src_words), _Text(tgt, tgt_words)
     gaps, places, parts = [], [], []
     starts = [start for start, _ in src_words]
+    letters = [*(i for i, character in enumerate(src) if character.isalnum()), len(src)]
     nearest = _Gaps(links, len(src_words), len(tgt_words))
     for cut in cuts:
         before = bisect_left(starts, cut.place)  # number of source words before the part
         inside = before > 0 and cut.place < src_words[before - 1][1]
-        end_of_word = src[cut.place : src_words[before - 1][1]] if inside else ""
+        next_letter = letters[bisect_left(letters, cut.place)]
         # if only marks that open the word stand before the part, it is before this word
-        if cut.before == _OPENS and any(map(str.isalnum, end_of_word)):
+        if cut.before == _OPENS and inside and next_letter < src_words[before - 1][1]:
             before -= 1
         following = nearest.first_target(before) if _is_of_next(cut, unspaced[0]) else None
         gap = nearest.gap(before) if following is None else following
