@@ -198,7 +198,6 @@ PARSERS = [
            "a|<text:span>|</text:span>|<text:s/>|<text:tab/>|<text:note>|</text:note>|<text:p>|</text:p>|<text:line-break/>|<text:a>|</text:a>"),
     Parser("markup, html", lambda text: write(markup.parse(text, "html", attributes=True), Translations({})), _HTML, ("documents/markup.py",)),
     Parser("markup, xml", lambda text: write(markup.parse(text, "xml", ignored=("a",), splitting=("g",)), Translations({})), _HTML + "|<g>|</g>"),
-    Parser("Markdown of a translation", lambda text: markdown._escaped(text), _MD),
     Parser("sentences, en", lambda text: sentences(text, "en"), _PROSE, ("languages/sentences.py",)),
     Parser("sentences, de", lambda text: sentences(text, "de"), _PROSE + "|am 1. |z.B. |der 1. |dein", ("languages/de.py",)),
     Parser("sentences, zh", lambda text: sentences(text, "zh"), _PROSE),

@@ -39,7 +39,7 @@ def _number_words() -> list[str]:
 
     languages = [language for language in LANGUAGES if language.numbers]
     values = (0, 2, 7, 12, 21, 90, 365, 1990, 70_777, 999_999)
-    made = [numbers._pattern(n, language.numbers, language.spaces) for language in languages for n in values]
+    made = [numbers.pattern_of(n, language.numbers, language.spaces) for language in languages for n in values]
     return [pattern for pattern in made if pattern]
 
 

@@ -37,7 +37,7 @@ class Words:
     def take(self, value: int) -> bool:
         """Take one occurrence of a number; False if no occurrence is left, or after ``MOST_NUMBERS`` different ones."""
         if value not in self._counts:
-            pattern = _pattern(value, self._numbers, self._spaces) if len(self._counts) < MOST_NUMBERS else ""
+            pattern = pattern_of(value, self._numbers, self._spaces) if len(self._counts) < MOST_NUMBERS else ""
             self._counts[value] = len(re.findall(pattern, self._text)) if pattern else 0
         if self._counts[value] <= self._taken[value]:
             return False
@@ -51,7 +51,7 @@ class Words:
 
 
 @lru_cache(maxsize=1024)
-def _pattern(value: int, numbers: NumberWords, spaces: bool) -> str:
+def pattern_of(value: int, numbers: NumberWords, spaces: bool) -> str:
     """Return the pattern of a number in words; "" if its words are not known."""
     stems = numbers.stems.split()
     if value < len(stems):
