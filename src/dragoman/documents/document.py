@@ -100,14 +100,22 @@ def decode(data: bytes, info: DocumentInfo, declared: str | None = None) -> Text
         raise DataError(
             f"{info.name}: is not {encoding[:40].upper()} ({error}): convert the file to UTF-8 first"
         ) from None
-    if not bom and _MARKUP.encode().decode(encoding, "replace") != _MARKUP:
-        raise DataError(f"{info.name}: declares the encoding {encoding[:40]!r}, in which it could not declare anything")
+    if not bom and not _reads_ascii(encoding):
+        raise DataError(f"{info.name}: declares {encoding[:40]!r} but is not written in it: convert the file to UTF-8")
     if "\0" in text:
         raise DataError(f"{info.name}: has NUL characters, so it is not text")
     decoded = Text(text, bom, encoding)
     if encoding not in _STRICT and not _is_written_back(decoded, data):
         raise DataError(f"{info.name}: {encoding} would not keep every byte of it: convert the file to UTF-8 first")
     return decoded
+
+
+def _reads_ascii(encoding: str) -> bool:
+    """True if ASCII is read as such, which the declaration of an encoding is written in."""
+    try:
+        return _MARKUP.encode().decode(encoding) == _MARKUP
+    except UnicodeError:
+        return False
 
 
 def _is_written_back(text: Text, data: bytes) -> bool:
