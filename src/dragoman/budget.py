@@ -16,7 +16,6 @@ import json
 import logging
 import math
 import os
-import resource
 import signal
 import socket
 import struct
@@ -414,6 +413,8 @@ PR_SET_PDEATHSIG = 1
 
 def work(fd: int, niceness: int, preload: str) -> NoReturn:
     """Run calls until the process that started this one ends; the main function of a worker."""
+    import resource  # not every system has it
+
     # Ctrl-C, and a service manager's SIGTERM, go to the whole group: the other process decides when this one ends.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -441,6 +442,8 @@ def work(fd: int, niceness: int, preload: str) -> NoReturn:
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
     """Take the limits of a call away at its end."""
+    import resource
+
     try:
         yield
     finally:
@@ -467,6 +470,8 @@ def _called(values: dict[str, Any]) -> tuple[dict[str, Any], Values]:
 
 def _limit(memory: int, cpu_s: int) -> None:
     """Limit this process: its address space grows by ``memory`` bytes at most, and it computes for ``cpu_s``."""
+    import resource
+
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     soft = math.ceil(time.process_time()) + cpu_s
     resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
@@ -480,6 +485,6 @@ def _address_space() -> int:
     """Return the size of this process's address space in bytes; 0 where the system does not say."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123  (no allocation of a path)
-            return int(file.read().split()[0]) * resource.getpagesize()
+            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0

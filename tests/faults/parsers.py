@@ -19,7 +19,7 @@ import patterns
 from hostile_strings import Recipe, recipes
 
 from dragoman.data.tmx import read_tmx
-from dragoman.decoding.alignment import word_spans
+from dragoman.decoding.words import word_spans
 from dragoman.doctor.first_pass import pair_problems
 from dragoman.documents import markdown, markup
 from dragoman.documents.document import DocumentInfo

@@ -70,7 +70,7 @@ def read(data: bytes, info: DocumentInfo) -> Document:
         # A translation may begin like a block, such as "- " or "1. ": escape all units then.
         if structure(translated[begin:]) != src_structure:
             for unit in _markdown_units(parts):
-                unit.escape = _all_escaped if unit.escape is _all_escaped else _escaped
+                unit.escape = _all_escaped if unit.escape is _all_escaped else escaped
             translated = render(parts)
         if structure(translated[begin:]) != src_structure:
             raise DataError(f"{info.name}: its translation would be other Markdown, even with all signs escaped")
@@ -91,7 +91,7 @@ def _check_paragraphs(source: str, info: DocumentInfo) -> None:
 
 def _markdown_units(parts: Sequence[Part]) -> Iterator[Unit]:
     """Yield the units of Markdown text, without those of HTML blocks."""
-    return (unit for unit in units_of(parts) if unit.escape in (str, _in_cell, _escaped, _all_escaped))
+    return (unit for unit in units_of(parts) if unit.escape in (str, _in_cell, escaped, _all_escaped))
 
 
 def _keeps_marks(unit: Unit, translations: Translations, references: dict[str, Any]) -> bool:
@@ -100,7 +100,7 @@ def _keeps_marks(unit: Unit, translations: Translations, references: dict[str, A
     The ways are tried in order: as it is, with special characters escaped, and with emphasis written as HTML.
     """
     marks = _marks(write(unit.raw, translations), references)
-    for escape, as_html in ((unit.escape, False), (_escaped, False), (_all_escaped, False), (_escaped, True)):
+    for escape, as_html in ((unit.escape, False), (escaped, False), (_all_escaped, False), (escaped, True)):
         unit.escape = escape
         if as_html:
             unit.tags = [_as_html(tag) for tag in unit.tags]
@@ -128,7 +128,7 @@ def _all_escaped(text: str) -> str:
     return _NUMBER.sub(r"\1\\", _BLOCK_START.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", text)))
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Return text with every character escaped that could be markup, except inside inline code."""
     pieces = _CODE.split(text)
     return "".join(piece if i % 2 else _all_escaped(piece) for i, piece in enumerate(pieces))
