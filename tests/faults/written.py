@@ -62,7 +62,8 @@ _DISTILL = (
 _DEMO = (
     "demo", "--out", "demo",
     *(word for name in ("train.max_steps=2", "train.max_minutes=null", "train.warmup_steps=1", "train.batch_tokens=500",
-                        "model.d_model=16", "model.d_ff=16", "data.tokenizer.vocab_size=400", "decode.beam_size=1")
+                        "model.d_model=16", "model.d_ff=16", "data.tokenizer.vocab_size=400", "decode.beam_size=1",
+                        "train.precision=fp32")
       for word in ("--set", name)),
 )  # fmt: skip
 

@@ -124,7 +124,7 @@ def train(
             held.enter_context(reopened(run, ready.config))
         else:
             refuse_a_run(run)  # before text is counted and steps are timed, which may take long
-            plan = _plan(config, options, ticker)
+            plan = _with_prepared(_plan(config, options, ticker), run, options, ticker)
             held.enter_context(claimed(run))
             ready = _prepare_run(plan, run, options, ticker, world.size)
         _wait_for_rank_0(world)
@@ -176,6 +176,7 @@ class _Plan(NamedTuple):
     chosen: bool  # True if the sizes were chosen, not configured
     tokens_per_second: float | None  # speed by which they were chosen; None: they do not depend on it
     parent: Bundle | None  # the run to fine-tune
+    earlier: tuple[Config, tuple[Tokenizer, Tokenizer]] | None = None  # what a call that died has prepared
 
 
 def _names_same_text(run: Path, what: ConfigOrText, options: TrainOptions) -> bool:
@@ -215,21 +216,32 @@ def _plan(config: ConfigOrText, options: TrainOptions, ticker: Ticker) -> _Plan:
     return _Plan(resolved, chosen, speed, parent)
 
 
+def _subwords_of_parent(plan: _Plan, options: TrainOptions) -> tuple[Tokenizer, Tokenizer] | None:
+    """Return the subwords to use instead of learning any."""
+    return (
+        None if plan.parent is None or options.new_subwords else (plan.parent.src_tokenizer, plan.parent.tgt_tokenizer)
+    )
+
+
+def _with_prepared(plan: _Plan, run: Path, options: TrainOptions, ticker: Ticker) -> _Plan:
+    """Add to a plan what a call that died has prepared; refuse a folder that it has begun with other text."""
+    earlier = prepared(plan.config, run, ticker, _subwords_of_parent(plan, options))
+    if earlier is None and has_only_begun(run):
+        raise ConfigError(
+            f"{run} holds the beginning of a run with other text or other settings of data, without a checkpoint: "
+            "delete it, or choose another --out"
+        )
+    return plan._replace(earlier=earlier)
+
+
 def _prepare_run(plan: _Plan, run: Path, options: TrainOptions, ticker: Ticker, n_ranks: int) -> PreparedRun:
     """Write the folder of a new run: subwords, stores, the configuration, and the weights to start from."""
     config, parent = plan.config, plan.parent
     if launch := launch_name():
         write_text(run / LAUNCH, launch)
-    reused = None if parent is None or options.new_subwords else (parent.src_tokenizer, parent.tgt_tokenizer)
-    earlier = prepared(config, run, ticker, reused)
     if has_only_begun(run):
-        if earlier is None:
-            raise ConfigError(
-                f"{run} holds the beginning of a run with other text or other settings of data, without a checkpoint: "
-                "delete it, or choose another --out"
-            )
         forget_training(run)
-    config, tokenizers = earlier or prepare(config, run, ticker, reused)
+    config, tokenizers = plan.earlier or prepare(config, run, ticker, _subwords_of_parent(plan, options))
     if plan.chosen:
         store = Store.open(run / "store/train")
         config = choose_steps(config, store, options.settings, parent is not None, n_ranks, plan.tokens_per_second)
