@@ -24,7 +24,7 @@ from dragoman.doctor.first_pass import pair_problems
 from dragoman.documents import markdown, markup
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.formats import format_of
-from dragoman.documents.units import Translations, units_of, write
+from dragoman.documents.units import AlignedText, Translations, units_of, write
 from dragoman.errors import DragomanError
 from dragoman.evaluation.metrics import moses_tokens, sentence_chrf
 from dragoman.languages.numbers import Words
@@ -37,7 +37,6 @@ from dragoman.parsing.trees import tree_of
 from dragoman.serving.apis.deepl_glossaries import terms_of
 from dragoman.serving.refusals import MalformedError
 from dragoman.translation import faults, segments
-from dragoman.translation.assemble import Translation
 from dragoman.translation.keeping import cutting, protected
 from dragoman.translation.keeping.glossary import Glossary
 from growth import LARGEST
@@ -92,7 +91,7 @@ def document(suffix: str, before: str = "", after: str = "", **facts: Any) -> Ca
         opened = chosen.read(_archive(suffix, data) if suffix in _MEMBER else data, info)  # type: ignore[union-attr]
         texts = dict.fromkeys(unit.plain for unit in units_of(opened.parts))
         links = tuple((i, i) for i in range(4))
-        made = Translations({text: Translation(text, 0.0, alignment=links) for text in texts})
+        made = Translations({text: AlignedText(text, links) for text in texts})
         opened.reject(made)
         return opened.save(lambda parts: write(parts, made))
 

@@ -77,7 +77,7 @@ EXAMPLES.update({
         r'("(?:[^"]|"")*"|[^,\n]*?)(,|\r?\n|\r?\Z)', r"([^\t\n]*?)(\t|\r?\n|\r?\Z)"
     ],
     ("pages/render.py", "address"): lambda: [r"https?://(?:&amp;|[^\s<>()&\"'])*(?:&amp;|[^\s<>().,;&\"'])"],
-    ("serving/app.py", "re.sub('{\\\\w+}', '[^/]+', path)"): lambda: ["/v2/document/[^/]+/result", "/v3/g/[^/]+/d/[^/]+"],
+    ("serving/app.py", "re.sub('{\\\\w+}', '[^/]+', route)"): lambda: ["/v2/document/[^/]+/result", "/v3/g/[^/]+/d/[^/]+"],
 })  # fmt: skip
 
 
