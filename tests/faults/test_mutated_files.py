@@ -17,11 +17,12 @@ from amounts import amounts
 from foreign_models import COMPARED, MODEL_FILES, SEALED, model_readers, models_in, write_models
 from foreign_readers import ALIASES, DOCUMENTS, PACKAGES, Models, small_readers
 from hostile import laughs
+from parsers import PARSERS
 from trials import MEMORY_BYTES, try_all
 
 import dragoman
 from dragoman.documents.document import DocumentInfo
-from dragoman.documents.formats import supported_suffixes
+from dragoman.documents.formats import FORMATS, supported_suffixes
 from dragoman.documents.translate import open_document
 from dragoman.errors import BundleError, DataError
 from dragoman.files import MANIFEST
@@ -45,7 +46,17 @@ def test_F1_whatever_declares_a_reader_has_a_row_here() -> None:
     assert {*DOCUMENTS, *ALIASES} == set(supported_suffixes()), "mutate a format that is added"
     assert set(MODEL_FILES) == {toolkit.name for toolkit in TOOLKITS if toolkit.reader is not None}
     assert set(COMPARED) == {toolkit.name for toolkit in TOOLKITS if toolkit.comparer is not None}
-    # The pool of processes that open files and the register of patterns are compared with the same lists here.
+    assert {*DOCUMENTS, *ALIASES} <= {parser.name for parser in PARSERS}, "measure a format that is added: parsers.py"
+
+
+def test_F1_every_document_is_parsed_in_a_worker_and_never_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def here(data: bytes, info: DocumentInfo) -> None:
+        raise AssertionError(f"{info.name} is parsed in this process")
+
+    for document_format in FORMATS:
+        monkeypatch.setattr(document_format, "read", here)
+    for suffix, (sound, _) in DOCUMENTS.items():
+        assert open_document(sound[0], DocumentInfo(f"a{suffix}", "en", "de", ("text",) * (suffix in (".csv", ".tsv")))).texts
 
 
 SLOW = "huggingface: model.safetensors to compare"  # transformers is imported for it

@@ -27,8 +27,12 @@ SUFFIXES = (".md", ".markdown")
 MOST_BYTES = 2_000_000
 """Largest accepted file in bytes."""
 
-MOST_CHARACTERS = 10_000
-"""Largest accepted paragraph in characters: the time to parse it may grow with the square of its length."""
+MOST_MARKS = 10_000
+"""Largest accepted number of a paragraph's characters that may be markup: the time to parse it may grow with their
+square. Its other characters, such as those of a picture within its address, have no limit."""
+
+_SIGNS = "*_~`[]<>&!\\()"
+"""Characters that may be markup inside a paragraph."""
 
 _FRONT_MATTER = re.compile(r"\A---[^\S\n]*\n.*?\n(?:---|\.\.\.)[^\S\n]*(?:\n|\Z)", re.DOTALL)
 _DESTINATION = re.compile(
@@ -80,12 +84,12 @@ def read(data: bytes, info: DocumentInfo) -> Document:
 
 
 def _check_paragraphs(source: str, info: DocumentInfo) -> None:
-    """Check the length of each paragraph, before any is parsed inside."""
+    """Check the number of marks of each paragraph, before any is parsed inside."""
     for token in _parser(inside=False).parse(source):
-        if token.type == "inline" and len(token.content) > MOST_CHARACTERS:
+        if token.type == "inline" and (n_marks := sum(map(token.content.count, _SIGNS))) > MOST_MARKS:
             raise DataError(
-                f"{info.name}: the paragraph after line {token.map[0]:,} has {len(token.content):,} characters; it may "
-                f"have at most {MOST_CHARACTERS:,}: divide it by blank lines"
+                f"{info.name}: the paragraph after line {token.map[0]:,} has {n_marks:,} characters of markup; "
+                f"it may have at most {MOST_MARKS:,}: divide it by blank lines"
             )
 
 
