@@ -12,7 +12,7 @@ from serve import Run, chunk_ms, serve
 
 from dragoman.cli import environment
 
-environment.prepare()
+environment.prepare("translate")
 
 import torch  # noqa: E402
 

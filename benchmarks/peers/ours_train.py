@@ -8,7 +8,7 @@ from serve import Run, serve
 
 from dragoman.cli import environment
 
-environment.prepare()
+environment.prepare("train")
 
 import torch  # noqa: E402
 from steps import Ids, read_batches, timed  # noqa: E402

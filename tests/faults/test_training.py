@@ -346,7 +346,8 @@ def test_T7_one_changed_byte_of_the_data_is_refused_by_name_before_a_run_is_resu
     dragoman.train(config, out=run, overrides=["train.max_steps=10"], quiet=True)
     more = ["train.max_steps=20"]
     texts = sorted(tmp_path.glob("*.[ed][ne]"))
-    stored = sorted(path for path in (run / "store").rglob("*") if path.is_file())
+    # prepared.json serves a run without a checkpoint alone.
+    stored = sorted(path for path in (run / "store").rglob("*") if path.is_file() and path.name != "prepared.json")
     assert (len(texts), len(stored)) == (4, 19)
     before = listing(run)
     for path in (*texts, *stored):
@@ -407,13 +408,13 @@ def test_a_build_that_was_killed_is_cleared_away_by_the_next_try(
     tiny: Tiny, tmp_path: Path, listing: Callable[[Path], list[str]], caplog: pytest.LogCaptureFixture
 ) -> None:
     store = tmp_path / "run/store"
-    for name in (".train.0123abcd.tmp", "valid.tmp-0123abcd"):
+    for name in (".train.0123abcd.tmp", ".valid.0123abcd.tmp"):
         (store / name).mkdir(parents=True)
         (store / name / "src.ids").write_bytes(bytes(99))
     (store / "src.spm").write_bytes(b"of other subwords")
     (tmp_path / "run/lock").write_text("process 1 on elsewhere\n", encoding="utf-8")
     caplog.set_level(logging.WARNING)
     run = dragoman.train(dragoman.Config.from_mapping(tiny(max_steps=5)), out=tmp_path / "run", quiet=True).run
-    assert sorted(path.name for path in store.iterdir()) == ["joint.spm", "train", "valid"]
+    assert sorted(path.name for path in store.iterdir()) == ["joint.spm", "prepared.json", "train", "valid"]
     assert not any(name.endswith("lock") or "tmp" in name for name in listing(run))
     check_sealed(run / "bundle", "bundle")

@@ -50,7 +50,7 @@ MENDED = [
     ),
     Mutation(
         "a link at the name of a temporary file is followed",
-        "files.py",
+        "locks.py",
         "os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | (os.O_EXCL if new else 0)",
         "os.O_RDWR | os.O_CREAT",
         "tests/test_files.py::test_a_link_that_lies_in_wait_is_not_followed",
