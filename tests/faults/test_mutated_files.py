@@ -56,7 +56,8 @@ def test_F1_every_document_is_parsed_in_a_worker_and_never_here(monkeypatch: pyt
     for document_format in FORMATS:
         monkeypatch.setattr(document_format, "read", here)
     for suffix, (sound, _) in DOCUMENTS.items():
-        assert open_document(sound[0], DocumentInfo(f"a{suffix}", "en", "de", ("text",) * (suffix in (".csv", ".tsv")))).texts
+        columns = ("text",) if suffix in (".csv", ".tsv") else ()
+        assert open_document(sound[0], DocumentInfo(f"a{suffix}", "en", "de", columns)).texts
 
 
 SLOW = "huggingface: model.safetensors to compare"  # transformers is imported for it
