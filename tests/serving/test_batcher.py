@@ -84,6 +84,28 @@ def test_requests_take_turns(served: Translator, batcher: Batcher) -> None:
     assert wanted in engine.batches[1]  # the first batch after the one that ran, not after all twelve
 
 
+def test_batches_are_short_while_another_key_may_come_again(served: Translator) -> None:
+    plan, engine = slow(served, batch_tokens=64)
+    engine.go.set()
+
+    def largest_batch(batcher: Batcher) -> int:
+        ticket = Ticket(plan, segment(["the cat sleeps"] * 40, plan, QUIET), owner="alice")
+        batcher.submit(ticket)
+        ticket.results.result(LONG_S)
+        return max(sum(len(ids) + 1 for ids in batch) for batch in engine.batches)
+
+    alone = Batcher()
+    assert 48 < largest_batch(alone) <= 64
+    alone.close(LONG_S)
+    shared = Batcher()
+    ticket = Ticket(plan, segment(["a man runs"], plan, QUIET), owner="bob")
+    shared.submit(ticket)
+    ticket.results.result(LONG_S)
+    engine.batches.clear()
+    assert largest_batch(shared) <= 16
+    shared.close(LONG_S)
+
+
 def test_what_nobody_waits_for_leaves_the_queue_at_once(served: Translator, batcher: Batcher) -> None:
     plan, engine = slow(served)
     submit(batcher, ["the dog"], plan)

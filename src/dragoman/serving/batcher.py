@@ -37,6 +37,13 @@ LEAST_SHARE = 128
 MEASURABLE = 2 * LEAST_SHARE
 """Smallest batch, in tokens, whose speed is near that of a full one; smaller ones are left out of the estimate."""
 
+RECENT_S = 10.0
+"""Time in seconds for which a key whose sentences have all been taken is expected to come again."""
+
+SHORT_BATCH = 4
+"""Fraction, as a divisor, of the largest batch that is searched while a key is expected to come again: it would have to
+wait for the end of that batch. A quarter of a full one is hardly slower per sentence."""
+
 BATCH_TOKENS_ON_CPU = 1024
 """Largest batch on a CPU, in tokens. A larger one is no faster per sentence, keeps new requests waiting until its end,
 and needs memory for its beams."""
@@ -75,6 +82,7 @@ class Batcher:
         self.done = Statistics()
         self._tickets: deque[Ticket] = deque()  # with sentences in the queue; the first has the next turn
         self._waiting: dict[str, tuple[int, int]] = {}  # sentences and tokens in the queue, of each key that has some
+        self._last_came: dict[str, float] = {}  # time of each key's last request
         self.n_waiting = self.n_running = self._tokens_waiting = 0  # sentences in the queue and in search, and tokens
         self._n_idle = 0  # search threads without work
         self._last_together = 1  # requests in the last batch
@@ -101,6 +109,7 @@ class Batcher:
             if self.closing:
                 raise ServeError("the server is shutting down")
             self.refuse_if_full(ticket.owner)
+            self._last_came[ticket.owner] = time.monotonic()
             if ticket.waiting:
                 self._tickets.append(ticket)
                 self._count_waiting(ticket, 1, *ticket.waiting)
@@ -263,7 +272,7 @@ class Batcher:
                     self._changed.wait()
                 first = self._tickets[0]
                 kind, limit = kind_of(first.plan), first.plan.search.decode.batch_tokens
-                limit = min(limit, self.batch_tokens or limit)
+                limit = min(limit, self.batch_tokens or limit) // (SHORT_BATCH if self._expects_another_key() else 1)
                 self._await_other_requests(kind, limit)
                 # Idle search threads share what waits: two half batches on two cores end before one full batch on one.
                 share = -(-self._tokens_of(kind) // self._n_idle)
@@ -303,6 +312,11 @@ class Batcher:
         while not self.closing and len(self._tickets) < self._last_together and self._tokens_of(kind) < limit:
             if not self._changed.wait(end - time.monotonic()):
                 break
+
+    def _expects_another_key(self) -> bool:
+        """Return True if a key that has nothing in the queue came in the last ``RECENT_S`` seconds."""
+        since = time.monotonic() - RECENT_S
+        return any(last > since and owner not in self._waiting for owner, last in self._last_came.items())
 
     def _tokens_of(self, kind: Hashable) -> int:
         same_kind = (ticket for ticket in self._tickets if kind_of(ticket.plan) == kind)
