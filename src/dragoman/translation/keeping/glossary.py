@@ -8,13 +8,14 @@ overlapping terms the first is taken, of those the longest.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from dragoman.data.corpus import read_lines
 from dragoman.errors import ConfigError, DataError
-from dragoman.languages.words import is_whole
+from dragoman.languages.words import in_word, is_whole
 
 
 class Match(NamedTuple):
@@ -37,7 +38,7 @@ class Glossary:
         self._terms: dict[str, str | None] = {}
         for number, (source, target) in enumerate(terms, 1):
             self._add(source, target, f"glossary entry {number}")
-        self._lengths = sorted({len(term) for term in self._terms}, reverse=True)
+        self._index()
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
@@ -59,7 +60,7 @@ class Glossary:
             if fields[-1] == "":
                 raise DataError(f"{where}: a tab but no target term: add a term, or remove the tab to copy the source")
             glossary._add(fields[0], fields[1] if len(fields) > 1 else None, where)
-        glossary._lengths = sorted({len(term) for term in glossary._terms}, reverse=True)
+        glossary._index()
         return glossary
 
     def _add(self, source: str, target: str | None, where: str) -> None:
@@ -71,6 +72,22 @@ class Glossary:
                 f"{where}: {source!r} is translated as {target!r} here and as {known!r} above: keep one of them"
             )
         self._terms[source] = target
+
+    def _index(self) -> None:
+        """Sort the terms, and find for each the longest other terms with which it begins."""
+        self._sorted = sorted(self._terms)
+        self._longest = max(map(len, self._sorted), default=0)
+        self._beginning: list[int] = []  # index of that other term; -1 for none
+        self._whole: list[int] = []  # the same for the longest after which no word continues
+        beginnings: list[int] = []
+        for number, term in enumerate(self._sorted):
+            while beginnings and not term.startswith(self._sorted[beginnings[-1]]):
+                beginnings.pop()
+            other = beginnings[-1] if beginnings else -1
+            self._beginning.append(other)
+            is_cut = other >= 0 and not is_whole(term, 0, len(self._sorted[other]))
+            self._whole.append(self._whole[other] if is_cut else other)
+            beginnings.append(number)
 
     @classmethod
     def of(cls, source: Self | Path | str | Mapping[str, str | None] | None) -> Self | None:
@@ -98,19 +115,37 @@ class Glossary:
     def find(self, text: str) -> list[Match]:
         """Return all occurrences of terms in ``text``, in order."""
         matches = []
+        # Each character keeps its place: this one alone would become two.
+        lower = "İ".join(part.lower() for part in text.split("İ"))
         start = 0
         while start < len(text):
-            match = self._at(text, start)
+            match = self._at(text, lower, start)
             if match is not None:
                 matches.append(match)
             start += len(match.source) if match is not None else 1
         return matches
 
-    def _at(self, text: str, start: int) -> Match | None:
-        for length in self._lengths:
-            source = text[start : start + length]
-            # first the exact text, then lower case, which matches only terms without capitals
-            term = next((term for term in (source, source.lower()) if term in self._terms), None)
-            if term is not None and len(source) == length and is_whole(text, start, start + length):
-                return Match(source, self._terms[term] or source, start)
-        return None
+    def _at(self, text: str, lower: str, start: int) -> Match | None:
+        if in_word(text[start]) and in_word(text[start - 1 : start]):
+            return None
+        # lower case matches only terms without capitals; of equally long terms the exact one is taken
+        terms = [self._term_at(form, start) for form in (text, lower)]
+        term = max(terms, key=len)
+        if not term:
+            return None
+        source = text[start : start + len(term)]
+        return Match(source, self._terms[term] or source, start)
+
+    def _term_at(self, text: str, start: int) -> str:
+        """Return the longest term that stands at ``start`` and ends with a word; "" if there is none.
+
+        The time does not grow with the number of different lengths of terms: a glossary may have thousands.
+        """
+        there = text[start : start + self._longest]
+        # The term that sorts right before the text begins with all terms with which the text begins.
+        number = bisect_right(self._sorted, there) - 1
+        while number >= 0 and not there.startswith(self._sorted[number]):
+            number = self._beginning[number]
+        if number >= 0 and not is_whole(text, start, start + len(self._sorted[number])):
+            number = self._whole[number]
+        return self._sorted[number] if number >= 0 else ""

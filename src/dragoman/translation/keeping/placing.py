@@ -120,7 +120,7 @@ def _with_text(result: SegmentResult, rank: int, text: str, hypothesis: Hypothes
 def absent(glossary: Glossary, src: str, translation: str) -> list[Match]:
     """Return the terms that a translation has less often than its source, the last of equal ones."""
     matches = glossary.find(src)
-    there = {match.target: count_word(translation, match.target) for match in matches}
+    there = {target: count_word(translation, target) for target in {match.target for match in matches}}
     lacking = []
     for match in matches:
         there[match.target] -= 1
