@@ -468,6 +468,20 @@ def test_words_to_include_are_bounded(live: Any) -> None:
     assert live("/v1/translate", {**asked, "include": ["Haus"]}).status == 200
 
 
+@pytest.mark.parametrize(("option", "why"), [
+    ({"prefix": "hund " * 201}, "a prefix may have at most 1,000 bytes on this server, got 1,005"),
+    ({"exclude": ["ab" * 1000] * 3}, "exclude may have at most 4,000 bytes on this server, got 6,000"),
+    ({"glossary": {"dog": "x" * 1025}}, "a term of the glossary may have at most 1,024 bytes on this server"),
+    ({"glossary": {"x" * 1025: None}}, "a term of the glossary may have at most 1,024 bytes on this server"),
+    ({"text": ["the dog"] * 200, "prefix": "hund " * 100}, "too long for so many texts"),
+    ({"text": ["the dog"] * 200, "include": ["hund" * 90]}, "too long for so many texts"),
+])  # fmt: skip
+def test_words_that_make_a_search_long_are_bounded(live: Any, option: dict[str, Any], why: str) -> None:
+    reply = live("/v1/translate", {"text": "the dog", "source": "en", **option})
+    assert reply.status in (400, 413)
+    assert why in reply.json["error"]["message"]
+
+
 def test_the_page_of_the_api_shows_every_route_and_loads_nothing(live: Any) -> None:
     page = live("/docs")
     text = page.body.decode()

@@ -24,6 +24,9 @@ from dragoman.device import is_out_of_memory
 CONSTRAINED_BEAM = 10
 """Smallest beam for a sentence with words to place, among which the beam is shared out."""
 
+MOST_CONSTRAINED_BEAM = 64
+"""Widest of these beams: without this limit the time would grow with the cube of the number of ids to place."""
+
 BATCHES_A_WORKER = 4
 """Number of batches for each worker, so that all have work until the end..."""
 
@@ -120,7 +123,7 @@ def search_all(
     Args:
         model: A shortlist is not searched for segments with constraints, whose words may be any, nor for sampling.
         settings: Words to place are searched for with a beam of at least ``CONSTRAINED_BEAM``, and of one more than
-            their tokens. A single worker runs in this thread, with as many cores as torch has; several have one each.
+            their tokens up to ``MOST_CONSTRAINED_BEAM``. A single worker runs in this thread, with as many cores as torch has; several have one each.
         processes: Make workers forked processes, where that is safe and no segment can be cancelled, and not threads.
             The model must bear to be forked: torch does, with one thread, and onnxruntime does not.
         progress: Called after each batch with the number of sentences that are done, and of all.
@@ -173,7 +176,7 @@ def _jobs(segments: Sequence[Segment], settings: SearchSettings, has_shortlist: 
     groups: dict[tuple[int, bool], list[int]] = {}
     for i, segment in enumerate(segments):
         n_words = sum(map(len, segment.rules.include)) if segment.rules is not None else 0
-        beam = max(beam_size, CONSTRAINED_BEAM, n_words + 1) if n_words else beam_size
+        beam = max(beam_size, CONSTRAINED_BEAM, min(n_words + 1, MOST_CONSTRAINED_BEAM)) if n_words else beam_size
         narrow = has_shortlist and segment.is_free and settings.sampling is None
         groups.setdefault((beam, narrow), []).append(i)
     for (beam, narrow), members in sorted(groups.items()):

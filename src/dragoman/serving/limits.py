@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from dragoman.decoding.batches import MOST_CONSTRAINED_BEAM
+from dragoman.decoding.constraints import Rules
 from dragoman.errors import ConfigError
 from dragoman.serving.refusals import TooMuchError
 from dragoman.translation.options import TranslateOptions
@@ -20,6 +22,15 @@ SHORT = 10
 
 MOST_INCLUDED = 400
 """Largest size of the words to include, in bytes: each byte can be a subword, and a step of the search."""
+
+MOST_PREFIX = 1000
+"""Largest size of a prefix in bytes; each can be a step of the search too."""
+
+MOST_EXCLUDED = 4000
+"""Largest size of the words to exclude, in bytes: each step looks for every beginning of every word."""
+
+MOST_TERM = 1024
+"""Largest size of a term of a glossary and of its translation in bytes, as DeepL has it."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +102,31 @@ class Limits:
         n_words = len(options.include) + len(options.exclude)
         if n_words > 100:
             raise ConfigError(f"include and exclude may have at most 100 words on this server, got {n_words}")
-        n_bytes = sum(len(word.encode()) for word in options.include)
-        if n_bytes > MOST_INCLUDED:
-            raise ConfigError(f"include may have at most {MOST_INCLUDED} bytes on this server, got {n_bytes:,}")
+        sizes = (
+            ("include", sum(len(word.encode()) for word in options.include), MOST_INCLUDED),
+            ("exclude", sum(len(word.encode()) for word in options.exclude), MOST_EXCLUDED),
+            ("a prefix", max((len(prefix.encode()) for prefix in options.prefixes), default=0), MOST_PREFIX),
+            ("a term of the glossary", _longest_term(options.glossary), MOST_TERM),
+        )
+        for name, n_bytes, most in sizes:
+            if n_bytes > most:
+                raise ConfigError(f"{name} may have at most {most:,} bytes on this server, got {n_bytes:,}")
+
+    def check_forced(self, all_rules: Iterable[Rules]) -> None:
+        """Refuse too many forced tokens: a prefix and words to include are searched for in every text.
+
+        Raises:
+            TooMuchError: The limit is exceeded.
+        """
+        steps = 0
+        for rules in all_rules:
+            n_included = sum(map(len, rules.include))
+            steps += rules.room + n_included * min(n_included, MOST_CONSTRAINED_BEAM)
+        if steps > self.chars:
+            raise TooMuchError("prefixes and words to include are too long for so many texts: send fewer at a time")
+
+
+def _longest_term(glossary: object) -> int:
+    """Return the number of bytes of the longest term in a glossary, or of its translation."""
+    terms = glossary.items() if isinstance(glossary, Mapping) else ()
+    return max((len(text.encode("utf-8", "surrogatepass")) for pair in terms for text in pair if text), default=0)

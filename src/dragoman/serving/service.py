@@ -215,6 +215,7 @@ class Service:
         segments = segment(lines, plan, Events())
         if limited:
             self.limits.check_sentences(len(segments))
+            self.limits.check_forced(s.search.rules for s in segments if s.search.rules is not None)
         return _Work(plan, pieces, lines, text_of_line, segments)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.translation.keeping import placing
 from dragoman.translation.keeping.glossary import Glossary, Match
 from dragoman.translation.keeping.placing import absent
 from dragoman.translation.translator import Translator
@@ -53,6 +54,18 @@ def test_a_prefix_stays_and_the_notes_say_what_could_not_be_placed(translator: T
     assert one.text.startswith("der hund")
     (one,) = translator.translate(["the dog sees a cat"], glossary={"dog": "wauwau"}, prefix="der hund sieht ein katze")
     assert [note.kind for note in one.notes] == ([] if "wauwau" in one.text else ["constraint"])
+
+
+def test_terms_that_would_take_too_long_to_search_for_are_named_in_the_notes(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of a search for words grows with the square of their ids, and its beam could grow with their number."""
+    monkeypatch.setattr(placing, "PLACES", 0)  # no word is replaced: all is left to the search
+    (within,) = translator.translate(["dog"], glossary={"dog": "xyzvw " * 4})
+    (beyond,) = translator.translate(["dog " * 30], glossary={"dog": "xyzvw" * 10}, guard=False)
+    assert "xyzvw" in within.text
+    assert "xyzvw" not in beyond.text
+    assert {note.kind for note in beyond.notes} == {"constraint"}
 
 
 def test_it_needs_no_search_of_its_own_so_it_goes_with_ctranslate2(tiny_run: Path, tmp_path: Path) -> None:

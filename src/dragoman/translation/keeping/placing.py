@@ -31,6 +31,9 @@ LEAST_SHARE = 0.1
 NEIGHBOUR_SHARE = 0.5
 """Least evidence, as a fraction of the best word's, for a place and for a neighbouring word to belong to it."""
 
+MOST_PLACED = 100
+"""Largest number of ids of words that a constrained search must place: its time grows with their square."""
+
 WORD_COST = 3.0  # in nats, for each word after the first that a term replaces
 EVIDENCE = 2.0  # in nats: weight of the log of the evidence against the log-probability of the translation
 CONTENT = 4  # characters: shorter words, often articles and prepositions, have less evidence
@@ -70,7 +73,9 @@ def place_terms(results: list[SegmentResult], segments: Sequence[TextSegment], p
     left = []
     for i, (segment, result) in enumerate(zip(segments, results, strict=True)):
         if segment.constraints is not None and result.texts and segment.constraints.unplaced(result.texts[0]):
-            left.append((i, replace(segment.search, rules=segment.constraints.with_terms)))
+            rules = segment.constraints.with_terms
+            if rules.room <= MOST_PLACED:  # notes name the terms of the others
+                left.append((i, replace(segment.search, rules=rules)))
     again = plan.constrained.engine.search([search for _, search in left], plan.constrained.settings)
     for (i, _), hypotheses in zip(left, again.hypotheses, strict=True):
         if hypotheses:
