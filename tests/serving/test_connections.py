@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import resource
 import socket
 import sys
 import time
@@ -167,3 +168,33 @@ def test_a_path_that_climbs_opens_nothing(live: Any) -> None:
     finally:
         watching = False
     assert not [name for name in opened if "passwd" in name or "config.yaml" in name or "job.json" in name]
+
+
+def test_connections_beyond_the_limit_are_closed_and_the_others_are_served(
+    live: Any, connect: Callable[[bytes], socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 8)
+    clients = [connect(b"") for _ in range(20)]
+    for client in clients:
+        client.settimeout(0.2)
+    closed = [client for client in clients if is_closed(client)]
+    assert 12 <= len(closed) < 20
+    for client in clients:
+        client.close()
+    wait_until(lambda: _answers(live))
+
+
+def _answers(live: Any) -> bool:
+    with contextlib.suppress(OSError):
+        return bool(live("/livez").status == 200)
+    return False
+
+
+def test_the_limit_is_half_of_the_files_that_may_be_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 0)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1000))
+    limits = []
+    monkeypatch.setattr(resource, "setrlimit", lambda _, both: limits.append(both))
+    connections.bound_connections()
+    assert limits == [(1000, 1000)]
+    assert connections.MOST_CONNECTIONS == 500

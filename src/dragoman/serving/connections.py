@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import sys
 
 import h11
@@ -23,15 +24,43 @@ READING_S = 15.0
 """Longest time in which a client reads nothing of its answer, in seconds."""
 
 
+BACKLOG = 64
+"""Largest number of connections that are accepted at once, before the limit of all is looked at."""
+
+MOST_FILES = 65_536
+"""Largest number of files that a server lets itself open, where the system allows so many."""
+
+MOST_CONNECTIONS = 32_768
+"""Largest number of connections, where the system allows so many files."""
+
+
+def bound_connections() -> None:
+    """Set how many connections the server holds: half of its files.
+
+    Without files asyncio can accept no connection, and tries again and again, with a traceback in the log each time.
+    """
+    global MOST_CONNECTIONS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    files = MOST_FILES if soft == resource.RLIM_INFINITY else soft
+    MOST_CONNECTIONS = max(1, min(MOST_FILES, files) // 2)
+
+
 class PatientProtocol(H11Protocol):
-    """uvicorn's protocol on h11 with both time limits."""
+    """uvicorn's protocol on h11 with both time limits, and a limit of all connections."""
 
     _until_headers: asyncio.TimerHandle | None = None
     _until_read: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the time limit for headers."""
+        """Start the time limit for headers; close the connection if there are too many."""
         super().connection_made(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.abort()
+            return
         self._expect_headers()
 
     def data_received(self, data: bytes) -> None:

@@ -23,7 +23,7 @@ from dragoman.errors import ConfigError
 from dragoman.progress import say
 from dragoman.serving import parsing
 from dragoman.serving.app import build
-from dragoman.serving.connections import PatientProtocol
+from dragoman.serving.connections import BACKLOG, PatientProtocol, bound_connections
 from dragoman.serving.memory import bound_arenas
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.pairs import Pairs
@@ -56,6 +56,7 @@ def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **cha
     """
     options = ServeOptions.of(options, changes)
     sys.setswitchinterval(SWITCH_S)
+    bound_connections()
     # Loading can take minutes: a port that is in use is reported before.
     listener = _listen(options.host, options.port)
     # Only the search threads compute on several cores; see ``Batcher``.
@@ -84,7 +85,7 @@ def _listen(host: str, port: int) -> socket.socket:
 def configured(app: Any, grace_s: float, **more: Any) -> uvicorn.Config:
     """Return uvicorn's configuration: limits and time limits of a connection."""
     return uvicorn.Config(
-        app, http=PatientProtocol, ws="none", log_config=None, access_log=False, server_header=False,
+        app, http=PatientProtocol, ws="none", backlog=BACKLOG, log_config=None, access_log=False, server_header=False,
         h11_max_incomplete_event_size=MOST_HEADER_BYTES, timeout_keep_alive=5,
         timeout_graceful_shutdown=int(grace_s) or None, lifespan="on", **more,
     )  # fmt: skip
