@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import worker_tasks
-from dragoman.budget import Budget, Workers
+from dragoman.budget import Budget, StartError, Workers
 from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.translate import open_document
@@ -124,6 +125,28 @@ def test_a_call_that_nobody_waits_for_is_not_made() -> None:
         first.result(LONG_S)
     assert pool.run(ENOUGH, "a", worker_tasks.echo, c=1) == {"c": 1}
     pool.close()
+
+
+@pytest.mark.parametrize(("module", "name", "why"), [
+    (threading.Thread, "start", RuntimeError("can't start new thread")),
+    (subprocess, "Popen", BlockingIOError(11, "Resource temporarily unavailable")),
+    (socket, "socketpair", OSError(24, "Too many open files")),
+])  # fmt: skip
+def test_a_system_that_lets_nothing_start_costs_a_call_and_no_worker(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, why: Exception
+) -> None:
+    workers = Workers(1)
+
+    def refuse(*arguments: Any, **more: Any) -> None:
+        raise why
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, refuse)
+        for _ in range(3):
+            with pytest.raises(StartError, match="no process can be started"):
+                workers.run(ENOUGH, "x", worker_tasks.echo)
+    assert workers.run(ENOUGH, "x", worker_tasks.echo, a=1) == {"a": 1}
+    workers.close()
 
 
 def test_many_threads_share_workers() -> None:

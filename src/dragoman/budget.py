@@ -54,6 +54,13 @@ Values = Mapping[str, Any]
 """Arguments or results by name: bytes, or what JSON holds."""
 
 
+class StartError(DataError):
+    """The system lets no worker start."""
+
+    def __init__(self, why: Exception) -> None:
+        super().__init__(f"no process can be started to parse with ({why}): end others, or try again later")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """Limits of one call."""
@@ -107,16 +114,15 @@ class Workers:
 
         Returns:
             The future result. Its exceptions are those of dragoman that the function raised; DataError if a limit was
-            exceeded or the worker died; RuntimeError with the worker's traceback for any other exception.
+            exceeded or the worker died, StartError if none could be started; RuntimeError with the worker's traceback for any other exception.
         """
         call = _Call(budget, name, f"{function.__module__}:{function.__qualname__}", arguments, owner, Future())
         with self._lock:
             if self._is_closed:
                 raise RuntimeError("the workers are closed")
-            self._waiting.setdefault(owner, deque()).append(call)
             if not self._idle and self._threads < self._count:
-                self._threads += 1
-                threading.Thread(target=self._drive, name="worker-driver", daemon=True).start()
+                self._start_thread()
+            self._waiting.setdefault(owner, deque()).append(call)
             self._lock.notify()
         return call.result
 
@@ -167,6 +173,20 @@ class Workers:
                         call.result.set_result(values)
         finally:
             _end(process)
+
+    def _start_thread(self) -> None:
+        """Start one thread more, unless the system allows none and others go on.
+
+        Raises:
+            StartError: There is no thread at all.
+        """
+        try:
+            threading.Thread(target=self._drive, name="worker-driver", daemon=True).start()
+        except RuntimeError as error:
+            if not self._threads:
+                raise StartError(error) from None
+        else:
+            self._threads += 1
 
     def _take(self) -> _Call | None:
         """Return the next call; None if the thread should end."""
@@ -237,16 +257,23 @@ class _Process:
     """One worker process, used by one thread."""
 
     def __init__(self, preload: str, niceness: int) -> None:
-        here, there = socket.socketpair()
+        try:
+            here, there = socket.socketpair()
+        except OSError as error:
+            raise StartError(error) from None
         with there:
             start = json.dumps([there.fileno(), niceness, preload, sys.path])
             # One thread for NumPy: each further one would reserve address space, which counts against the budget.
             threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", BOOTSTRAP, start], pass_fds=[there.fileno()],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                env=os.environ | threads,
-            )  # fmt: skip
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-c", BOOTSTRAP, start], pass_fds=[there.fileno()],
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    env=os.environ | threads,
+                )  # fmt: skip
+            except OSError as error:
+                here.close()
+                raise StartError(error) from None
         self._socket, self._n_calls, self._is_worn = here, 0, False
 
     def is_usable(self) -> bool:

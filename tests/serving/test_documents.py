@@ -69,6 +69,7 @@ def test_libretranslates_file(live: Any, served: Translator) -> None:
     assert url.startswith(live.url + "/download_file/")
     assert url.endswith("my%20file.txt")
     fetched = live(url.removeprefix(live.url))
+    assert fetched.headers["cache-control"] == "private, no-store"  # a proxy's cache would give it to others
     assert fetched.body.decode() == "\n".join(each.text for each in served.translate(["the dog", "", "a cat"]))
     settings = live("/frontend/settings").json
     assert settings["filesTranslation"] is True

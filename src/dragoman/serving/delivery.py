@@ -24,7 +24,11 @@ class Delivery(FileResponse):
             state = path.stat()
         except FileNotFoundError:
             raise UnknownError("document not found") from None
-        super().__init__(path, media_type="application/octet-stream", filename=job.name, stat_result=state)
+        # A cache between must not keep it: its address alone gives it to whoever has it.
+        headers = {"cache-control": "private, no-store"}
+        super().__init__(
+            path, headers=headers, media_type="application/octet-stream", filename=job.name, stat_result=state
+        )
         self._jobs, self._job = jobs, job
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

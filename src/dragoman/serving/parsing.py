@@ -7,17 +7,20 @@ own, so nobody's request waits for another one's documents.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.budget import Budget, Values, Workers
+from dragoman.budget import Budget, StartError, Values, Workers
 from dragoman.documents import markup, opening
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.opening import fields_of
 from dragoman.documents.translate import Opened, Report, finished_report, finishing
 from dragoman.serving.refusals import BusyError
 from dragoman.translation.assemble import Translation
+
+logger = logging.getLogger("dragoman.serving")
 
 UPLOAD = Budget(memory=1 << 30, cpu_s=15, wall_s=300.0, result=1 << 27)
 """Limits of opening an uploaded document, and of writing its translation."""
@@ -133,4 +136,8 @@ async def _parsed(
 ) -> dict[str, Any]:  # fmt: skip
     if workers.n_waiting(owner) >= MOST_WAITING:
         raise BusyError(AGAIN_AFTER_S)
-    return await asyncio.wrap_future(workers.submit(budget, name, function, owner=owner, **arguments))
+    try:
+        return await asyncio.wrap_future(workers.submit(budget, name, function, owner=owner, **arguments))
+    except StartError as error:
+        logger.error("%s", error)
+        raise BusyError(AGAIN_AFTER_S) from None
