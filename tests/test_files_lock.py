@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import ConfigError
-from dragoman.locks import LOCK, locked, refuse_if_locked
+from dragoman.locks import LOCK, locked, one_at_a_time, refuse_if_locked
 
 
 def in_a_child(folder: Path) -> int:
@@ -114,3 +114,13 @@ def test_without_locks_in_the_file_system_a_warning_is_logged(
     monkeypatch.setattr(fcntl, "flock", none)
     with caplog.at_level(logging.WARNING), locked(tmp_path):
         assert "this file system has no locks (Operation not supported)" in caplog.text
+
+
+def test_no_lock_takes_the_place_of_a_folder_that_is_gone(tmp_path: Path) -> None:
+    """A disk that is unmounted under a server must find its folder again, not a file of that name."""
+    with pytest.raises(FileNotFoundError), one_at_a_time(tmp_path / "gone"):
+        pass
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError), one_at_a_time(tmp_path / "file"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -149,6 +149,23 @@ def test_a_system_that_lets_nothing_start_costs_a_call_and_no_worker(
     workers.close()
 
 
+def test_workers_work_under_limits_that_the_system_sets() -> None:
+    """A worker may not lift a limit of ``ulimit -v`` or ``-t`` above what the system allows; it died of that."""
+    code = """
+import resource
+import worker_tasks
+from dragoman.budget import Budget, Workers
+resource.setrlimit(resource.RLIMIT_AS, (1 << 33, 1 << 33))
+resource.setrlimit(resource.RLIMIT_CPU, (1000, 1000))
+workers = Workers(1)
+for i in range(2):
+    assert workers.run(Budget(memory=1 << 28, cpu_s=60, wall_s=60.0), "a", worker_tasks.echo, a=i) == {"a": i}
+"""
+    folder = Path(worker_tasks.__file__).parent
+    path = os.pathsep.join([str(folder), *sys.path])
+    subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, check=True, timeout=LONG_S)
+
+
 def test_many_threads_share_workers() -> None:
     pool, results = Workers(2), {}
 

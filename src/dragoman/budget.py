@@ -475,7 +475,8 @@ def _limited() -> Iterator[None]:
         yield
     finally:
         for which in (resource.RLIMIT_AS, resource.RLIMIT_CPU):
-            resource.setrlimit(which, (resource.RLIM_INFINITY, resource.getrlimit(which)[1]))
+            hard = resource.getrlimit(which)[1]
+            resource.setrlimit(which, (hard, hard))
 
 
 def _called(values: dict[str, Any]) -> tuple[dict[str, Any], Values]:

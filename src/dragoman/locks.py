@@ -14,6 +14,7 @@ import fcntl
 import logging
 import os
 import socket
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,7 +76,13 @@ def flock(descriptor: int, wait: bool = False) -> str:
 
 @contextlib.contextmanager
 def one_at_a_time(folder: Path) -> Iterator[None]:
-    """Run the body while no other process runs such a body for ``folder``; wait for it if necessary."""
+    """Run the body while no other process runs such a body for ``folder``; wait for it if necessary.
+
+    Raises:
+        OSError: The folder is gone, or is none.
+    """
+    if not stat.S_ISDIR(folder.stat().st_mode):  # a file in its place would keep the folder from coming back
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
     try:
         descriptor = acquire(folder)
     except BlockingIOError:
