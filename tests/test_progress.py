@@ -204,3 +204,9 @@ def test_loading_is_shown_at_once(tiny_run: Path, tmp_path: Path) -> None:
     terminal.wait_for(lambda said: "loading" in said or "hund" in said)
     assert terminal.end() == 0
     assert terminal.screen.lines[0].startswith("der hund")
+
+
+def test_no_line_controls_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """The name of a file or the text of a stranger can have escape sequences."""
+    progress.say("error: a\x1b[31m\x07\r\x9b.txt: 猫 é\u3000x")
+    assert capsys.readouterr().err == "error: a\\x1b[31m\\x07\\r\\x9b.txt: 猫 é\u3000x\n"

@@ -114,7 +114,8 @@ class Workers:
 
         Returns:
             The future result. Its exceptions are those of dragoman that the function raised; DataError if a limit was
-            exceeded or the worker died, StartError if none could be started; RuntimeError with the worker's traceback for any other exception.
+            exceeded or the worker died; StartError if none could be started; RuntimeError with the worker's traceback
+            for any other exception.
         """
         call = _Call(budget, name, f"{function.__module__}:{function.__qualname__}", arguments, owner, Future())
         with self._lock:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import threading
 import time
@@ -51,6 +52,10 @@ def clear() -> None:
             _put("\r\x1b[2K")
 
 
+_CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
+"""Control characters, with which the name of a file or a text would write to the terminal in other places."""
+
+
 def say(*parts: str) -> None:
     """Print a line that stays; on a terminal with as many of the parts as fit, the first always in full.
 
@@ -58,7 +63,7 @@ def say(*parts: str) -> None:
     """
     with _lock:
         clear()
-        text = "  ".join(parts)
+        text = _CONTROLS.sub(lambda control: repr(control[0])[1:-1], "  ".join(parts))
         if len(parts) > 1 and has_live_line() and cell_len(text) > columns():
             text = fitted(parts, max(columns(), cell_len(parts[0])))
         with contextlib.suppress(OSError):

@@ -123,7 +123,8 @@ def search_all(
     Args:
         model: A shortlist is not searched for segments with constraints, whose words may be any, nor for sampling.
         settings: Words to place are searched for with a beam of at least ``CONSTRAINED_BEAM``, and of one more than
-            their tokens up to ``MOST_CONSTRAINED_BEAM``. A single worker runs in this thread, with as many cores as torch has; several have one each.
+            their tokens up to ``MOST_CONSTRAINED_BEAM``. A single worker runs in this thread, with as many cores as
+            torch has; several have one each.
         processes: Make workers forked processes, where that is safe and no segment can be cancelled, and not threads.
             The model must bear to be forked: torch does, with one thread, and onnxruntime does not.
         progress: Called after each batch with the number of sentences that are done, and of all.
