@@ -464,7 +464,7 @@ def test_words_to_include_are_bounded(live: Any) -> None:
     asked = {"text": "the dog", "include": ["\u0081" * 10] * 30}
     reply = live("/v1/translate", asked)
     assert reply.status == 400
-    assert "at most 400 bytes on this server, got 600" in reply.json["error"]["message"]
+    assert "at most 200 bytes on this server, got 600" in reply.json["error"]["message"]
     assert live("/v1/translate", {**asked, "include": ["Haus"]}).status == 200
 
 
@@ -474,7 +474,7 @@ def test_words_to_include_are_bounded(live: Any) -> None:
     ({"glossary": {"dog": "x" * 1025}}, "a term of the glossary may have at most 1,024 bytes on this server"),
     ({"glossary": {"x" * 1025: None}}, "a term of the glossary may have at most 1,024 bytes on this server"),
     ({"text": ["the dog"] * 200, "prefix": "hund " * 100}, "too long for so many texts"),
-    ({"text": ["the dog"] * 200, "include": ["hund" * 90]}, "too long for so many texts"),
+    ({"text": ["the dog"] * 200, "include": ["hund" * 45]}, "too long for so many texts"),
 ])  # fmt: skip
 def test_words_that_make_a_search_long_are_bounded(live: Any, option: dict[str, Any], why: str) -> None:
     reply = live("/v1/translate", {"text": "the dog", "source": "en", **option})

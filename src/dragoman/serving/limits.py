@@ -20,7 +20,7 @@ EXPLAINED_TOKENS = 256
 SHORT = 10
 """Length of a short sentence in characters: a request may have ``chars / SHORT`` sentences, or ``texts`` if more."""
 
-MOST_INCLUDED = 400
+MOST_INCLUDED = 200
 """Largest size of the words to include, in bytes: each byte can be a subword, and a step of the search."""
 
 MOST_PREFIX = 1000
