@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import sys
 
 import h11
@@ -40,6 +39,8 @@ def bound_connections() -> None:
     Without files asyncio can accept no connection, and tries again and again, with a traceback in the log each time.
     """
     global MOST_CONNECTIONS
+    import resource  # not every system has it
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
