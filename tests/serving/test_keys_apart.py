@@ -271,7 +271,7 @@ def test_a_translation_counts_as_fetched_once_it_was_received_whole(
 
 
 def test_a_key_that_waits_has_its_turn_whatever_the_requests_of_another(served: Translator) -> None:
-    batcher = Batcher(batch_tokens=16)
+    batcher = Batcher(batch_tokens=64)
     plan, engine = slow(served)
     submit(batcher, ["the dog"], plan)
     assert engine.entered.wait(LONG_S)
