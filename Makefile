@@ -1,7 +1,7 @@
 # The same commands for people and for CI. Each makes .venv and installs what it needs.
 #   make demo         watch a Transformer learn to translate (5 to 8 minutes on two cores)
 #   make test         the tests
-#   make test-faults  the fault suite at its full figures, one line a row (14 minutes; its quick half is in `make test`)
+#   make test-faults  the fault suite at its full figures, one line a row (takes long; its quick half is in `make test`)
 #   make test-browser the pages and the documentation in a real browser (installs Chromium and node)
 #   make test-node    DeepL's library for Node.js (installs it, and node)
 #   make judges       the harnesses of all earlier issues: test-foreign, and every option past its limit
