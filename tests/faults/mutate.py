@@ -5,6 +5,7 @@ A mutator takes a sound file and a random generator, and returns a changed file.
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import re
@@ -195,7 +196,7 @@ def of_json(content: bytes, chance: random.Random) -> bytes:
         node, key = chance.choice(places)
         kind = chance.randrange(5)
         if kind <= 2:
-            node[key] = chance.choice(ANYTHING)
+            node[key] = copy.deepcopy(chance.choice(ANYTHING))  # or a later change would nest it in itself
         elif kind == 3:
             del node[key]
         elif isinstance(node, dict):

@@ -84,8 +84,10 @@ def _in_a_process(reader: Reader, models: Models | None, extent: tuple[int, int,
                         lost = reader.lost if mutator in BYTES else None
                         read = functools.partial(reader.read, models, content, Path(folder))
                         print(json.dumps(_one(read, content, lost)), file=out, flush=True)
-        finally:
-            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
     os.close(writing)
     last, kind = start - 1, ""
     with os.fdopen(reading) as lines:

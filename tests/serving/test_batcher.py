@@ -12,7 +12,7 @@ import pytest
 
 from dragoman.decoding.request import SearchResult
 from dragoman.errors import ServeError
-from dragoman.serving.batcher import Batcher, BusyError
+from dragoman.serving.batcher import LEAST_SHARE, Batcher, BusyError
 from dragoman.serving.tickets import Ticket
 from dragoman.translation.notes import QUIET
 from dragoman.translation.plan import Plan
@@ -104,6 +104,52 @@ def test_batches_are_short_while_another_key_may_come_again(served: Translator) 
     engine.batches.clear()
     assert largest_batch(shared) <= 16
     shared.close(LONG_S)
+
+
+def test_a_short_request_of_another_key_passes_a_batch_between_two_of_its_steps(served: Translator) -> None:
+    plan = served.plan(guard=False, protect=False)
+    inner, entered, go = plan.engine, threading.Event(), threading.Event()
+
+    class Pausing:
+        """The engine, which waits before the first step of a batch until it may go on."""
+
+        name = "pausing"
+
+        def search(self, segments: Any, settings: Any, progress: Any = None) -> SearchResult:
+            go_on = segments[0].between_steps
+
+            def wait() -> None:
+                entered.set()
+                assert go.wait(LONG_S)
+                if go_on is not None:
+                    go_on()
+
+            return inner.search([replace(each, between_steps=wait) for each in segments], settings, progress)
+
+    plan = replace(plan, engine=Pausing())  # type: ignore[arg-type]
+    finished: list[str] = []
+
+    def submit_for(owner: str, texts: list[str]) -> Ticket:
+        ticket = Ticket(plan, segment(texts, plan, QUIET), lambda i, result: finished.append(owner), owner=owner)
+        batcher.submit(ticket)
+        return ticket
+
+    plain = replace(plan, engine=inner)
+    alone = [translate_segments(sentences([text], plain), plain)[0].texts for text in ("the cat sleeps", "a man runs")]
+    batcher = Batcher()
+    long = submit_for("alice", ["the cat sleeps"] * 3)
+    assert entered.wait(LONG_S)
+    same = submit_for("alice", ["a man runs"])  # of the same key: it waits for the end of the batch
+    short = submit_for("bob", ["a man runs"])
+    large = submit_for("carol", ["a man runs"] * (LEAST_SHARE // 2))
+    go.set()
+    results = [ticket.results.result(LONG_S) for ticket in (short, long, same)]
+    assert len(large.results.result(LONG_S)) == LEAST_SHARE // 2
+    assert finished[:4] == ["bob", "alice", "alice", "alice"]
+    assert [result[0].texts for result in results] == [alone[1], alone[0], alone[1]]
+    assert batcher.n_running == batcher.n_waiting == 0
+    assert batcher.running() == []
+    batcher.close(LONG_S)
 
 
 def test_what_nobody_waits_for_leaves_the_queue_at_once(served: Translator, batcher: Batcher) -> None:

@@ -241,4 +241,5 @@ def _as_batch(segments: Sequence[Segment], settings: SearchSettings, device: tor
         max_lens=[most_tokens(segment, settings) for segment in segments],
         rules=None if all(segment.is_free for segment in segments) else [segment.rules for segment in segments],
         cancellations=[segment.cancellation for segment in segments] if can_be_cancelled else None,
+        between_steps=list(dict.fromkeys(segment.between_steps for segment in segments if segment.between_steps)),
     )

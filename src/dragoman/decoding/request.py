@@ -40,6 +40,8 @@ class Segment:
     key: Hashable = None  # names it in the random numbers of sampling; None: its index
     rules: Rules | None = None  # constraints on its translation
     cancellation: Cancellation | None = None  # None: nobody can cancel it
+    between_steps: Callable[[], object] | None = None
+    """Called between two steps of its search, which goes on when it returns; not by every engine."""
 
     @property
     def is_free(self) -> bool:
@@ -163,6 +165,12 @@ class SearchBatch:
     max_lens: Sequence[int]  # most tokens of each translation, eos counted; the last one is then eos
     rules: Sequence[Rules | None] | None = None  # constraints; None: no row has any
     cancellations: Sequence[Cancellation | None] | None = None  # None: no row can be cancelled
+    between_steps: Sequence[Callable[[], object]] = ()  # called between two steps
+
+    def pause(self) -> None:
+        """Let others do what they have to do between two steps."""
+        for call in self.between_steps:
+            call()
 
     def is_wanted(self, rows: NDArray[np.int64]) -> NDArray[np.bool_] | bool:
         """Return for each of some rows whether it is still to be searched; True if no row can be cancelled."""
@@ -182,4 +190,5 @@ class SearchBatch:
             max_lens=[self.max_lens[row] for row in rows],
             rules=None if rules is None else [rules[row] for row in rows],
             cancellations=None if cancellations is None else [cancellations[row] for row in rows],
+            between_steps=self.between_steps,
         )

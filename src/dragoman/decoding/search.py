@@ -86,6 +86,7 @@ def greedy_search(
     state, last = model.start(batch.src), np.full(n_rows, special.bos)
     n = 0
     while len(rows):
+        batch.pause()
         n += 1
         if n > ids.shape[1]:
             ids = np.pad(ids, ((0, 0), (0, min(n, most - n + 1))), constant_values=special.eos)
@@ -148,6 +149,7 @@ def beam_search(model: Model, batch: SearchBatch, settings: SearchSettings) -> l
     scores[:, 0] = 0.0  # of copies only the first may be extended
     n = 0
     while len(sentences):
+        batch.pause()
         n += 1
         logits, state = model.step(state, on_device(last, device))  # (B * width, V)
         n_vocab, before = logits.size(1), on_device(scores, device)

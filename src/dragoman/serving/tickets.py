@@ -105,7 +105,7 @@ class Job:
         return len(self.segment.search.ids) + 1
 
 
-@dataclass(frozen=True)
+@dataclass
 class Batch:
     """Sentences that a search thread works on."""
 
@@ -114,11 +114,17 @@ class Batch:
     others_wait: bool  # True if other sentences stayed in the queue
     expected_s: float
     started: float  # by ``time.monotonic``
+    passed_s: float = 0.0  # time that requests took which it let pass
 
     @property
     def seconds(self) -> float:
-        """Time since its start, in seconds."""
-        return time.monotonic() - self.started
+        """Time since its start in seconds, without that of requests which it let pass."""
+        return time.monotonic() - self.started - self.passed_s
+
+    @property
+    def owners(self) -> set[str]:
+        """Names of the API keys that its sentences are of."""
+        return {job.ticket.owner for job in self.jobs}
 
     def fail(self, error: BaseException) -> None:
         """End its requests with an error, unless they have ended."""
