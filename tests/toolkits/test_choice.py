@@ -226,7 +226,7 @@ def test_foreign_files_where_exports_go_are_left_alone(run: Path, caplog: pytest
     assert found.temporary is not None
     assert found.folder != folder
     assert "left unchanged" in caplog.text
-    found.temporary.cleanup()
+    found.temporary.close()
     (folder / "mine.txt").unlink()
     assert dragoman.export(run) == folder
     (folder / "mine.txt").write_text("years")

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +47,7 @@ class KeptExport(NamedTuple):
     """Export that an engine uses."""
 
     folder: Path
-    temporary: tempfile.TemporaryDirectory[str] | None  # removed with this object; None: the folder is the run's
+    temporary: contextlib.ExitStack | None  # removes the folder; None: it is the run's
 
 
 def export(
@@ -151,10 +150,10 @@ def kept_export(bundle: Bundle, run: Path | None, to: str, quantization: str) ->
                     if not _is_of(folder, facts):  # another process may have made it meanwhile
                         _write_or_os_error(bundle, folder, to, quantization)
                 return KeptExport(folder, None)
-    temporary = tempfile.TemporaryDirectory(prefix="dragoman-")
-    folder = Path(temporary.name) / f"{to}-{quantization}"
-    write(bundle, folder, to, quantization)
-    return KeptExport(folder, temporary)
+    with contextlib.ExitStack() as temporary:
+        folder = temporary.enter_context(temporary_folder()) / f"{to}-{quantization}"
+        write(bundle, folder, to, quantization)
+        return KeptExport(folder, temporary.pop_all())
 
 
 def _write_or_os_error(bundle: Bundle, folder: Path, to: str, quantization: str) -> None:

@@ -188,7 +188,7 @@ class CTranslate2:
         engine = cls(translator, bundle.src_tokenizer, bundle.tgt_tokenizer, workers)
         engine.export, engine._versions = export, versions
         if export.temporary is not None:
-            weakref.finalize(engine, export.temporary.cleanup)
+            weakref.finalize(engine, export.temporary.close)
         return engine
 
     def is_of(self, models: Models) -> bool:
@@ -198,7 +198,7 @@ class CTranslate2:
     def close(self) -> None:
         """See ``Engine``."""
         if self.export is not None and self.export.temporary is not None:
-            self.export.temporary.cleanup()
+            self.export.temporary.close()
 
     def search(
         self, segments: Sequence[Segment], settings: SearchSettings, progress: Progress | None = None
