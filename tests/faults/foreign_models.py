@@ -89,7 +89,7 @@ def write_models(run: Path, folder: Path) -> None:
     shutil.copytree(run / "bundle", folder / "run/bundle")
     for name in EXPORTED:
         dragoman.export(folder / "run", name, folder / "run/exports" / name)
-    _write_marian(folder / "run", folder / "marian")
+    write_marian(folder / "run", folder / "marian")
 
 
 def models_in(folder: Path) -> Models:
@@ -196,7 +196,7 @@ def _translator(run: str) -> dragoman.Translator:
     return dragoman.Translator.load(run)
 
 
-def _write_marian(run: Path, folder: Path) -> None:
+def write_marian(run: Path, folder: Path) -> None:
     """Write a folder as Marian's: the layers of a run's model under Marian's names, and its vocabulary."""
     bundle = load_bundle(run)
     ours = {name: tensor.numpy() for name, tensor in untied(bundle.model).items()}

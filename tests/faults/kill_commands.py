@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from foreign_models import write_marian
 from written import CALLS, Call, advice_of
 
 import dragoman.cli
@@ -275,6 +276,7 @@ def _make_inputs(folder: Path, run: Path, texts: Path) -> None:
     aside = folder.with_name("inputs.aside")
     shutil.rmtree(aside, ignore_errors=True)
     shutil.copytree(run / "bundle", aside / "tiny/bundle")
+    write_marian(aside / "tiny", aside / "marian")
     lines = {name: (texts / name).read_bytes().splitlines(keepends=True) for name in ("train.en", "train.de")}
     for name, begin, end in (("train", 0, 130), ("test", 130, 160)):
         for lang in ("en", "de"):

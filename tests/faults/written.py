@@ -171,6 +171,7 @@ CALLS = {
         words=("import", "model.argosmodel", "--out", "imported"),
         keeps=True,
     ),
+    "import marian": Call(words=("import", "marian", "--out", "imported"), keeps=True),
     "serve": Call(
         words=("serve", "--keys", "keys", "--make-key", "alice"), varies=((r"keys$", r"[0-9a-f]{64}"),), keeps=True
     ),
