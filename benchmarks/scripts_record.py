@@ -1,0 +1,37 @@
+"""Records of how text of every script is treated: figures before and after a change."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+import shlex
+import sys
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+from benchmarks.record import RESULTS, machine
+
+
+def record(name: str, when: str, figures: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
+    """Write the figures of ``when``, before or after, into ``results/scripts/NAME.json``; the others stay."""
+    path = RESULTS / "scripts" / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    entry = {
+        "command": shlex.join(["python", "-m", f"benchmarks.{name}", when]),
+        "machine": machine(),
+        "versions": {
+            "python": platform.python_version(),
+            "torch": version("torch"),
+            "sentencepiece": version("sentencepiece"),
+        },
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "inputs": inputs,
+        "before": earlier.get("before", {}),
+        "after": earlier.get("after", {}),
+    }
+    entry[when] = figures
+    path.write_text(json.dumps(entry, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    sys.stderr.write(f"-> {path.relative_to(RESULTS.parent.parent)}\n")
