@@ -81,6 +81,10 @@ EXAMPLES.update({
 })  # fmt: skip
 
 
+OF_ONE_CHARACTER = {("languages/words.py", "pattern")}
+"""For a file and the source of a pattern of the package ``regex``: it is only matched with a single character."""
+
+
 @cache
 def registered() -> tuple[Registered, ...]:
     """Return all patterns that could be evaluated."""
@@ -103,6 +107,10 @@ def _all() -> list[Registered | str]:
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module in ("re", "regex"):
                 entries.append(f"{path.relative_to(SRC)}:{node.lineno}: import re as a module: from {node.module}")
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in [f"regex.{name}" for name in CALLS]:
+                source = ast.unparse(node.args[0])
+                if (str(path.relative_to(SRC)), source) not in OF_ONE_CHARACTER:
+                    entries.append(f"{path.relative_to(SRC)}:{node.lineno}: of the package regex: {source}")
     return entries
 
 
