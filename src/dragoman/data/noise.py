@@ -24,6 +24,7 @@ from itertools import islice, product
 from typing import TypeVar
 
 from dragoman.config import NoiseConfig
+from dragoman.languages.sentence_ends import ENDS
 from dragoman.languages.words import count_word, is_whole
 
 Lexicon = Mapping[str, str]
@@ -50,7 +51,7 @@ MIN_DICE = 0.6
 MAX_WORDS = 30
 MAX_PAIRS = 50_000
 
-FINAL_MARKS = ".!?…。！？"
+FINAL_MARKS = ENDS + "…"
 
 
 def noised(src: str, tgt: str, noise: NoiseConfig, lexicon: Lexicon, chance: random.Random) -> tuple[str, str]:

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.languages.sentence_ends import ENDS, is_exclamation, is_question
+
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
 
@@ -60,7 +62,10 @@ def stem(word: str) -> str:
     return word[:STEM]
 
 
-_MARKS = {**dict.fromkeys(".。．", 1), **dict.fromkeys("?？؟", 2), **dict.fromkeys("!！", 3), **dict.fromkeys(":：", 4)}
+_MARKS = {
+    **{mark: 2 if is_question(mark) else 3 if is_exclamation(mark) else 1 for mark in ENDS},
+    **dict.fromkeys(":：", 4),
+}
 _AFTER_MARKS = " \t\"'”’»«“)）」』\u3000"
 
 

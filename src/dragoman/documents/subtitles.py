@@ -16,6 +16,7 @@ from itertools import accumulate
 from dragoman.documents.document import Document, DocumentInfo, decode, text_document
 from dragoman.documents.units import Part, Tag, Unit, escape
 from dragoman.errors import DataError
+from dragoman.languages.sentence_ends import ENDS
 
 SUFFIXES = (".srt", ".vtt")
 
@@ -24,7 +25,7 @@ _CUE = re.compile(rf"^[^\S\n]*{_TIME}[^\S\n]*-->[^\S\n]*{_TIME}[^\n]*(?:\n|\Z)",
 _BODY_END = re.compile(r"\n(?=[^\S\n]*(?:\n|\Z))")
 _NUMBER = re.compile(r"(?:^|\n)[^\S\n]*+\d*+[^\S\n]*+\n?\Z")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>|<\d[\d:.]*>|\{\\[^{}\n]*\}")
-_ENDS = tuple(".!?:…。！？：♪#)]")
+_ENDS = tuple(ENDS + ":…：♪#)]")
 _CLOSING = "\"'”’»」』)"  # may follow the sign that ends a sentence
 _BEGINS = re.compile(r"\s*(?:[-–—]\s*\S|[♪#(\[])")  # another speaker, a song, a sound
 

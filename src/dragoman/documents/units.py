@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Union
 
 from dragoman.decoding.words import Links, word_spans
+from dragoman.languages.sentence_ends import ENDS
 from dragoman.translation.keeping.protected import find, without_spans
 
 Part = Union[str, "Unit"]
@@ -358,7 +359,7 @@ def _past_punctuation(neighbour: str, letters: Sequence[int], size: int, place: 
 REACH = 40
 """Number of characters that a cut may move to fall on a pause."""
 
-_PAUSES = frozenset(",;:.!?…，、；：。！？")
+_PAUSES = frozenset(ENDS + ",;:…，、；：")
 
 
 def _with_cuts(

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import functools
 
-from dragoman.languages import cs, de, en, es, fr, it, ja, nl, pl, pt, sv, tr, zh
+from dragoman.languages import cs, de, en, es, fr, hi, it, ja, km, nl, pl, pt, sv, tr, zh
 from dragoman.languages.codes import primary
 from dragoman.languages.language import Language
 
 LANGUAGES: list[Language] = [
-    *(module.LANGUAGE for module in (cs, de, en, es, fr, it, ja, nl, pl, pt, sv, tr, zh)),
+    *(module.LANGUAGE for module in (cs, de, en, es, fr, hi, it, ja, km, nl, pl, pt, sv, tr, zh)),
     Language(code="af", name="Afrikaans", family="dutch"),
     Language(code="ar", name="Arabic", scripts=("arabic",), letters="\u0600-\u06ff"),
     Language(code="as", name="Assamese"),
@@ -40,7 +40,6 @@ LANGUAGES: list[Language] = [
     Language(code="gl", name="Galician", scripts=("latin",), family="ibero-romance"),
     Language(code="gu", name="Gujarati"),
     Language(code="he", name="Hebrew", scripts=("hebrew",), letters="\u0590-\u05ff"),
-    Language(code="hi", name="Hindi", scripts=("devanagari",), letters="\u0900-\u097f"),
     Language(code="hr", name="Croatian", scripts=("latin",), family="serbo-croatian"),
     Language(code="hu", name="Hungarian", scripts=("latin",)),
     Language(code="hy", name="Armenian", letters="\u0530-\u058f"),
@@ -48,7 +47,6 @@ LANGUAGES: list[Language] = [
     Language(code="is", name="Icelandic", scripts=("latin",)),
     Language(code="ka", name="Georgian", letters="\u10a0-\u10ff"),
     Language(code="kk", name="Kazakh", scripts=("cyrillic",)),
-    Language(code="km", name="Khmer", spaces=False),
     Language(code="kn", name="Kannada"),
     Language(code="ko", name="Korean", scripts=("hangul",), letters="\uac00-\ud7af"),
     Language(code="ky", name="Kyrgyz", scripts=("cyrillic",)),

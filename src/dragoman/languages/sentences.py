@@ -2,7 +2,10 @@
 
 ``sentencex`` (https://github.com/wikimedia/sentencex, rules and abbreviations of some hundred languages; those of
 English for any other) finds the ends. This module corrects it: a list number, a lone bracket, half of an ordinal or
-half of an address is no sentence.
+half of an address is no sentence. The marks of all scripts (``sentence_ends``) end one, whether sentencex knows them
+or not.
+
+Thai and Lao have no mark for the end of a sentence. Their spaces stand between phrases too, so none ends a sentence.
 """
 
 from __future__ import annotations
@@ -14,10 +17,11 @@ from typing import Any
 
 from dragoman.languages.known import known
 from dragoman.languages.language import Language
+from dragoman.languages.sentence_ends import COMMAS, UNSPACED_ENDS
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ITEM = re.compile(
-    r"(?:^|[:;])[^\w:;]*+(?:\d++|[IVXLC]++|[ivxlc]++|[^\W\d_])[.)]\s*+$"
+    r"(?:^|[:;])[^\w:;]*+(?:\d++|[IVXLC]++|[ivxlc]++|[^\W\d_])[.)．）]\s*+$"
 )  # "1. ", "II. ", "a) "; also "M. "
 _CLOSED = re.compile(
     r"\s*+[(\[][^()\[\]]*+(?<=[.!?…])[)\]]\s++(?=\S)"
@@ -27,7 +31,13 @@ WINDOW = 4096
 """Number of characters that ``sentencex`` gets at a time."""
 
 TAIL = 80  # last characters of a sentence, which tell if the next piece continues it
-_UNSPACED_ENDS = frozenset("。！？｡｢｣」』…။។।")
+_UNSPACED_ENDS = frozenset(UNSPACED_ENDS + "｢｣」』…")
+_AS_SENTENCEX_KNOWS = str.maketrans(
+    {**dict.fromkeys(set(UNSPACED_ENDS) - set("！？。"), "。"), **dict.fromkeys(COMMAS, "，")}
+)
+"""For each mark that sentencex may not know one that it knows, and that ends a sentence in every language."""
+
+_DOUBLE_WORDSPACE = "\u1361\u1361"  # typed for the full stop of Ethiopic
 
 
 def sentences(text: str, lang: str | None) -> list[str]:
@@ -74,7 +84,7 @@ def _lengths(text: str, code: str) -> list[int]:
     Its time grows with the square of a text, so it gets ``WINDOW`` characters at a time: up to the last end that it
     finds in them, from which the next window begins. A piece of half a window or more goes on in the next.
     """
-    shown = _SURROGATE.sub("\ufffd", text)  # sentencex takes no unpaired surrogates
+    shown = _as_sentencex_knows(text)
     lengths: list[int] = []
     start, continues = 0, False
     while start < len(shown):
@@ -95,6 +105,12 @@ def _lengths(text: str, code: str) -> list[int]:
             start += length
         continues = not has_end
     return lengths
+
+
+def _as_sentencex_knows(text: str) -> str:
+    """Return a text of the same length, with marks that sentencex knows and without unpaired surrogates."""
+    shown = _SURROGATE.sub("\ufffd", text)
+    return shown.replace(_DOUBLE_WORDSPACE, "。。").translate(_AS_SENTENCEX_KNOWS)
 
 
 def _ends_of_words(piece: str, language: Language) -> list[int]:
@@ -122,6 +138,8 @@ def _continues(tail: str, has_letters: bool, piece: str, language: Language) -> 
     if not _has_letter(piece) and not any(map(str.isdigit, piece)):  # a bracket, dots, a smile
         return True
     if not has_letters or _ITEM.search(tail) or (_VOLUME.search(tail) and piece[0].isdigit()):
+        return True
+    if tail[-2:-1].isdigit() and piece[0].isdigit():  # a number in full width
         return True
     if not tail[-1].isspace() and not _UNSPACED_ENDS & set(tail[-3:]):  # an address, a file name
         return True

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.request import Hypothesis, Segment
 from dragoman.errors import ConfigError, DataError
+from dragoman.languages.sentence_ends import ENDS_CLASS, UNSPACED_ENDS
 from dragoman.languages.sentences import sentences
 from dragoman.translation.keeping.glossary import Match
 from dragoman.translation.notes import Events, Note
@@ -197,7 +198,11 @@ def by_text(n_texts: int, segments: Sequence[TextSegment]) -> list[list[int]]:
     return groups
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?;:…])\s+|(?<=[。！？；])")
+_CLOSING = "”’」』）》»"
+_ENDS = re.escape(UNSPACED_ENDS) + "；"
+_SENTENCE_END = re.compile(
+    rf"(?<=[{_ENDS}.!?;:…])\s+|(?<=[{_ENDS}][{_CLOSING}])\s*|(?<=[{_ENDS}])(?![\s\d{_CLOSING}]|{ENDS_CLASS})"
+)
 _SPACE = re.compile(r"\s+")
 
 

@@ -27,6 +27,7 @@ from dragoman.errors import ConfigError
 from dragoman.files import temporary_folder
 from dragoman.languages.codes import primary
 from dragoman.languages.known import known
+from dragoman.languages.sentence_ends import ENDS
 from dragoman.toolkits.ctranslate2 import write as ctranslate2
 
 TITLE = "Argos Translate"
@@ -34,7 +35,7 @@ FILE = ".argosmodel"
 PACKAGES = ("ctranslate2", "onnx")
 QUANTIZATIONS = ctranslate2.QUANTIZATIONS
 
-MARKS = ".!?。！？"
+MARKS = ENDS
 LABELS = 5  # scores of the splitter: no end, end of a token, end of a sentence, and two more
 ARGOS_VERSION = "1.9"
 DATE = (1980, 1, 1, 0, 0, 0)  # the same model gives the same file
