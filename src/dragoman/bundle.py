@@ -130,7 +130,7 @@ def save_bundle(
     with sealed_folder(folder, manifest_of(config, model_config) | dict(facts), n_bytes(weights)) as aside:
         (aside / "config.yaml").write_text(config.to_yaml(), encoding="utf-8")
         save_weights(aside / "model.safetensors", weights)
-        if src_tokenizer is tgt_tokenizer:
+        if src_tokenizer.shares_pieces(tgt_tokenizer):
             src_tokenizer.save(aside / "joint.spm")
         else:
             src_tokenizer.save(aside / "src.spm")
@@ -269,14 +269,14 @@ def is_joint(folder: Path) -> bool:
 
 
 def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
-    """Return the source and target tokenizer of a bundle or of a run's store; a joint one twice, the same object.
+    """Return the source and target tokenizer of a bundle or of a run's store; a joint one with the rules of each side.
 
     Raises:
         BundleError: They are missing or damaged.
     """
     if is_joint(folder):
         joint = Tokenizer.load(folder / "joint.spm")
-        return joint, joint
+        return joint, joint.for_targets
     return Tokenizer.load(folder / "src.spm"), Tokenizer.load(folder / "tgt.spm")
 
 

@@ -306,6 +306,11 @@ class TokenizerConfig(Section):
         8000, "subwords of each vocabulary, bytes and four special ones included", ge=8, le=1_000_000
     )
     joint: bool = setting(True, "one vocabulary for both languages")
+    normalisation: Literal["standard", "with_quotes", "none"] = setting(
+        "standard",
+        "what new subwords read: `standard`: white space, invisible characters, width and composed characters as in "
+        "normal text; `with_quotes`: quotation marks and dashes too; `none`: every character as it is",
+    )
     byte_fallback: bool = setting(True, "rare and unseen characters become UTF-8 bytes instead of unknown")
     sampling: float = setting(
         0.0, "subword regularisation in training: BPE-dropout rate, or alpha for unigram; 0: none", ge=0, lt=1

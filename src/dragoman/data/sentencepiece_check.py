@@ -189,9 +189,19 @@ def normalizer_name(body: bytes) -> str:
 
 def keeps_texts(proto: bytes) -> bool:
     """True if a checked model keeps texts unchanged, double spaces too."""
-    body = _message(proto, 3)
+    body = normaliser_of(proto)
     removes_spaces = [value for number, _, value in fields(body) if number == 4] or [1]  # the default is true
     return not normalizer_map(body) and not removes_spaces[-1]
+
+
+def has_dummy_prefix(proto: bytes) -> bool:
+    """True if a checked model puts a space before every text."""
+    return bool(([value for number, _, value in fields(normaliser_of(proto)) if number == 3] or [1])[-1])
+
+
+def normaliser_of(proto: bytes) -> bytes:
+    """Return the NormalizerSpec of a model."""
+    return _message(proto, 3)
 
 
 def _message(proto: bytes, number: int) -> bytes:
@@ -248,6 +258,25 @@ def fields(body: bytes) -> Iterator[Field]:
             raise ValueError(f"byte {place}: {size:,} bytes should follow, and there are {len(body) - place:,}")
         yield number, wire, body[place : place + size]
         place += size
+
+
+def bytes_field(number: int, value: bytes) -> bytes:
+    """Return an encoded field of bytes."""
+    return _written_varint(number << 3 | _BYTES) + _written_varint(len(value)) + value
+
+
+def number_field(number: int, value: int) -> bytes:
+    """Return an encoded field of a number."""
+    return _written_varint(number << 3) + _written_varint(value)
+
+
+def _written_varint(value: int) -> bytes:
+    groups = bytearray()
+    while value > 0x7F:
+        groups.append(value & 0x7F | 0x80)
+        value >>= 7
+    groups.append(value)
+    return bytes(groups)
 
 
 def _varint(body: bytes, place: int) -> tuple[int, int]:

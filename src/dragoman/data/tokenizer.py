@@ -4,10 +4,10 @@
     ids = tokenizer.encode(["A dog runs."])
     tokenizer.decode(ids)  # ["A dog runs."]
 
-Text is not normalised and every space is kept, so ``decode(encode(x)) == x`` for every string ``x``. Imported
-tokenizers may normalise text first (``is_exact``). One exception is U+2581 "lower one eighth block", by which
-SentencePiece writes spaces: it comes back as a space. Without byte fallback a character that was never seen comes back
-as the unknown mark.
+A text is normalised first, by the rules that its model carries (``normalisation``), unless ``is_exact``. So
+``decode(encode(x))`` is ``normalised(x).text`` for every string ``x``. Without byte fallback a character that was never
+seen comes back as the unknown mark. Where nothing is normalised, U+2581 "lower one eighth block", by which
+SentencePiece writes spaces, still comes back as a space.
 
 Digits are always pieces of their own, so that numbers are copied digit by digit. With byte fallback, a character
 becomes a piece if it is among the commonest that cover 98% of the text, or was seen ``MIN_CHARACTER_COUNT`` times and
@@ -25,19 +25,33 @@ import copy
 import hashlib
 import io
 import logging
-import random
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-import numpy as np
 import sentencepiece
 
 from dragoman.config import SPECIAL_IDS, TokenizerConfig
-from dragoman.data.sentencepiece_check import check_model, is_of_words, is_unigram, keeps_texts
+from dragoman.data.normalisation import (
+    NO_RULES,
+    compose,
+    composed_places,
+    normalisation_of,
+    source_rule,
+    target_rule,
+    with_normaliser,
+)
+from dragoman.data.sentencepiece_check import (
+    check_model,
+    has_dummy_prefix,
+    is_of_words,
+    is_unigram,
+    keeps_texts,
+    normaliser_of,
+)
+from dragoman.data.subword_learning import COMMON_SETTINGS, SidedLine, draw, normalised_lines, train
 from dragoman.data.subword_sampling import Sampler, Vocabulary
 from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.languages.codes import primary
@@ -54,25 +68,19 @@ TARGET = re.compile(r">>([^<>]+)<<")
 """The tag of a target language, in the form of OPUS-MT."""
 
 MAX_MODEL_BYTES = 64 * 2**20
-MIN_CHARACTER_COUNT = 5
 
 FEW = 32
 """Fewer texts than this are encoded and decoded one by one: a call for several starts threads, which takes 85 us, where
 one text takes 4."""
 
-_N_THREADS = 2  # fixed, because the learned vocabulary depends on it
-_PART = 4000  # characters; a longer line is learned from in parts, because SentencePiece would leave it out
-_COMMON_SETTINGS: dict[str, Any] = dict(
-    normalization_rule_name="identity",
-    remove_extra_whitespaces=False,
-    num_threads=_N_THREADS,
-    pad_id=PAD_ID,
-    unk_id=UNK_ID,
-    bos_id=BOS_ID,
-    eos_id=EOS_ID,
-    minloglevel=2,
-)
-_RESERVED = str.maketrans({"\0": " ", "\u2585": " ", "\n": " "})  # SentencePiece leaves out lines with these characters
+_N_THREADS = 2
+
+
+class Normalised(NamedTuple):
+    """A text as the model reads it."""
+
+    text: str
+    places: list[int]  # for each of its characters: the place in the given text that it comes from
 
 
 class Tokenizer:
@@ -92,6 +100,8 @@ class Tokenizer:
         if not proto:
             raise BundleError(f"{name}: the tokenizer is empty; copy it again")
         self.proto = proto
+        self.normalisation: str  # "standard", "with_quotes", "none", or the name of another program's rules
+        self.composes: bool  # True if a text is composed (NFC) before the rules of the model are applied
         self._samplers: dict[float, Sampler] = {}  # by rate
         self._begin: list[int] = []  # ids that each text begins with; see ``towards``
         self._processor = sentencepiece.SentencePieceProcessor()
@@ -100,6 +110,10 @@ class Tokenizer:
             self._processor.LoadFromSerializedProto(proto)
         except (RuntimeError, ValueError) as error:
             raise BundleError(f"{name}: not a SentencePiece model, or damaged ({error}); copy it again") from None
+        try:
+            self.normalisation, self.composes = normalisation_of(normaliser_of(proto))
+        except ValueError as error:
+            raise BundleError(f"{name}: {error}") from None
         model = self._processor
         ids = model.pad_id(), model.unk_id(), model.bos_id(), model.eos_id()
         if ids != (PAD_ID, UNK_ID, BOS_ID, EOS_ID):
@@ -121,14 +135,27 @@ class Tokenizer:
             ConfigError: ``config.vocab_size`` is too small for the single characters (and bytes).
             DataError: There is no text in ``lines``.
         """
-        lines, n_lines = _draw(lines, MAX_LEARNING_LINES)
-        if n_lines > len(lines):
+        return cls.learn_sides((SidedLine(line, False) for line in lines), config, tags)
+
+    @classmethod
+    def learn_sides(cls, lines: Iterable[SidedLine], config: TokenizerConfig, tags: Sequence[str] = ()) -> Tokenizer:
+        """Learn a vocabulary as ``learn`` does, from lines of sources, of targets, or of both.
+
+        Targets keep characters that sources lose (``normalisation``). A vocabulary of targets alone normalises as
+        targets are; one that both share is the source's, and ``for_targets`` makes the target's of it.
+        """
+        drawn, n_lines = draw(lines, MAX_LEARNING_LINES)
+        if n_lines > len(drawn):
             logger.info(
-                "subwords are learned from a random sample of %s of %s lines", f"{len(lines):,}", f"{n_lines:,}"
+                "subwords are learned from a random sample of %s of %s lines", f"{len(drawn):,}", f"{n_lines:,}"
             )
-        if not lines:
+        texts = normalised_lines(drawn, config.normalisation)
+        if not texts:
             raise DataError("there is no text to learn subwords from: every line is blank")
-        tokenizer = cls(_train(lines, config, config.vocab_size, tags))
+        proto = with_normaliser(train(texts, config, config.vocab_size, tags), source_rule(config.normalisation))
+        tokenizer = cls(proto)
+        if all(line.is_target for line in drawn):
+            tokenizer = tokenizer.for_targets
         if tokenizer.vocab_size < config.vocab_size:
             logger.warning(
                 "the corpus yields only %s subwords; tokenizer.vocab_size = %s is lowered to that",
@@ -149,7 +176,7 @@ class Tokenizer:
             raise DataError("there is no text to take words from: every line is blank")
         model = io.BytesIO()
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(words), model_writer=model, model_type="word", use_all_vocab=True, **_COMMON_SETTINGS
+            sentence_iterator=iter(words), model_writer=model, model_type="word", use_all_vocab=True, **COMMON_SETTINGS
         )
         return cls(model.getvalue())
 
@@ -181,8 +208,25 @@ class Tokenizer:
 
     @property
     def is_exact(self) -> bool:
-        """True if texts are not normalised; an imported tokenizer may normalise them first, for example by NFKC."""
+        """True if texts are not normalised at all."""
         return keeps_texts(self.proto)
+
+    @cached_property
+    def for_targets(self) -> Tokenizer:
+        """The same vocabulary with the rules for a target; itself if its rules are none of ours."""
+        if not self.composes:
+            return self
+        pieces = frozenset(self.pieces(range(self.vocab_size)))
+        return Tokenizer(with_normaliser(self.proto, target_rule(self.normalisation, pieces)))
+
+    def shares_pieces(self, other: Tokenizer) -> bool:
+        """True if two tokenizers have one vocabulary, the same ids, though a target's rules may differ."""
+        both = (self, other)
+        return self == other or (
+            all(tokenizer.composes for tokenizer in both)
+            and self.normalisation == other.normalisation
+            and self._exact == other._exact
+        )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -195,6 +239,8 @@ class Tokenizer:
         Raises:
             DataError: A text contains an unpaired surrogate.
         """
+        if self.composes:
+            texts = [compose(text) for text in texts]
         try:
             if len(texts) < FEW:
                 rows = [self._processor.encode(text) for text in texts]
@@ -204,8 +250,36 @@ class Tokenizer:
             raise _not_utf8(texts) or error from None
         return [self._begin + ids if ids else ids for ids in rows] if self._begin else rows
 
+    def encode_inside(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of texts as they are inside a longer one: without a space before, with their outer spaces."""
+        before, *rows = self._exact.encode(["\n", *("\n" + text for text in texts)])  # no piece reaches across a LF
+        return [ids[len(before) :] for ids in rows]
+
+    @cached_property
+    def _exact(self) -> Tokenizer:
+        """The same vocabulary without our rules; it takes every space as it is."""
+        return Tokenizer(with_normaliser(self.proto, NO_RULES)) if self.composes else self
+
+    def normalised(self, text: str) -> Normalised:
+        """Return a text as the model reads it, and where each of its characters comes from.
+
+        Raises:
+            DataError: As ``encode``.
+        """
+        if self.is_exact:
+            return Normalised(text, list(range(len(text))))
+        composed, places = composed_places(text) if self.composes else (text, list(range(len(text))))
+        try:
+            spelt, offsets = self._processor.normalize(composed, with_offsets=True)
+        except (UnicodeEncodeError, TypeError, RuntimeError) as error:
+            raise _not_utf8([text]) or error from None
+        first = int(has_dummy_prefix(self.proto) and spelt.startswith("\u2581"))
+        clean = spelt[first:].replace("\u2581", " ")
+        return Normalised(clean, [places[offset] for offset in offsets[first : first + len(clean)]])
+
     def unknown(self, text: str) -> list[str]:
         """Return the parts of a text for which the vocabulary has no subword, in their order, each once."""
+        text = compose(text) if self.composes else text
         pieces = zip(self._processor.encode(text, out_type=str), self._processor.encode(text), strict=True)
         return list(dict.fromkeys(piece.replace("\u2581", " ") for piece, i in pieces if i == UNK_ID))
 
@@ -286,6 +360,8 @@ class Tokenizer:
             raise problem
         if is_of_words(self.proto):
             return self.encode(texts)
+        if self.composes:
+            texts = [compose(text) for text in texts]
         if not self.is_exact:  # the sampler does not normalise
             texts = [self._processor.normalize(text).replace("\u2581", " ").removeprefix(" ") for text in texts]
         return self.sampler(rate).cut(texts, seed)
@@ -380,7 +456,7 @@ def learn_tokenizers(
     tgt_words: bool = False,
     tags: Sequence[str] = (),
 ) -> tuple[Tokenizer, Tokenizer]:
-    """Learn the vocabularies of source and target; if ``config.joint``, the same object is returned twice.
+    """Learn the vocabularies of source and target; if ``config.joint``, one with the rules of each side.
 
     Args:
         pairs: Called for each pass over the text, such as ``lambda: read_pairs(src, tgt)``.
@@ -392,97 +468,15 @@ def learn_tokenizers(
         DataError: As ``Tokenizer.learn``, and all errors of ``pairs``.
     """
     if config.joint:
-        tokenizer = Tokenizer.learn((side for pair in pairs() for side in pair), config, tags)
-        return tokenizer, tokenizer
-    tgt_lines = (tgt for _, tgt in pairs())
+        lines = (SidedLine(pair[i], bool(i)) for pair in pairs() for i in (0, 1))
+        tokenizer = Tokenizer.learn_sides(lines, config, tags)
+        return tokenizer, tokenizer.for_targets
     return (
         Tokenizer.learn((src for src, _ in pairs()), config, tags),
-        Tokenizer.learn_words(tgt_lines) if tgt_words else Tokenizer.learn(tgt_lines, config),
+        Tokenizer.learn_words(tgt for _, tgt in pairs())
+        if tgt_words
+        else Tokenizer.learn_sides((SidedLine(tgt, True) for _, tgt in pairs()), config),
     )
-
-
-def _train(lines: Sequence[str], config: TokenizerConfig, vocab_size: int, tags: Sequence[str]) -> bytes:
-    """Run SentencePiece's trainer, with a lower ``vocab_size`` if the text yields fewer subwords; return the model."""
-    model = io.BytesIO()
-    try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=_parts(lines),
-            model_writer=model,
-            model_type=config.kind,
-            vocab_size=vocab_size,
-            hard_vocab_limit=config.kind == "bpe",
-            byte_fallback=config.byte_fallback,
-            character_coverage=coverage(lines, config.vocab_size // 4) if config.byte_fallback else 1.0,
-            split_digits=True,
-            max_sentence_length=4 * _PART,  # bytes
-            control_symbols=list(tags),
-            **_COMMON_SETTINGS,
-        )
-    except (RuntimeError, ValueError) as error:
-        message = str(error)
-        if limit := re.match(r".*<= (\d+)", message.partition("too high ")[2]):
-            return _train(lines, config, int(limit[1]), tags)
-        if limit := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):
-            needed = "256 bytes, 4 special ids, its common characters" if config.byte_fallback else "its characters"
-            raise ConfigError(
-                f"tokenizer.vocab_size = {vocab_size} is too small: this text needs {limit[1]} ({needed}) before the "
-                "first subword. Set it to several times that"
-            ) from None
-        raise DataError(f"no subwords can be learned from this text: {message}") from None
-    return model.getvalue()
-
-
-def _draw(lines: Iterable[str], most: int) -> tuple[list[str], int]:
-    """Return up to ``most`` random lines that are not blank (reservoir sampling), and the number of such lines."""
-    chance = random.Random(0)
-    drawn: list[str] = []
-    n = 0
-    for line in lines:
-        if not line or line.isspace():
-            continue
-        n += 1
-        if len(drawn) < most:
-            drawn.append(line)
-        elif (place := int(chance.random() * n)) < most:
-            drawn[place] = line
-    return drawn, n
-
-
-def _parts(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines so that SentencePiece leaves none out: without reserved characters, and cut if they are long."""
-    for line in lines:
-        if "\0" in line or "\n" in line or "\u2585" in line:  # rare; ``translate`` is slow
-            line = line.translate(_RESERVED)
-        if len(line) <= _PART:
-            yield line
-        else:
-            yield from (line[i : i + _PART] for i in range(0, len(line), _PART))
-
-
-def coverage(lines: Iterable[str], most: int) -> float:
-    """Return the share of the text to cover by characters that become pieces: SentencePiece's character_coverage.
-
-    It is the share of the ``most`` commonest characters seen ``MIN_CHARACTER_COUNT`` times, but at least 98%.
-    """
-    counts = np.zeros(sys.maxunicode + 1, np.int64)
-    for block in _joined(_parts(lines)):
-        counts += np.bincount(np.frombuffer(block.encode("utf-32-le", "surrogatepass"), "<u4"), minlength=len(counts))
-    often = np.sort(counts[counts >= MIN_CHARACTER_COUNT])[::-1]
-    return max(0.98, int(often[:most].sum()) / int(counts.sum()))
-
-
-def _joined(parts: Iterable[str]) -> Iterator[str]:
-    """Yield the parts joined to blocks of a million characters, with the space that SentencePiece puts before each."""
-    block: list[str] = []
-    size = 0
-    for part in parts:
-        block.append(part)
-        size += len(part) + 1
-        if size >= 2**20:
-            yield " " + " ".join(block)
-            block, size = [], 0
-    if block:
-        yield " " + " ".join(block)
 
 
 def lone_surrogate(text: str) -> int | None:

@@ -22,9 +22,11 @@ from dragoman.data.sentencepiece_check import (
     UNUSED,
     Parts,
     Piece,
+    bytes_field,
     fields,
     normalizer_map,
     normalizer_name,
+    number_field,
     parts,
 )  # fmt: skip
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, MAX_MODEL_BYTES, PAD_ID, TARGET, UNK_ID, Tokenizer
@@ -226,32 +228,16 @@ def rewritten(model: Parts, vocabulary: Vocabulary) -> bytes:
     trainer = [(_MODEL_TYPE, settings.get(_MODEL_TYPE, 1)), (4, len(pieces)), (_BYTE_FALLBACK, int(has_bytes))]
     trainer += [(40, UNK_ID), (41, BOS_ID), (42, EOS_ID), (43, PAD_ID)]
     switches = {number: value for number, _, value in fields(model.normalizer) if isinstance(value, int)}
-    normalizer = _string(1, normalizer_name(model.normalizer).encode()) + _string(2, normalizer_map(model.normalizer))
+    normalizer = bytes_field(1, normalizer_name(model.normalizer).encode()) + bytes_field(
+        2, normalizer_map(model.normalizer)
+    )
     return (
-        b"".join(_string(1, _written(piece)) for piece in pieces)
-        + _string(2, b"".join(_number(field, value) for field, value in trainer if isinstance(value, int)))
-        + _string(3, normalizer + b"".join(_number(field, value) for field, value in sorted(switches.items())))
+        b"".join(bytes_field(1, _written(piece)) for piece in pieces)
+        + bytes_field(2, b"".join(number_field(field, value) for field, value in trainer if isinstance(value, int)))
+        + bytes_field(3, normalizer + b"".join(number_field(field, value) for field, value in sorted(switches.items())))
     )
 
 
 def _written(piece: Piece) -> bytes:
     score = bytes([2 << 3 | 5]) + struct.pack("<f", piece.score)
-    return _string(1, piece.text) + score + _number(3, piece.kind)
-
-
-def _string(field: int, value: bytes) -> bytes:
-    """Return an encoded field of bytes, see https://protobuf.dev/programming-guides/encoding/."""
-    return _varint(field << 3 | 2) + _varint(len(value)) + value
-
-
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
-
-
-def _varint(value: int) -> bytes:
-    groups = bytearray()
-    while value > 0x7F:
-        groups.append(value & 0x7F | 0x80)
-        value >>= 7
-    groups.append(value)
-    return bytes(groups)
+    return bytes_field(1, piece.text) + score + number_field(3, piece.kind)

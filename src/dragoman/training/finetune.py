@@ -51,7 +51,7 @@ def adapt(
         src, tgt = (composition(*pair) for pair in zip(old, tokenizers, strict=True))
         rows = {"src_embed.weight": src, "tgt_embed.weight": tgt, "generator.weight": tgt, "generator.bias": tgt}
         weights = {key: composed(tensor, rows[key]) if key in rows else tensor for key, tensor in weights.items()}
-        sides = [tgt] if tokenizers[0] is tokenizers[1] and old[0] is old[1] else [src, tgt]
+        sides = [tgt] if tokenizers[0].shares_pieces(tokenizers[1]) and old[0].shares_pieces(old[1]) else [src, tgt]
         copied = sum(len(parts) == 1 for side in sides for parts in side)
         facts = {"copied_rows": copied, "composed_rows": sum(map(len, sides)) - copied}
         description = f"new subwords: {copied:,} rows copied, {facts['composed_rows']:,} composed as means of others"
@@ -66,9 +66,7 @@ def composition(old: Tokenizer, new: Tokenizer) -> list[list[int]]:
     """Return for each id of ``new`` the ids of ``old`` whose mean its row will be: the same piece, or its parts."""
     known = {piece: i for i, piece in enumerate(old.pieces(range(old.vocab_size)))}
     pieces = new.pieces(range(new.vocab_size))
-    # SentencePiece puts a space before every text. No piece contains LF, so text after LF is split as inside a word.
-    n_before = len(old.encode(["\n"])[0])
-    cuts = old.encode(["\n" + piece.replace("\u2581", " ") for piece in pieces])
+    cuts = old.encode_inside([piece.replace("\u2581", " ") for piece in pieces])
     result = []
     for i, (piece, cut) in enumerate(zip(pieces, cuts, strict=True)):
         if i <= EOS_ID:
@@ -76,7 +74,7 @@ def composition(old: Tokenizer, new: Tokenizer) -> list[list[int]]:
         elif piece in known:
             result.append([known[piece]])
         else:  # a byte piece is not text and has no parts
-            result.append([UNK_ID] if _BYTE.fullmatch(piece) else cut[n_before:] or [UNK_ID])
+            result.append([UNK_ID] if _BYTE.fullmatch(piece) else cut or [UNK_ID])
     return result
 
 

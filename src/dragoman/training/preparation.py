@@ -53,7 +53,7 @@ def prepare(
     """Learn the subwords and write the stores of ``run``.
 
     Args:
-        tokenizers: Subwords to use instead of learning any; the same object twice if they are joint.
+        tokenizers: Subwords to use instead of learning any, source and target.
 
     Returns:
         The configuration with the vocabulary size that was really learned, and the source and target tokenizers.
@@ -85,7 +85,7 @@ def prepare(
                 tgt_words=not task_of(config).translates,
                 tags=tags_of(data),
             )
-    joint = tokenizers[0] is tokenizers[1]
+    joint = tokenizers[0].shares_pieces(tokenizers[1])
     for tokenizer, side in zip(tokenizers, ("joint" if joint else "src", "joint" if joint else "tgt"), strict=True):
         with explained(folder):
             tokenizer.save(folder / f"{side}.spm")
@@ -340,6 +340,6 @@ def check_prepared(run: Path, accept_changed_text: bool, ticker: Ticker) -> tupl
                     ticker.say(f"{path} has changed; continuing with the data prepared from the old text")
         for tokenizer, noted_sum, side in zip(tokenizers, store.tokenizers, ("src", "tgt"), strict=True):
             if tokenizer.fingerprint != noted_sum:
-                file = run / "store" / ("joint.spm" if tokenizers[0] is tokenizers[1] else f"{side}.spm")
+                file = run / "store" / ("joint.spm" if tokenizers[0].shares_pieces(tokenizers[1]) else f"{side}.spm")
                 raise DataError(f"{file}: not the subword model that {folder} was encoded with; restore the old file")
     return tokenizers
