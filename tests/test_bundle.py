@@ -31,7 +31,7 @@ def test_a_run_and_its_bundle_load_alike(tiny_run: Path) -> None:
     for loaded in (run, bundle):
         torch.testing.assert_close(untied(loaded.model), stored, rtol=0, atol=0)
         assert not loaded.model.training
-        assert loaded.src_tokenizer is loaded.tgt_tokenizer
+        assert loaded.tgt_tokenizer is loaded.src_tokenizer.for_targets
     assert run.config == bundle.config
     assert (run.manifest["src_lang"], run.manifest["tgt_lang"], run.manifest["format"]) == ("en", "de", 1)
 

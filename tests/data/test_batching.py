@@ -37,7 +37,8 @@ from dragoman.errors import BundleError, ConfigError
 from limits import cpu_limit, wait_until
 
 TOKENIZER = Tokenizer.learn(
-    ["a quick brown fox jumps over the lazy dog and runs away"] * 5, TokenizerConfig(vocab_size=300)
+    ["a quick brown fox jumps over the lazy dog and runs away"] * 5,
+    TokenizerConfig(vocab_size=300, normalisation="none"),
 )
 BUDGET = 97
 NOISE = NoiseConfig(case=0.2, punctuation=0.2, typos=0.2, one_word=0.1, inserts=0.1)

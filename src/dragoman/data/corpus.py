@@ -324,7 +324,8 @@ class Cleaner:
             keep = keep & ~unwanted
             return n
 
-        empty = drop(np.fromiter((not src.strip() or not tgt.strip() for src, tgt in pairs), bool, len(pairs)))
+        blank = np.fromiter((not src.strip() or not tgt.strip() for src, tgt in pairs), bool, len(pairs))
+        empty = drop(blank | (shorter == 0))
         line_break = drop(np.fromiter(("\n" in src or "\n" in tgt for src, tgt in pairs), bool, len(pairs)))
         too_long = drop(longer > self._max_tokens)
         ratio = 0 if self._max_ratio is None else drop(longer > self._max_ratio * np.maximum(shorter, 1))

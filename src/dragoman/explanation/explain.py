@@ -188,6 +188,8 @@ def _ids(translator: Translator, tokenizer: Tokenizer, text: str, what: str) -> 
     if not text.strip():
         raise DecodeError(f"there is nothing to explain: {what} is blank")
     ids = tokenizer.encode([text])[0]
+    if not ids:
+        raise DecodeError(f"there is nothing to explain: {what} holds only characters that nobody sees")
     if len(ids) > translator.max_tokens:
         raise DecodeError(
             f"{len(ids):,} tokens are too many to explain in one piece: at most {translator.max_tokens:,}"

@@ -97,6 +97,8 @@ def assemble(
     if plan.options.alignments:
         links = _align(texts, groups, segments, results, plan)
         translations = [_with_links(*line) for line in zip(translations, joined, links, strict=True)]
+    if plan.src_tokenizer.composes:  # the model does not see outer spaces
+        translations = [_with_outer_space(*pair) for pair in zip(texts, translations, strict=True)]
     return translations
 
 
@@ -153,13 +155,35 @@ def best_sums(scores: Sequence[Sequence[float]], most: int) -> list[tuple[int, .
 def _of_ranks(parts: Sequence[tuple[TextSegment, SegmentResult]], ranks: Sequence[int], plan: Plan) -> Translation:
     chosen = [result.hypotheses[rank] for (_, result), rank in zip(parts, ranks, strict=True)]
     texts = [
-        _space(segment, plan) * (i > 0) + result.texts[rank]
+        _space(segment, plan) * (i > 0) + _with_given_prefix(segment, result.texts[rank])
         for i, ((segment, result), rank) in enumerate(zip(parts, ranks, strict=True))
     ]
     score = sum((_score(hypothesis, plan) for hypothesis in chosen), 0.0)
     log_prob = sum((hypothesis.log_prob for hypothesis in chosen), 0.0)
     n_tokens = sum(len(hypothesis.ids) + 1 for hypothesis in chosen)
     return Translation("".join(texts), score, len(parts), log_prob, n_tokens)
+
+
+def _with_given_prefix(segment: TextSegment, text: str) -> str:
+    """Return a translation that begins with its prefix as it was given, not as the model writes it."""
+    rules = segment.constraints
+    if rules is None or rules.prefix == rules.given_prefix or not text.startswith(rules.prefix):
+        return text
+    return rules.given_prefix + text[len(rules.prefix) :]
+
+
+def _with_outer_space(source: str, translation: Translation) -> Translation:
+    """Put white space around a translation, and around its alternatives, as it stands around the source."""
+    bare = source.strip()
+    if len(bare) == len(source) or not translation.n_parts:
+        return translation
+    start = source.index(bare)
+    before, after = source[:start].replace("\n", ""), source[start + len(bare) :].replace("\n", "")
+
+    def around(other: Translation) -> Translation:
+        return replace(other, text=before + other.text.strip() + after) if other.text else other
+
+    return replace(around(translation), alternatives=tuple(map(around, translation.alternatives)))
 
 
 def _score(hypothesis: Hypothesis, plan: Plan) -> float:

@@ -149,13 +149,9 @@ class PairReader:
         with autocast(self.precision, self.device):
             return read_all(self.model, pairs, self.device, batch_tokens, attention=attention)
 
-    def src_pieces(self, ids: Sequence[int]) -> list[bytes | None]:
-        """Return the bytes of each id of a source; None for the unknown subword."""
-        return _pieces(self.src_tokenizer, ids)
-
     def _why_not(self, source: str, target: str, src_ids: list[int], tgt_ids: list[int]) -> Note | None:
         n = max(len(src_ids), len(tgt_ids))
-        if not source.strip() or not target.strip():
+        if not source.strip() or not target.strip() or not src_ids or not tgt_ids:
             return Note("not_scored", "not scored: a side is blank")
         if self.longest is not None and n + 1 > self.longest:
             return Note("not_scored", f"not scored: {n:,} tokens, more than the model has positions for")
@@ -174,8 +170,8 @@ class PairReader:
         assert read.attention is not None  # requested
         source, target = texts
         src_numbers, tgt_numbers = word_numbers(source, self.src_unspaced), word_numbers(target, self.tgt_unspaced)
-        src_words = token_words(_pieces(self.src_tokenizer, src_ids), source, src_numbers)
-        tgt_words = token_words(_pieces(self.tgt_tokenizer, tgt_ids), target, tgt_numbers)
+        src_words = words_of_tokens(self.src_tokenizer, src_ids, source, src_numbers)
+        tgt_words = words_of_tokens(self.tgt_tokenizer, tgt_ids, target, tgt_numbers)
         return links(read.attention, src_words, tgt_words)
 
     def unread(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int) -> list[int]:
@@ -211,7 +207,7 @@ class PairReader:
                 text = target.removeprefix(b" ").decode("utf-8", "surrogateescape")
                 numbers = [number + n_words if number >= 0 else -1 for number in word_numbers(text, self.tgt_unspaced)]
                 if attention is not None:
-                    src_words = token_words(_pieces(self.src_tokenizer, part.src_ids), part.text, part.src_numbers)
+                    src_words = words_of_tokens(self.src_tokenizer, part.src_ids, part.text, part.src_numbers)
                     tgt_words = token_words([self.tgt_tokenizer.spelled[i] for i in part.tgt_ids], text, numbers)
                     pairs_of_words.update(links(attention, src_words, tgt_words))
                 n_words = max([n_words - 1, *numbers]) + 1
@@ -252,6 +248,12 @@ def _first_words(text: str, parts: Sequence[str], unspaced: bool) -> list[int]:
     return first
 
 
-def _pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[bytes | None]:
-    """Return the bytes of each id; None for the unknown subword."""
-    return [None if i == UNK_ID else tokenizer.spelled[i] for i in ids]
+def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], text: str, numbers: Sequence[int]) -> list[list[int]]:
+    """Return for each token of an encoded text the numbers of the words that it is a part of.
+
+    Args:
+        numbers: The word of each character of ``text``, which the tokenizer may have normalised (``word_numbers``).
+    """
+    clean, places = tokenizer.normalised(text)
+    pieces = [None if i == UNK_ID else tokenizer.spelled[i] for i in ids]
+    return token_words(pieces, clean, [numbers[place] for place in places])

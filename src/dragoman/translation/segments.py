@@ -124,7 +124,7 @@ def _parts(texts: Sequence[str], plan: Plan, events: Events) -> list[list[_Part]
                 plan.facts.longest_sentence,
             )  # fmt: skip
             if len(split) == 1:
-                pieces.append((group, ids, False))
+                pieces += [(group, ids, False)] if ids else []  # none: it holds only invisible characters
                 continue
             pieces += [(piece, own, True) for piece, own in zip(split, tokenizer.encode(split), strict=True) if own]
             if events.warn is not None:

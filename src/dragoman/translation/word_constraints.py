@@ -26,6 +26,7 @@ class WordConstraints:
     prefix: str
     placed: tuple[tuple[str, str], ...]  # words that must appear, each with its name in notes
     excluded: tuple[str, ...]
+    given_prefix: str = ""  # as it is to be written; ``prefix`` is as the model writes it
     terms: tuple[Phrase, ...] = ()  # of the glossary, left out of the first search: see ``placing``
 
     @property
@@ -84,12 +85,13 @@ class ConstraintEncoder:
             terms: Glossary terms of its source.
             is_first: True for the first part of a text: only this part gets the prefix and the words to include.
         """
-        prefix, include = (prefix, options.include) if is_first else ("", ())
-        placed = [(word.strip(), repr(word.strip())) for word in include]
+        given_prefix, include = (prefix, options.include) if is_first else ("", ())
+        prefix = self._written(given_prefix)
+        placed = [(self._written(word.strip()), repr(word.strip())) for word in include]
         phrases = [self._phrase(word) for word, _ in placed]
         for match in terms:
             placed.append((match.target, f"{match.target!r} (the glossary's for {match.source!r})"))
-        excluded = tuple(word.strip() for word in options.exclude)
+        excluded = tuple(self._written(word.strip()) for word in options.exclude)
         rules = Rules(
             self.spelling,
             prefix=b" " + prefix.replace("\u2581", " ").encode() if prefix else b"",
@@ -99,12 +101,19 @@ class ConstraintEncoder:
         )
         of_terms = [self._phrase(match.target) for match in terms]
         return WordConstraints(
-            rules, prefix, tuple(placed), excluded, tuple(phrase for phrase in of_terms if UNK_ID not in phrase)
-        )
+            rules, prefix, tuple(placed), excluded, given_prefix,
+            tuple(phrase for phrase in of_terms if UNK_ID not in phrase),
+        )  # fmt: skip
+
+    def _written(self, text: str) -> str:
+        """Return a text as the model writes it; a space at its end stays."""
+        if not self.tokenizer.composes:
+            return text
+        clean = self.tokenizer.normalised(text).text
+        return clean + " " if clean and text[-1].isspace() and not clean[-1].isspace() else clean
 
     def _phrase(self, word: str) -> tuple[int, ...]:
         """Return the ids of a word inside a text: after a space, or after any character in unspaced languages."""
         if not self.unspaced:
             return tuple(self.tokenizer.encode([word])[0])
-        before, whole = self.tokenizer.encode(["\n", "\n" + word])  # no piece reaches across a line end
-        return tuple(whole[len(before) :])
+        return tuple(self.tokenizer.encode_inside([self._written(word)])[0])

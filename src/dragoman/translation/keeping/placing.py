@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dragoman.decoding.alignment import attention_to, token_words
+from dragoman.decoding.alignment import attention_to
 from dragoman.decoding.request import Hypothesis
 from dragoman.decoding.scoring import Read
 from dragoman.decoding.search import scored
@@ -22,6 +22,7 @@ from dragoman.decoding.words import word_numbers, word_spans
 from dragoman.languages.words import count_word
 from dragoman.translation.keeping.glossary import Glossary, Match
 from dragoman.translation.plan import Plan
+from dragoman.translation.scoring import words_of_tokens
 from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
 
 PLACES = 3
@@ -180,10 +181,10 @@ def _evidence(segment: TextSegment, match: Match, readings: _Readings, plan: Pla
     text, whole = readings.text, readings.whole
     reader = plan.reader
     numbers = word_numbers(text, reader.tgt_unspaced)
-    tgt_words = token_words([plan.tgt_tokenizer.spelled[i] for i in readings.ids], text, numbers)
+    tgt_words = words_of_tokens(plan.tgt_tokenizer, readings.ids, text, numbers)
     src_numbers = [-1] * len(segment.text)
     src_numbers[match.start : match.start + len(match.source)] = [0] * len(match.source)
-    of_term = token_words(reader.src_pieces(segment.search.ids), segment.text, src_numbers)
+    of_term = words_of_tokens(plan.src_tokenizer, segment.search.ids, segment.text, src_numbers)
     assert whole.attention is not None  # requested
     attended = attention_to(whole.attention, [bool(words) for words in of_term], tgt_words)
     lost = [0.0] * len(attended)
