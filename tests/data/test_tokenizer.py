@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from dragoman.config import TokenizerConfig
 from dragoman.data import tokenizer as module
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, FEW, PAD_ID, UNK_ID, Tokenizer, learn_tokenizers
 from dragoman.data.subword_learning import MIN_CHARACTER_COUNT, coverage
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, FEW, PAD_ID, UNK_ID, Tokenizer, learn_tokenizers
 from dragoman.errors import BundleError, ConfigError, DataError
 
 

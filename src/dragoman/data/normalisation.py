@@ -93,7 +93,8 @@ def with_normaliser(proto: bytes, body: bytes) -> bytes:
     """Return a SentencePiece model with another NormalizerSpec; the same model if ``body`` is empty."""
     if not body:
         return proto
-    others = (bytes_field(number, value) for number, _, value in fields(proto) if number != _NORMALIZER)
+    messages = ((number, value) for number, _, value in fields(proto) if number != _NORMALIZER)
+    others = (bytes_field(number, value) for number, value in messages if isinstance(value, bytes))
     return b"".join(others) + bytes_field(_NORMALIZER, body)
 
 
@@ -141,7 +142,7 @@ def composed_places(text: str) -> tuple[str, list[int]]:
 
 def _begins(character: str) -> bool:
     """True if no character before this one can be composed with it, or change places with it."""
-    return unicodedata.combining(character) == 0 and character not in _second()
+    return unicodedata.combining(character) == 0 and character not in _seconds()
 
 
 def _name(normalisation: str) -> str:
@@ -179,7 +180,7 @@ def _table(normalisation: str) -> dict[str, str]:
 
 @lru_cache
 def _compositions() -> dict[str, str]:
-    """Return the canonical compositions: of letters with marks in every order, of Hangul, of double characters."""
+    """Return the canonical forms: of letters with marks in every order, of Hangul, of double characters, of points."""
     table = {}
     for code in range(0x30000):  # further planes hold none
         character = chr(code)
@@ -189,10 +190,10 @@ def _compositions() -> dict[str, str]:
         if composed != character:
             table[character] = composed
             continue
-        base, *marks = unicodedata.normalize("NFD", character)
-        for order in permutations(marks):
+        letters = unicodedata.normalize("NFD", character)
+        for order in permutations(letters[1:]):
             for i in range(len(order)):
-                text = unicodedata.normalize("NFC", base + "".join(order[:i])) + "".join(order[i:])
+                text = unicodedata.normalize("NFC", letters[0] + "".join(order[:i])) + "".join(order[i:])
                 if text != character and unicodedata.normalize("NFC", text) == character:
                     table[text] = character
     for code in range(0xAC00, 0xD7A4):  # Hangul: two or three letters, or a syllable of two and a letter
@@ -200,10 +201,17 @@ def _compositions() -> dict[str, str]:
         letters = unicodedata.normalize("NFD", syllable)
         table |= {letters: syllable, unicodedata.normalize("NFC", letters[:2]) + letters[2:]: syllable}
         table.pop(syllable, None)
+    # vowel signs and dots of Hebrew, Arabic and Syriac, which are often typed in the other order
+    points = [chr(code) for code in range(0x590, 0x8FF) if 10 <= unicodedata.combining(chr(code)) <= 36]
+    for first in points:
+        for second in points:
+            if unicodedata.combining(first) > unicodedata.combining(second) and ord(first) >> 8 == ord(second) >> 8:
+                table[first + second] = second + first
     return table
 
 
 @lru_cache
-def _second() -> frozenset[str]:
+def _seconds() -> frozenset[str]:
     """Return the characters that are composed with one before them."""
-    return frozenset(letter for text in _compositions() for letter in unicodedata.normalize("NFD", text)[1:])
+    letters = (unicodedata.normalize("NFD", text) for text in _compositions())
+    return frozenset(letter for text in letters for letter in text[1:] if not unicodedata.combining(letter))

@@ -70,7 +70,7 @@ def train(lines: Sequence[str], config: TokenizerConfig, vocab_size: int, tags: 
     """Run SentencePiece's trainer, with a lower ``vocab_size`` if the text yields fewer subwords; return the model."""
     model = io.BytesIO()
     digits, borders = _digits(lines)
-    settings = {"pretokenization_delimiter": _BORDER} if borders else {}
+    settings: dict[str, Any] = {"pretokenization_delimiter": _BORDER} if borders else {}
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=_bordered(lines) if borders else _parts(lines),

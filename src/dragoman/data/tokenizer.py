@@ -206,7 +206,7 @@ class Tokenizer:
         """Number of ids, with the special ones."""
         return int(self._processor.get_piece_size())
 
-    @property
+    @cached_property
     def is_exact(self) -> bool:
         """True if texts are not normalised at all."""
         return keeps_texts(self.proto)
@@ -256,6 +256,10 @@ class Tokenizer:
         return [ids[len(before) :] for ids in rows]
 
     @cached_property
+    def _has_dummy_prefix(self) -> bool:
+        return has_dummy_prefix(self.proto)
+
+    @cached_property
     def _exact(self) -> Tokenizer:
         """The same vocabulary without our rules; it takes every space as it is."""
         return Tokenizer(with_normaliser(self.proto, NO_RULES)) if self.composes else self
@@ -273,7 +277,7 @@ class Tokenizer:
             spelt, offsets = self._processor.normalize(composed, with_offsets=True)
         except (UnicodeEncodeError, TypeError, RuntimeError) as error:
             raise _not_utf8([text]) or error from None
-        first = int(has_dummy_prefix(self.proto) and spelt.startswith("\u2581"))
+        first = int(self._has_dummy_prefix and spelt.startswith("\u2581"))
         clean = spelt[first:].replace("\u2581", " ")
         return Normalised(clean, [places[offset] for offset in offsets[first : first + len(clean)]])
 
