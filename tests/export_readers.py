@@ -38,7 +38,10 @@ def written(bundle: Bundle, folder: Path) -> dict[str, Path]:
 
 
 def readers(folders: dict[str, Path], work: Path, node_modules: Path | None = None) -> dict[str, Encode]:
-    """The tokenizers by the name of their program; transformers.js only with the folder where npm installed it."""
+    """The tokenizers by the name of their program.
+
+    transformers.js needs the folder where npm installed its tokenizer; it and two others need ``tokenizer.json``.
+    """
     from tokenizers import Tokenizer as JsonTokenizer
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
@@ -55,23 +58,26 @@ def readers(folders: dict[str, Path], work: Path, node_modules: Path | None = No
         argos_proto = zipped.read(name)
     there = folders["Hugging Face"]
     slow = AutoTokenizer.from_pretrained(there)
-    fast = PreTrainedTokenizerFast.from_pretrained(folders["ONNX"])
-    as_json = JsonTokenizer.from_file(str(there / "tokenizer.json"))
     again = load_bundle(dragoman.import_model(there, work / "imported")).src_tokenizer
     by_name = {
         "CTranslate2 with SentencePiece": plain((folders["CTranslate2"] / "joint.spm").read_bytes()),
         "Argos Translate with SentencePiece": plain(argos_proto),
         "transformers, slow": without_eos(lambda text: slow(text)["input_ids"]),
-        "transformers, fast": without_eos(lambda text: fast(text)["input_ids"]),
-        "tokenizers": without_eos(lambda text: as_json.encode(text).ids),
         "imported again": again.encode,
     }
+    has_json = (there / "tokenizer.json").is_file()
+    assert has_json == (folders["ONNX"] / "tokenizer.json").is_file()
+    if has_json:
+        fast = PreTrainedTokenizerFast.from_pretrained(folders["ONNX"])
+        as_json = JsonTokenizer.from_file(str(there / "tokenizer.json"))
+        by_name["transformers, fast"] = without_eos(lambda text: fast(text)["input_ids"])
+        by_name["tokenizers"] = without_eos(lambda text: as_json.encode(text).ids)
     if shutil.which("node") is not None:
         html = Page(folders["an HTML page"] / page.NAME)
         by_name["HTML page"] = lambda texts: next(
             html.answers([{"task": "encode", "texts": list(texts), "side": "src"}])
         )
-    if node_modules is not None:
+    if node_modules is not None and has_json:
         by_name["transformers.js"] = lambda texts: in_node(folders["ONNX"], node_modules, texts)
     return by_name
 

@@ -82,8 +82,8 @@ class Notes(Torch):
             log_probs.append(logits.log_softmax(-1)[0].gather(1, torch.tensor([[i] for i in (*tgt, 3)]))[:, 0].tolist())
         return log_probs
 
-    def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int | None:
-        return 0
+    def cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> list[bool] | None:
+        return [False] * len(texts)
 
 
 def open_export(export: Path, quantization: str, bundle: Bundle, device: torch.device) -> tuple[Notes, str]:

@@ -118,7 +118,7 @@ def test_200_sentences_of_a_trained_model_are_translated_alike(
     bundle = load_bundle(tiny_run)
     page, lines = paged(bundle, tmp_path), [src for src, _ in toy_sentences(200, 7)]
     ids = bundle.src_tokenizer.encode(lines)
-    assert page.n_cut_differently(lines, ids) == 0
+    assert not any(page.cut_differently(lines, ids))
     for beam_size in (1, 4):
         decode = dataclasses.replace(bundle.config.decode, beam_size=beam_size)
         ours = search_all(bundle.model, ids, decode, CPU)

@@ -89,6 +89,11 @@ def target_rule(normalisation: str, pieces: Collection[str] | None) -> bytes:
     )
 
 
+def replacements(normalisation: str) -> dict[str, str]:
+    """Return what a source's rules replace in composed text, without spaces at its ends and in a row."""
+    return {} if normalisation == "none" else dict(_table(normalisation))
+
+
 def with_normaliser(proto: bytes, body: bytes) -> bytes:
     """Return a SentencePiece model with another NormalizerSpec; the same model if ``body`` is empty."""
     if not body:

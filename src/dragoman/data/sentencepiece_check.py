@@ -189,9 +189,12 @@ def normalizer_name(body: bytes) -> str:
 
 def keeps_texts(proto: bytes) -> bool:
     """True if a checked model keeps texts unchanged, double spaces too."""
-    body = normaliser_of(proto)
-    removes_spaces = [value for number, _, value in fields(body) if number == 4] or [1]  # the default is true
-    return not normalizer_map(body) and not removes_spaces[-1]
+    return not normalizer_map(normaliser_of(proto)) and not collapses_spaces(proto)
+
+
+def collapses_spaces(proto: bytes) -> bool:
+    """True if a checked model reads several spaces as one, and drops those at the ends of a text."""
+    return bool(([value for number, _, value in fields(normaliser_of(proto)) if number == 4] or [1])[-1])
 
 
 def has_dummy_prefix(proto: bytes) -> bool:

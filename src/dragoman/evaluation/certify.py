@@ -21,6 +21,7 @@ from dragoman.config import DecodeConfig
 from dragoman.data.corpus import read_lines, read_pairs
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.evaluation.metrics import aligned, select_metrics
+from dragoman.evaluation.odd_text import CHANGES
 from dragoman.evaluation.significance import Comparison, compare
 from dragoman.files import check_sealed, write_text
 from dragoman.model.weights import n_bytes, untied
@@ -35,6 +36,8 @@ from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
+ODD_LINES = 100
+"""Number of lines that are tried with odd white space and invisible characters."""
 LIMITS = ("nats", "identical")
 """Figures that ``--require`` can limit, besides the usual metrics."""
 
@@ -54,6 +57,7 @@ class Certificate(NamedTuple):
     mean_nats: float  # mean of the absolute differences
     n_identical: int  # lines with the same translation
     n_cut_differently: int | None  # lines that its own tokenizer splits differently; None: no tokenizer
+    odd_text_cut_differently: dict[str, int] | None  # the same for each kind of odd white space, of the first lines
     why: tuple[str, ...]  # reasons why translations may differ
     n_bytes: tuple[int, int]  # size of the bundle's weights, of the export's files
     seconds: tuple[float, float]  # time for translating the text with each
@@ -70,6 +74,7 @@ class Certificate(NamedTuple):
             f"on average by {self.mean_nats:.2g} (over {self.n_tokens:,} tokens)",
             f"identical translations: {self.n_identical:,} of {self.n_lines:,} ({self.n_identical / self.n_lines:.1%})",
             *(f"lines split into other subwords: {n:,}" for n in [self.n_cut_differently] if n is not None),
+            *(_about_odd_text(counts) for counts in [self.odd_text_cut_differently] if counts is not None),
             *(f"reason for differences: {reason}" for reason in self.why),
             "",
             *aligned(self.rows()),
@@ -235,7 +240,7 @@ def compare_export(
         most_nats=max(differences),
         mean_nats=sum(differences) / len(differences),
         n_identical=sum(a == b for a, b in zip(texts_a, texts_b, strict=True)),
-        n_cut_differently=engine.n_cut_differently(lines, translator.src_tokenizer.encode(list(lines))),
+        **_cut_differently(engine, translator, lines),
         why=tuple(_why_different(export, decode)),
         n_bytes=(n_bytes(untied(translator.bundle.model)), sum(file["bytes"] for file in facts["files"].values())),
         seconds=(round(seconds[0], 3), round(seconds[1], 3)),
@@ -248,6 +253,25 @@ def compare_export(
     if export.toolkit.card is not None and CARD not in facts["files"]:
         write_text(folder / CARD, export.toolkit.card()(translator.bundle, facts["quantization"], result.markdown()))
     return result
+
+
+def _cut_differently(engine: ExportedSearcher, translator: Translator, lines: Sequence[str]) -> dict[str, Any]:
+    """Return how many lines the export's own tokenizer splits differently: as they are, and after each odd change."""
+    first = [line for line in lines if line.strip()][:ODD_LINES]
+    texts = [*lines, *(change(line) for change in CHANGES.values() for line in first)]
+    differ = engine.cut_differently(texts, translator.src_tokenizer.encode(texts))
+    if differ is None:
+        return {"n_cut_differently": None, "odd_text_cut_differently": None}
+    starts = range(len(lines), len(texts), len(first) or 1)
+    odd = {name: sum(differ[start : start + len(first)]) for name, start in zip(CHANGES, starts, strict=False)}
+    return {"n_cut_differently": sum(differ[: len(lines)]), "odd_text_cut_differently": odd}
+
+
+def _about_odd_text(counts: Mapping[str, int]) -> str:
+    """Return in one line whether odd white space and invisible characters are read alike."""
+    differing = [f"{name} ({n:,} lines)" for name, n in counts.items() if n]
+    what = f"odd white space, invisible characters, letters in other forms ({len(counts)} kinds)"
+    return f"{what}: {'split into other subwords: ' + ', '.join(differing) if differing else 'the same subwords'}"
 
 
 def compared_formats() -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 
-_WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}  # ASCII without its space: full-width forms
+_WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F) if chr(code).isalnum()}  # marks of full width are others
 
 
 def _spaces_as(space: str) -> Callable[[str], str]:

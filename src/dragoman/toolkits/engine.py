@@ -92,8 +92,8 @@ class ExportedSearcher(Searcher, Protocol):
         """Return the log-probability in nats of each token of given translations, eos last; ids without bos and eos."""
         ...
 
-    def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int | None:
-        """Return the number of texts that its own tokenizer splits differently from ours; None if it has none."""
+    def cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> list[bool] | None:
+        """Return for each text True if its own tokenizer splits it differently from ours; None if it has none."""
         ...
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from dragoman.config import Config, ModelConfig
+from dragoman.data.normalisation import normalisation_of
 from dragoman.data.sentencepiece_check import IDENTITY, Parts, normalizer_name
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError
@@ -95,7 +96,8 @@ def facts_of(name: str, form: str, digest: str, models: Sequence[Parts], **more:
         models: Its SentencePiece models.
     """
     facts = {"from": name, "format": form, "weights_sha256": digest, **more}
-    if normalizers := sorted({normalizer_name(model.normalizer) for model in models} - {IDENTITY}):
+    rules = [(normalizer_name(model.normalizer), normalisation_of(model.normalizer)) for model in models]
+    if normalizers := sorted({name for name, (_, is_ours) in rules if not is_ours} - {IDENTITY}):
         facts["normalises_text"] = normalizers
     return {"weights": f"imported from {name}", "imported": facts}
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import sentencepiece
 import torch
 from torch import Tensor
 
@@ -171,9 +173,12 @@ def vocabulary(
 
 
 def tokenizers(models: Sequence[Parts], vocabularies: Sequence[Vocabulary], name: str) -> tuple[Tokenizer, Tokenizer]:
-    """Return the tokenizers of both sides, one object if they are equal; each list holds one entry for both, or two."""
+    """Return the tokenizers of both sides; each list holds one entry for both, or two.
+
+    A model that both sides share is the source's; the target's has the rules of our normalisation for targets.
+    """
     src, tgt = (Tokenizer(rewritten(models[i], vocabularies[i]), name) for i in (0, -1))
-    return src, src if src == tgt else tgt
+    return src, src.for_targets if src == tgt else tgt
 
 
 def needed(models: Sequence[Parts], texts: Sequence[str]) -> frozenset[str]:
@@ -184,6 +189,20 @@ def needed(models: Sequence[Parts], texts: Sequence[str]) -> frozenset[str]:
         whole = Tokenizer(rewritten(model, vocabulary(everything, (0, 0, 0, 0), [model])))
         pieces |= used(model, {piece for row in whole.encode(texts) for piece in whole.pieces(row)})
     return pieces
+
+
+def cut_differently_by_sentencepiece(
+    folder: Path, texts: Sequence[str], ids: Sequence[Sequence[int]]
+) -> list[bool] | None:
+    """Return for each text True if SentencePiece, with the source's model in an export, does not give its ids.
+
+    Users of such an export call it so. None: the folder holds no such model.
+    """
+    paths = [folder / name for name in ("joint.spm", "src.spm") if (folder / name).is_file()]
+    if not paths:
+        return None
+    plain = sentencepiece.SentencePieceProcessor(model_file=str(paths[0]))
+    return [plain.encode(text) != list(row) for text, row in zip(texts, ids, strict=True)]
 
 
 def _texts(model: Parts) -> list[str]:

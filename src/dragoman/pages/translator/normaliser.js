@@ -1,6 +1,6 @@
 "use strict";
-// What SentencePiece does to a text before it cuts it (its normalizer.cc): spaces become U+2581, and in imported models
-// characters become others, such as those of NFKC, by the map that is in the model.
+// What happens to a text before it is cut: our normalisation composes its characters (data/normalisation.py), then
+// SentencePiece replaces characters by the map that is in the model, and spaces by U+2581 (its normalizer.cc).
 
 const SPACE = "\u2581";
 
@@ -28,14 +28,17 @@ class CharacterMap {
 }
 
 class Normaliser {
-  /** map: base64, "" for none. prefix: whether a space stands before each text. trim: whether runs of spaces become one. */
-  constructor({ map, prefix, trim }) {
-    Object.assign(this, { prefix, trim, map: map ? new CharacterMap(fromBase64(map)) : null });
+  /**
+   * map: base64, "" for none. prefix: whether a space stands before each text. trim: whether runs of spaces become one.
+   * compose: whether characters are composed before (data/normalisation.py).
+   */
+  constructor({ map, prefix, trim, compose }) {
+    Object.assign(this, { prefix, trim, compose, map: map ? new CharacterMap(fromBase64(map)) : null });
   }
 
   /** A text as its normalised characters, in the order of the text. */
   parts(text) {
-    const bytes = new TextEncoder().encode(text), parts = [];
+    const bytes = new TextEncoder().encode(this.compose ? text.normalize("NFC") : text), parts = [];
     for (let at = 0; at < bytes.length;) {
       const [size, by] = (this.map && this.map.longest(bytes, at)) || [widthOf(bytes[at]), null];
       parts.push(new TextDecoder("utf-8", { ignoreBOM: true }).decode(by || bytes.subarray(at, at + size)));

@@ -61,7 +61,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
     codes = [
         _code(lang, side) for side, lang in (("src", bundle.config.data.src_lang), ("tgt", bundle.config.data.tgt_lang))
     ]
-    if bundle.src_tokenizer != bundle.tgt_tokenizer:
+    if not bundle.src_tokenizer.shares_pieces(bundle.tgt_tokenizer):
         raise ConfigError(
             "this model cannot be written for Argos Translate: it has one model of subwords, and here source and "
             "target have two; it can be exported --to ctranslate2"

@@ -74,7 +74,8 @@ def read(
             "model": options,
             "data": dict(
                 train={"src": "imported.src", "tgt": "imported.tgt"}, src_lang=lang_codes[0], tgt_lang=lang_codes[1],
-                max_tokens=max(1, min(256, options.get("max_len", 1024) - 1)), tokenizer=dict(joint=src is tgt),
+                max_tokens=max(1, min(256, options.get("max_len", 1024) - 1)),
+                tokenizer=dict(joint=src.shares_pieces(tgt)),
             ),
         },
         str(variables.path),

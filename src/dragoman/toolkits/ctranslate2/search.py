@@ -45,6 +45,7 @@ from dragoman.options import Precision
 from dragoman.toolkits.ctranslate2.write import why_not
 from dragoman.toolkits.engine import Models, Needs
 from dragoman.toolkits.export import KeptExport, kept_export
+from dragoman.toolkits.subwords import cut_differently_by_sentencepiece
 from dragoman.toolkits.toolkit import import_package
 
 PRECISIONS = {"fp32": "float32", "int8": "int8"}
@@ -122,6 +123,7 @@ class CTranslate2:
         self.tgt_pieces = tgt_tokenizer.pieces(range(tgt_tokenizer.vocab_size))
         self.tgt_ids = {piece: i for i, piece in enumerate(self.tgt_pieces)}
         self.export: KeptExport | None = None
+        self.folder: Path | None = None  # of an export that is compared with its model
         self._versions: list[tuple[int, float]] = []  # of the converted weights
 
     @classmethod
@@ -160,9 +162,9 @@ class CTranslate2:
         can = models.device.type == "cpu" and is_installed() and not cls.obstacle(models, in_int8)
         return "int8" if can and "int8" in precisions(models.device.type) else None
 
-    def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int | None:
-        """See ``ExportedSearcher``: its folder holds no tokenizer."""
-        return None
+    def cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> list[bool] | None:
+        """See ``ExportedSearcher``: the subwords are in the folder of an export."""
+        return None if self.folder is None else cut_differently_by_sentencepiece(self.folder, texts, ids)
 
     @classmethod
     def load(cls, models: Models, precision: str, workers: int) -> Self:
@@ -393,4 +395,6 @@ def open_export(export: Path, quantization: str, bundle: Bundle, device: torch.d
     able = precisions(device.type)
     precision = next((name for name in own if name in able), own[-1])
     translator = open_folder(export, precision, device.type)
-    return CTranslate2(translator, bundle.src_tokenizer, bundle.tgt_tokenizer), precision
+    engine = CTranslate2(translator, bundle.src_tokenizer, bundle.tgt_tokenizer)
+    engine.folder = export
+    return engine, precision

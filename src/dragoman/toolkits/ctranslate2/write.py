@@ -71,7 +71,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
     spec.save(str(folder))
     if bundle.shortlist is not None:
         (folder / "vmap.txt").write_text(vocabulary_map(bundle.shortlist, src, tgt), encoding="utf-8")
-    if bundle.src_tokenizer == bundle.tgt_tokenizer:
+    if bundle.src_tokenizer.shares_pieces(bundle.tgt_tokenizer):
         bundle.src_tokenizer.save(folder / "joint.spm")
     else:
         bundle.src_tokenizer.save(folder / "src.spm")

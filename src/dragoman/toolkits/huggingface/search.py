@@ -23,6 +23,7 @@ from dragoman.decoding.batches import most_tokens
 from dragoman.decoding.request import Hypothesis, Progress, SearchResult, SearchSettings, Segment
 from dragoman.decoding.search import scored
 from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
+from dragoman.toolkits.huggingface.tokenizer_json import cut_differently_by_json
 from dragoman.toolkits.huggingface.write import power
 from dragoman.toolkits.toolkit import import_package
 
@@ -46,17 +47,19 @@ class HuggingFace:
         self.model = load(folder, local_files_only=True).eval().to(device)
         self.model.generation_config = self.transformers.GenerationConfig()  # each search has its own
         self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        self.device = device
+        self.device, self.folder = device, folder
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
         """See ``Searcher``."""
         return beyond_plain_search(models, needs)
 
-    def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int:
-        """See ``ExportedSearcher``."""
+    def cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> list[bool]:
+        """See ``ExportedSearcher``: its ``AutoTokenizer``, and ``tokenizer.json`` if it is there."""
         pairs = zip(texts, ids, strict=True)
-        return sum(self.tokenizer(text)["input_ids"] != [*row, EOS_ID] for text, row in pairs)
+        slow = [self.tokenizer(text)["input_ids"] != [*row, EOS_ID] for text, row in pairs]
+        fast = cut_differently_by_json(self.folder, texts, ids) or slow
+        return [one or other for one, other in zip(slow, fast, strict=True)]
 
     def search(
         self, segments: Sequence[Segment], settings: SearchSettings, progress: Progress | None = None

@@ -4,7 +4,8 @@
   model.safetensors                        weights, tied ones once
   source.spm, target.spm                   the subwords, for MarianTokenizer
   vocab.json [target_vocab.json]           the id of each piece
-  tokenizer_config.json [tokenizer.json]   the latter if both sides have the same subwords
+  tokenizer_config.json [tokenizer.json]   the latter if both sides have the same subwords and it can hold their
+                                           normalisation
   README.md                                the model card
 
 A post-norm model becomes a Marian, a pre-norm one a Pegasus, which is Marian with the norms before the sub-layers.
@@ -27,7 +28,7 @@ from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from dragoman.model.embedding import sinusoids
 from dragoman.model.weights import save_weights
 from dragoman.toolkits.huggingface.model_card import model_card
-from dragoman.toolkits.huggingface.tokenizer_json import tokenizer_json
+from dragoman.toolkits.huggingface.tokenizer_json import write_tokenizer_json
 from dragoman.toolkits.writing import n_positions, not_held, weights_of, write_json
 
 TITLE = "Hugging Face"
@@ -81,7 +82,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
         ("source.spm", "vocab.json", bundle.src_tokenizer),
         ("target.spm", "target_vocab.json", bundle.tgt_tokenizer),
     )
-    is_joint = bundle.src_tokenizer == bundle.tgt_tokenizer
+    is_joint = bundle.src_tokenizer.shares_pieces(bundle.tgt_tokenizer)
     for model, vocabulary, tokenizer in sides:
         tokenizer.save(folder / model)
         if vocabulary == "vocab.json" or not is_joint:
@@ -97,7 +98,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
         ),
     )  # fmt: skip
     if is_joint:
-        write_json(folder / "tokenizer.json", tokenizer_json(bundle.src_tokenizer))
+        write_tokenizer_json(bundle.src_tokenizer, folder)
     (folder / "README.md").write_text(model_card(bundle, quantization), encoding="utf-8")
 
 

@@ -24,7 +24,9 @@ from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Se
 from dragoman.decoding.scoring import Pair, read_all
 from dragoman.model.masks import read_tokens
 from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
+from dragoman.toolkits.huggingface.tokenizer_json import cut_differently_by_json
 from dragoman.toolkits.onnx.write import ENDINGS
+from dragoman.toolkits.subwords import cut_differently_by_sentencepiece
 from dragoman.toolkits.toolkit import import_package
 
 CPU = torch.device("cpu")
@@ -67,7 +69,7 @@ class Onnx:
             )
             for name in ("encoder_model", "decoder_model_merged")
         )
-        self._config = config
+        self._config, self._folder = config, folder
         self._present = {
             side: [f"present.{i}.{side}.{kind}" for i in range(config.n_decoder_layers) for kind in ("key", "value")]
             for side in ("decoder", "encoder")
@@ -97,9 +99,13 @@ class Onnx:
             log_probs.append(read.log_probs)
         return log_probs
 
-    def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int | None:
-        """See ``ExportedSearcher``: the graphs have no tokenizer."""
-        return None
+    def cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> list[bool] | None:
+        """See ``ExportedSearcher``: SentencePiece, and ``tokenizer.json`` if it is there."""
+        plain = cut_differently_by_sentencepiece(self._folder, texts, ids)
+        as_json = cut_differently_by_json(self._folder, texts, ids, self._config.src_eos)
+        if plain is None or as_json is None:
+            return plain
+        return [one or other for one, other in zip(plain, as_json, strict=True)]
 
     # --- methods that search and scoring call on a model ---
 

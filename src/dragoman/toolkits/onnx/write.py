@@ -3,7 +3,8 @@
   encoder_model.onnx, decoder_model_merged.onnx         int8: ..._quantized.onnx; see ``graph.py``
   config.json, generation_config.json                   sizes; greedy search, as in transformers.js
   joint.spm, or src.spm and tgt.spm                     the subwords
-  tokenizer.json, tokenizer_config.json                 the same, if both sides have the same subwords
+  tokenizer.json, tokenizer_config.json                 the same, if both sides have the same subwords and it can hold
+                                                        their normalisation
 
 transformers.js derives only the names of the files from ``model_type: marian``. It computes our graphs, so every
 variant of the Transformer can be written.
@@ -17,7 +18,7 @@ from typing import Any
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
-from dragoman.toolkits.huggingface.tokenizer_json import tokenizer_json
+from dragoman.toolkits.huggingface.tokenizer_json import write_tokenizer_json
 from dragoman.toolkits.writing import n_positions, not_held, weights_of, write_json
 
 TITLE = "ONNX"
@@ -57,13 +58,13 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
         **SPECIAL, "bad_words_ids": [[PAD_ID], [UNK_ID], [BOS_ID]], "num_beams": 1,
         "max_length": bundle.config.data.max_tokens + bundle.config.decode.max_extra_tokens,
     })  # fmt: skip
-    if bundle.src_tokenizer == bundle.tgt_tokenizer:
+    if bundle.src_tokenizer.shares_pieces(bundle.tgt_tokenizer):
         bundle.src_tokenizer.save(folder / "joint.spm")
-        write_json(folder / "tokenizer.json", tokenizer_json(bundle.src_tokenizer, config.src_eos))
-        write_json(folder / "tokenizer_config.json", dict(
-            tokenizer_class="PreTrainedTokenizer", pad_token="<pad>", unk_token="<unk>", bos_token="<s>",
-            eos_token="</s>", clean_up_tokenization_spaces=False,
-        ))  # fmt: skip
+        if write_tokenizer_json(bundle.src_tokenizer, folder, config.src_eos):
+            write_json(folder / "tokenizer_config.json", dict(
+                tokenizer_class="PreTrainedTokenizer", pad_token="<pad>", unk_token="<unk>", bos_token="<s>",
+                eos_token="</s>", clean_up_tokenization_spaces=False,
+            ))  # fmt: skip
     else:
         bundle.src_tokenizer.save(folder / "src.spm")
         bundle.tgt_tokenizer.save(folder / "tgt.spm")

@@ -68,10 +68,10 @@ class Page:
         questions = ({"task": "read", "pairs": [[list(src), list(tgt)] for src, tgt in part]} for part in parts)
         return [row for answer in self.answers(questions) for row in answer]
 
-    def n_cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> int:
+    def cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> list[bool]:
         """See ``ExportedSearcher``."""
         (theirs,) = self.answers([{"task": "encode", "texts": list(texts), "side": "src"}])
-        return sum(list(row) != other for row, other in zip(ids, theirs, strict=True))
+        return [list(row) != other for row, other in zip(ids, theirs, strict=True)]
 
     def answers(self, questions: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
         """Yield the answer of ``pages/translator/node.js`` to each question as soon as it arrives.

@@ -110,7 +110,7 @@ def settings(bundle: Bundle) -> dict[str, Any]:
     return {
         "config": config.model_dump(mode="json"),
         "special": {"pad": PAD_ID, "unk": UNK_ID, "bos": BOS_ID, "eos": EOS_ID},
-        "subwords": [subwords(tokenizer) for tokenizer in (both[:1] if both[0] == both[1] else both)],
+        "subwords": [subwords(tokenizer) for tokenizer in (both[:1] if both[0].shares_pieces(both[1]) else both)],
         "decode": {
             "beamSize": decode.beam_size, "alpha": decode.length_penalty, "form": decode.length_penalty_form,
             "patience": decode.patience, "maxExtra": decode.max_extra_tokens,
@@ -127,7 +127,7 @@ def subwords(tokenizer: Tokenizer) -> dict[str, Any]:
     tags = frozenset(tokenizer.tags.values())
     return {
         "kind": "unigram" if is_unigram(tokenizer.proto) else "bpe",
-        "normaliser": normaliser(parts(tokenizer.proto).normalizer),
+        "normaliser": normaliser(parts(tokenizer.proto).normalizer) | {"compose": tokenizer.composes},
         "pieces": tokenizer.pieces(range(tokenizer.vocab_size)),
         "scores": base64.b64encode(np.array(tokenizer.scores, "<f4").tobytes()).decode(),
         "unused": [i for i, piece in enumerate(parts(tokenizer.proto).pieces) if piece.kind == UNUSED or i in tags],
