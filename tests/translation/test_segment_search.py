@@ -166,7 +166,7 @@ def test_the_guard_does_not_search_again_for_what_is_cancelled(
 
     monkeypatch.setattr(plan.engine, "search", counted)
     results = translate_segments(segments, plan)
-    assert handed[0] == len(segments)
+    assert handed[0] == sum(any(map(str.isalpha, each.text)) for each in segments)  # others are copied
     assert len(handed) > 1
     assert not any(handed[1:])
     assert all(result.hypotheses for result in results)

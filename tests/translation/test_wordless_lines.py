@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks.wordless_lines import lines, wrong
+from dragoman.config import DataConfig
+from dragoman.data.corpus import Cleaner
+from dragoman.languages.scripts import is_blank
 from dragoman.translation.translator import Translator
 
 
@@ -15,8 +20,61 @@ def translator(tiny_run: Path) -> Translator:
     return Translator.load(tiny_run, "cpu")
 
 
-@pytest.mark.xfail(strict=True, reason="the model is asked for a translation of lines without a word")
 def test_lines_of_all_categories_without_letters_are_copied_or_blank(translator: Translator) -> None:
     drawn = lines()
     assert len({line.kind for line in drawn}) >= 30
     assert wrong(translator, drawn) == []
+
+
+def test_they_are_copied_beside_others_and_never_given_to_the_model(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["***", "the dog sleeps", "\u200b", "...", "5 %", "https://a.org 🙂", "the cat. --- the man.", " ★ ★ "]
+    plan = translator.plan()
+    search, given = plan.engine.search, list[str]()
+
+    def recorded(some: Any, *others: Any) -> Any:
+        given.extend(translator.src_tokenizer.decode([segment.ids for segment in some]))
+        return search(some, *others)
+
+    monkeypatch.setattr(plan.engine, "search", recorded)
+    translations = translator.translate(texts, plan)
+    assert [translations[i].text for i in (0, 2, 3, 4, 5, 7)] == ["***", "", "...", "5 %", "https://a.org 🙂", "★ ★"]
+    assert all(any(map(str.isalpha, text)) for text in given)
+    assert [note for i in (0, 2, 3, 4, 5, 7) for note in translations[i].notes] == []
+    assert "---" in translations[6].text
+
+
+def test_n_best_samples_and_alignments_have_the_copy_too(translator: Translator) -> None:
+    (line,) = translator.translate(["→ ·"], n_best=3, alignments=True)
+    assert (line.text, line.alternatives) == ("→ ·", ())
+    assert line.alignment
+    (line,) = translator.translate(["→ ·"], n_best=3, sample=True)
+    assert [other.text for other in (line, *line.alternatives)] == ["→ ·"] * 3
+
+
+def test_words_that_are_asked_for_are_in_the_translation_of_a_line_without_a_word(translator: Translator) -> None:
+    assert translator.translate(["..."], prefix="der")[0].text.startswith("der")
+    assert "katze" in translator.translate(["..."], include=["katze"])[0].text
+    assert translator.translate(["& &"], glossary={"&": "und"})[0].text.count("und") == 2
+
+
+def test_without_protection_a_number_is_left_to_the_model_and_a_mark_is_not(translator: Translator) -> None:
+    assert [line.text for line in translator.translate(["§§§", "→"], protect=False)] == ["§§§", "→"]
+
+
+def test_a_pair_with_an_invisible_side_is_not_scored_and_not_trained_on(translator: Translator) -> None:
+    scored = translator.score(["the dog", "..."], ["\ufeff\u200b", "..."])
+    assert [bool(pair.n_tokens) for pair in scored] == [False, True]
+    pairs = [("the dog", "der hund"), ("\u2060", "der hund"), ("the dog", "\u200e\ufe0f")]
+    sizes = np.array([2, 2, 2])
+    assert Cleaner(DataConfig.model_construct(max_tokens=9, max_ratio=None, drop_duplicates=False)).keep(pairs, sizes, sizes).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \t\u00a0\u3000\u2028", "\u200b\ufeff\u2060\u00ad\u202e\u2069", "\ufe0f\u034f\u3164\U000e0101"]
+)
+def test_what_is_not_drawn_is_blank(text: str) -> None:
+    assert is_blank(text)
+    assert not is_blank(f"{text}.")
+    assert not is_blank(f"{text}\u0600")  # a sign before numbers is drawn

@@ -36,6 +36,7 @@ from dragoman.config import DataConfig
 from dragoman.data.compression import broken_off
 from dragoman.data.compression import open_corpus as open_corpus
 from dragoman.errors import DataError
+from dragoman.languages.scripts import is_blank
 
 logger = logging.getLogger(__name__)
 
@@ -324,7 +325,7 @@ class Cleaner:
             keep = keep & ~unwanted
             return n
 
-        blank = np.fromiter((not src.strip() or not tgt.strip() for src, tgt in pairs), bool, len(pairs))
+        blank = np.fromiter((is_blank(src) or is_blank(tgt) for src, tgt in pairs), bool, len(pairs))
         empty = drop(blank | (shorter == 0))
         line_break = drop(np.fromiter(("\n" in src or "\n" in tgt for src, tgt in pairs), bool, len(pairs)))
         too_long = drop(longer > self._max_tokens)

@@ -17,6 +17,7 @@ from dragoman.distillation.options import AugmentOptions
 from dragoman.distillation.text import chunks, first_translations, sample_of
 from dragoman.errors import DataError
 from dragoman.files import whole_file, whole_files, write_text
+from dragoman.languages.scripts import is_blank
 from dragoman.progress import Ticker
 from dragoman.translation.filters import (
     BLANK,
@@ -87,7 +88,7 @@ def _left_out(chunk: Sequence[str], plan: Plan, language: Language, seen: Digest
     """Return the reason why each line is not translated; "" if it is."""
     ids = plan.src_tokenizer.encode(chunk)
     reasons = {
-        BLANK: [not line.strip() for line in chunk],
+        BLANK: [is_blank(line) for line in chunk],
         DAMAGED: ["\ufffd" in line for line in chunk],  # bytes that were not UTF-8
         HELD_OUT: unwanted.known(chunk).tolist(),
         REPEATED: seen.add(chunk).tolist(),

@@ -20,6 +20,7 @@ from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.files import explained, read_report, whole_files, write_report
 from dragoman.languages.codes import language_of, primary
+from dragoman.languages.scripts import is_blank
 from dragoman.languages.stopwords import main_language, words_of
 from dragoman.progress import Ticker
 from dragoman.translation.assemble import LineFormat
@@ -205,7 +206,7 @@ def _lines(text: Text, translations: Path) -> Iterator[_Line]:
 def _nearest_of(chunk: Sequence[_Line], counts: Counter[str]) -> Iterator[Made]:
     """Yield one translation of each line to learn from; count the lines that are held out or blank."""
     for ref, n_best, held_out in chunk:
-        if held_out or not n_best[0].src.strip():
+        if held_out or is_blank(n_best[0].src):
             counts["held out" if held_out else BLANK] += 1
         else:
             yield _nearest(n_best, ref)._replace(score=n_best[0].score)  # lines are dropped by their best score

@@ -20,6 +20,7 @@ from dragoman.languages.scripts import (
     has_entity,
     has_mojibake,
     in_another_script,
+    is_blank,
     scripts_of,
 )
 from dragoman.languages.stopwords import words_of
@@ -104,7 +105,7 @@ def pair_problems(
         both_cased: True if both languages have capital letters.
     """
     src, tgt = pair
-    if not src.strip() or not tgt.strip():
+    if is_blank(src) or is_blank(tgt):
         return ["empty"]
     problems = ["line-break"] if "\n" in src or "\n" in tgt else []  # possible in a quoted cell of a table
     if is_untranslated(src_words, tgt_words):

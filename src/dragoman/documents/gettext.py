@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dragoman.documents.document import Document, DocumentInfo, Untranslated, decode, text_document
-from dragoman.documents.units import Part, Unit, has_words
+from dragoman.documents.units import Part, Unit, has_letters
 from dragoman.errors import DataError
 
 SUFFIXES = (".po", ".pot")
@@ -90,7 +90,7 @@ def _message(source: str) -> list[Part]:
     if "\n" not in source.rstrip("\n"):
         body = source.rstrip("\n")
         ends = _escape(source[len(body) :])
-        return ['"', Unit(body, raw=[""] if has_words(body) else [_escape(body)], escape=_escape), f'{ends}"']
+        return ['"', Unit(body, raw=[""] if has_letters(body) else [_escape(body)], escape=_escape), f'{ends}"']
     parts: list[Part] = ['""']
     lines = source.split("\n")
     for number, line in enumerate(lines):

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dragoman.documents.units import Part, Tag, Unit, escape, has_words
+from dragoman.documents.units import Part, Tag, Unit, escape, has_letters
 from dragoman.documents.xml import Token, closing_tags, tokens
 
 
@@ -94,7 +94,7 @@ class _Reader:
         items: list[_Item] = []
         self._inline(at + 1, self.closing[at], is_direct, items)
         text = "".join(item.text if item.kind == "text" else "\n" * (item.kind == "break") for item in items)
-        if not any(map(has_words, text.split("\n"))):
+        if not any(map(has_letters, text.split("\n"))):
             return self.outside(at + 1, self.closing[at])
         parts: list[Part] = []
         unit: list[_Item] = []

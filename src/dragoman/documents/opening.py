@@ -15,7 +15,7 @@ from dragoman.budget import Budget
 from dragoman.documents import markup
 from dragoman.documents.document import Document, DocumentInfo, Untranslated
 from dragoman.documents.formats import reference_of, referenced
-from dragoman.documents.units import AlignedText, Part, Translations, Unit, has_words, units_of, write
+from dragoman.documents.units import AlignedText, Part, Translations, Unit, has_letters, units_of, write
 from dragoman.languages.known import is_unspaced
 
 DOCUMENT = Budget(memory=4 << 30, cpu_s=300, wall_s=1200.0)
@@ -99,7 +99,7 @@ def _info(fields: Mapping[str, Any]) -> DocumentInfo:
 
 
 def _texts(document: Document) -> list[str]:
-    return list(dict.fromkeys(unit.plain for unit in units_of(document.parts) if has_words(unit.plain)))
+    return list(dict.fromkeys(unit.plain for unit in units_of(document.parts) if has_letters(unit.plain)))
 
 
 # --- texts with tags --------------------------------------------------------------------------------------------------

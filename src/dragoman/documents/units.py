@@ -16,7 +16,7 @@ from typing import Literal, Union
 
 from dragoman.decoding.words import Links, word_spans
 from dragoman.languages.sentence_ends import ENDS
-from dragoman.translation.keeping.protected import find, without_spans
+from dragoman.translation.keeping.protected import find
 
 Part = Union[str, "Unit"]
 """Source that is written unchanged, or a unit of text to translate."""
@@ -73,11 +73,6 @@ class Translations:
     by_text: Mapping[str, AlignedText]  # keyed by ``Unit.plain``
     src_unspaced: bool = False
     tgt_unspaced: bool = False
-
-
-def has_words(text: str) -> bool:
-    """True if the text contains letters outside numbers, addresses and placeholders; otherwise it stays as it is."""
-    return any(character.isalpha() for character in without_spans(text, find(text)))
 
 
 def units_of(parts: Sequence[Part]) -> Iterator[Unit]:

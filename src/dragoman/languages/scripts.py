@@ -1,4 +1,4 @@
-"""Character classes of many lines at once: scripts, digits, and characters that are unusual in text."""
+"""Character classes of lines: scripts, digits, invisible characters, and characters that are unusual in text."""
 
 from __future__ import annotations
 
@@ -11,6 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.languages.known import known
+
+_VISIBLE_FORMATS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+"""Format characters that are drawn: signs before Arabic, Syriac and Kaithi numbers."""
+_IGNORABLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
+"""Letters and marks that are not drawn: fillers of Hangul, vowels of Khmer, selectors of variants and tags."""
+
+
+def is_blank(text: str) -> bool:
+    """True if no character of a text is drawn: white space, control and format characters, variation selectors."""
+    return all(_is_invisible(character) for character in text)
+
+
+def _is_invisible(character: str) -> bool:
+    if character.isspace() or _IGNORABLE.match(character):
+        return True
+    return unicodedata.category(character) in ("Cc", "Cf") and character not in _VISIBLE_FORMATS
+
 
 SCRIPTS = (
     "latin", "cyrillic", "greek", "han", "kana", "hangul", "arabic", "hebrew", "devanagari", "thai", "other script",

@@ -17,6 +17,7 @@ from dragoman.decoding.scoring import Read, Reader, attend_all, read_all
 from dragoman.decoding.search import penalised
 from dragoman.decoding.words import Links, word_numbers
 from dragoman.languages.known import is_unspaced
+from dragoman.languages.scripts import is_blank
 from dragoman.languages.sentences import sentences
 from dragoman.toolkits.ours.search import autocast
 from dragoman.translation.notes import Note
@@ -151,7 +152,7 @@ class PairReader:
 
     def _why_not(self, source: str, target: str, src_ids: list[int], tgt_ids: list[int]) -> Note | None:
         n = max(len(src_ids), len(tgt_ids))
-        if not source.strip() or not target.strip() or not src_ids or not tgt_ids:
+        if is_blank(source) or is_blank(target) or not src_ids or not tgt_ids:
             return Note("not_scored", "not scored: a side is blank")
         if self.longest is not None and n + 1 > self.longest:
             return Note("not_scored", f"not scored: {n:,} tokens, more than the model has positions for")

@@ -8,11 +8,11 @@ from dataclasses import replace
 from dragoman.data.tokenizer import UNK_ID
 from dragoman.decoding.request import OUT_OF_MEMORY, Progress
 from dragoman.translation.guard import guard
-from dragoman.translation.keeping.carrying import put_in, search_without
+from dragoman.translation.keeping.carrying import copied, put_in, search_without
 from dragoman.translation.keeping.placing import place_terms
 from dragoman.translation.notes import Note
 from dragoman.translation.plan import Plan
-from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
+from dragoman.translation.segments import SegmentResult, TextSegment, is_wordless, texts_of
 
 
 def translate_segments(
@@ -20,10 +20,28 @@ def translate_segments(
 ) -> list[SegmentResult]:
     """Translate segments and check the results; the batches of a server enter here.
 
-    A translation that lacks a protected span is made again (``carrying``), then one with a fault (``guard``).
+    A segment without a word is copied, unless the request asks for words in it.
 
     Args:
         segments: As ``segment`` makes them, of any texts; the results of cancelled ones have only a note.
+    """
+    results = {i: copied(each, plan) for i, each in enumerate(segments) if not plan.trees and _is_copied(each, plan)}
+    with_words = [i for i in range(len(segments)) if i not in results]
+    translated = _translate([segments[i] for i in with_words], plan, progress) if with_words else []
+    results.update(zip(with_words, translated, strict=True))
+    return [results[i] for i in range(len(segments))]
+
+
+def _is_copied(segment: TextSegment, plan: Plan) -> bool:
+    constraints = segment.constraints
+    is_free = constraints is None or not (constraints.prefix or constraints.placed)
+    return is_free and not segment.search.is_cancelled and is_wordless(segment.text, plan)
+
+
+def _translate(segments: Sequence[TextSegment], plan: Plan, progress: Progress | None) -> list[SegmentResult]:
+    """Translate segments with the engine, and check the results.
+
+    A translation that lacks a protected span is made again (``carrying``), then one with a fault (``guard``).
     """
 
     def search(some: Sequence[TextSegment], progress: Progress | None = None) -> list[SegmentResult]:

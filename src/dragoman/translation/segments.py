@@ -13,8 +13,10 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.request import Hypothesis, Segment
 from dragoman.errors import ConfigError, DataError
 from dragoman.languages.sentence_ends import ENDS_CLASS, UNSPACED_ENDS
+from dragoman.languages.scripts import is_blank
 from dragoman.languages.sentences import sentences
 from dragoman.translation.keeping.glossary import Match
+from dragoman.translation.keeping.protected import has_letters
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.plan import Plan
 from dragoman.translation.word_constraints import WordConstraints
@@ -119,7 +121,8 @@ def _parts(texts: Sequence[str], plan: Plan, events: Events) -> list[list[_Part]
     for number, (text, line) in enumerate(zip(texts, lines, strict=True)):
         pieces: list[tuple[str, list[int], bool]] = []
         for group, ids in zip(line, encoded, strict=False):
-            split = [group] if len(ids) <= plan.facts.usual_tokens else split_text(
+            is_short = len(ids) <= plan.facts.usual_tokens or is_wordless(group, plan)
+            split = [group] if is_short else split_text(
                 group, plan.facts.usual_tokens, lambda some: [len(tokens) for tokens in tokenizer.encode(some)],
                 plan.facts.longest_sentence,
             )  # fmt: skip
@@ -136,9 +139,9 @@ def _parts(texts: Sequence[str], plan: Plan, events: Events) -> list[list[_Part]
 
 def _groups(text: str, plan: Plan) -> list[str]:
     """Return the groups of sentences to translate together, as many and as long as a usual training line."""
-    if not text.strip():
+    if is_blank(text):
         return []
-    split = sentences(text, plan.src_lang) if plan.options.sentence_split else [text]
+    split = sentences(text, plan.src_lang) if plan.options.sentence_split and not is_wordless(text, plan) else [text]
     if len(split) <= 1:
         return [text]
     sizes = [len(ids) for ids in plan.src_tokenizer.encode([sentence.strip() for sentence in split])]
@@ -156,6 +159,11 @@ def _groups(text: str, plan: Plan) -> list[str]:
         return [text]
     # spaces at the ends of the line stay, as in a line that is not split
     return [joined[0].rstrip(), *(group.strip() for group in joined[1:-1]), joined[-1].lstrip()]
+
+
+def is_wordless(text: str, plan: Plan) -> bool:
+    """True if a text has no letters, of which those in protected spans do not count: its translation is a copy."""
+    return not (has_letters(text) if plan.options.protect else any(map(str.isalpha, text)))
 
 
 def _with_gaps(text: str, pieces: Sequence[tuple[str, list[int], bool]]) -> list[_Part]:

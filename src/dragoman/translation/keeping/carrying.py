@@ -63,7 +63,7 @@ def search_without(
         indices = [i for i, bare in again.items() if any(character.isalpha() for character in bare.segment.text)]
         # a segment without any other letters is copied
         for i in again.keys() - set(indices):
-            results[i], changed[i] = _copied(segments[i], plan), Without(segments[i], [], [], {})
+            results[i], changed[i] = copied(segments[i], plan), Without(segments[i], [], [], {})
         for i, result in zip(indices, search([again[i].segment for i in indices]), strict=True):
             results[i] = result
         indices = [i for i in indices if results[i].hypotheses]
@@ -147,9 +147,11 @@ def _touches_word(text: str, span: Span) -> bool:
     return text[max(0, span.start - 1) : span.start].isalnum() or text[span.end : span.end + 1].isalnum()
 
 
-def _copied(segment: TextSegment, plan: Plan) -> SegmentResult:
+def copied(segment: TextSegment, plan: Plan) -> SegmentResult:
+    """Return the segment's own text as its translation; where samples are drawn, each sample is this text."""
     text = one_line(segment.text.strip())
-    return SegmentResult((Hypothesis(plan.tgt_tokenizer.encode([text])[0], 0.0, 0.0),), (text,))
+    n = plan.search.n_best if plan.options.sample else 1
+    return SegmentResult((Hypothesis(plan.tgt_tokenizer.encode([text])[0], 0.0, 0.0),) * n, (text,) * n)
 
 
 def put_in(

@@ -209,6 +209,11 @@ def _as_word(text: str, left: Counter[int], words: Words | None) -> bool:
     return False
 
 
+def has_letters(text: str) -> bool:
+    """True if the text contains letters outside protected spans; otherwise its translation is the text itself."""
+    return any(map(str.isalpha, without_spans(text, find(text))))
+
+
 _TIMES = re.compile(r"^\s*\d{1,2}:\d\d(?::\d\d)?[.,]\d{1,3}\s*-->")  # of SubRip and WebVTT
 _STATEMENT = re.compile(
     r"^\s*(?:#include\s*[<\"]|@?import\b.*;\s*$|from\s+[\w.]+\s+import\b|(?:async\s+)?def\s+\w+\(|class\s+\w+\s*[({:]|function\b.*\(|"
@@ -228,7 +233,7 @@ def not_text(text: str) -> str:
         return "code, not text: leave it out, or put it between backticks in a sentence"
     spans = find(text)
     only_markup = spans and all(span.kind == "markup" for span in spans)
-    if only_markup and not any(character.isalnum() for character in without_spans(text, spans)):
+    if only_markup and not any(map(str.isalnum, without_spans(text, spans))):
         return "markup, not text: give only the text between the tags"
     return ""
 
