@@ -12,8 +12,8 @@ from typing import NamedTuple
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.request import Hypothesis, Segment
 from dragoman.errors import ConfigError, DataError
-from dragoman.languages.sentence_ends import ENDS_CLASS, UNSPACED_ENDS
 from dragoman.languages.scripts import is_blank
+from dragoman.languages.sentence_ends import ENDS_CLASS, UNSPACED_ENDS
 from dragoman.languages.sentences import sentences
 from dragoman.translation.keeping.glossary import Match
 from dragoman.translation.keeping.protected import has_letters
