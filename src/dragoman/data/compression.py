@@ -1,4 +1,4 @@
-"""Read and write text files, plain, ``.gz`` or ``.zst``; archives are refused.
+"""Read and write text files, plain, ``.gz`` or ``.zst``; archives are refused, UTF-16 with its mark becomes UTF-8.
 
 with open_corpus("train.en.gz") as stream:
     for line in stream: ...
@@ -6,14 +6,19 @@ with open_corpus("train.en.gz") as stream:
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
+import logging
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from dragoman.data.encodings import marked
 from dragoman.errors import DataError, not_installed
+
+logger = logging.getLogger(__name__)
 
 _ARCHIVES = [  # offset, bytes at this offset, name of the format
     (0, b"PK\x03\x04", "a zip archive"),
@@ -29,7 +34,7 @@ _ARCHIVES = [  # offset, bytes at this offset, name of the format
 
 
 def open_corpus(path: Path | str) -> BinaryIO:
-    """Open a plain, ``.gz`` or ``.zst`` file to read the uncompressed bytes.
+    """Open a plain, ``.gz`` or ``.zst`` file to read the uncompressed bytes; see ``as_utf8``.
 
     Raises:
         DataError: The file is missing, a folder, unreadable or an archive; or zstandard is missing for ``.zst``.
@@ -45,10 +50,23 @@ def open_corpus(path: Path | str) -> BinaryIO:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
     try:
         _refuse_archive(path, stream)
+        return as_utf8(stream, str(path))
     except BaseException:
         stream.close()
         raise
-    return stream
+
+
+def as_utf8(stream: BinaryIO, name: str) -> BinaryIO:
+    """Return a stream whose text is UTF-8: UTF-16 and UTF-32 that begin with their byte order mark are converted.
+
+    Any other text stays as it is, and so does a stream that cannot peek.
+    """
+    peek = getattr(stream, "peek", None)
+    codec = marked(peek(4)) if peek is not None else None
+    if codec is None:
+        return stream
+    logger.info("%s: %s, as its byte order mark says, is read as UTF-8", name, codec.upper())
+    return cast(BinaryIO, io.BufferedReader(_AsUtf8(stream, codec, name), 2**17))
 
 
 def compressor(path: Path | str) -> Callable[[bytes], bytes]:
@@ -112,6 +130,39 @@ def _refuse_archive(path: Path, stream: BinaryIO) -> None:
 def broken_off(name: str, error: Exception) -> DataError:
     """Return the error to raise if reading fails in the middle of a file."""
     return DataError(f"{name}: reading failed ({error}); the file is truncated or damaged, get it again")
+
+
+class _AsUtf8(io.RawIOBase):
+    """Text of another encoding of Unicode as the bytes of UTF-8, converted block by block as it arrives."""
+
+    def __init__(self, stream: BinaryIO, codec: str, name: str) -> None:
+        self._stream, self._codec, self._name = stream, codec, name
+        self._decoder = codecs.getincrementaldecoder(codec)()
+        self._text = memoryview(b"")
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._text and not self._ended:
+            block = self._stream.read1(2**16)  # type: ignore[attr-defined]
+            self._ended = not block
+            try:
+                self._text = memoryview(self._decoder.decode(block, final=self._ended).encode())
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{self._name}: begins with the mark of {self._codec.upper()} but is not all of it ({error.reason});"
+                    " save the text again, as UTF-8"
+                ) from None
+        n = min(len(buffer), len(self._text))
+        buffer[:n] = self._text[:n]
+        self._text = self._text[n:]
+        return n
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 class _ZstdFile(io.RawIOBase):

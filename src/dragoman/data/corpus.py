@@ -5,12 +5,14 @@ A line ends at the byte LF and nowhere else; CR, VT, FF, FS-RS, NEL, U+2028 and 
     what                          training (``read_lines``)         translating (``read_lines_leniently``)
     ----------------------------  --------------------------------  ----------------------------------------
     BOM at the start of the file  removed, logged                   removed, warned
+    UTF-16 or UTF-32 with a BOM   read as UTF-8, logged             read as UTF-8, logged
     one CR right before LF        removed, counted in the log       removed
     other CR                      kept                              kept
     no LF after the last line     the line counts                   the line counts
     empty file                    refused                           no lines
     NUL                           refused, file:line:byte           U+FFFD, warned
-    bytes that are not UTF-8      refused, file:line:byte           U+FFFD, warned
+    bytes that are not UTF-8      refused, file:line:byte, and      U+FFFD, warned
+                                  the command that converts them
     line above MAX_LINE_BYTES     refused, file:line                cut to that length, warned
     truncated .gz or .zst         refused                           refused
 
@@ -33,9 +35,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.config import DataConfig
-from dragoman.data.compression import broken_off
+from dragoman.data.compression import as_utf8, broken_off
 from dragoman.data.compression import open_corpus as open_corpus
+from dragoman.data.encodings import SAMPLE_BYTES, Encoding, recognise
 from dragoman.errors import DataError
+from dragoman.languages.codes import language_of
 from dragoman.languages.scripts import is_blank
 
 logger = logging.getLogger(__name__)
@@ -50,6 +54,9 @@ BOM = "\ufeff"
 """Byte order mark."""
 BOM_BYTES = BOM.encode()
 
+ESCAPE = b"\x1b$"
+"""Bytes by which ISO-2022-JP and its relatives leave ASCII."""
+
 
 def read_lines(path: Path | str) -> Iterator[str]:
     """Yield the lines of a text file, without their LF.
@@ -58,7 +65,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
         DataError: The file is missing, a folder, unreadable, empty, truncated, or breaks a rule of the table above.
     """
     path = Path(path)
-    number = n_cr = 0
+    number = n_cr = n_escaped = 0
     with open_corpus(path) as stream:
         while block := _read_block(stream, str(path)):
             # Nearly all blocks need no repair and are split several times as fast.
@@ -69,6 +76,9 @@ def read_lines(path: Path | str) -> Iterator[str]:
             for raw in _raw_lines(block):
                 number += 1
                 n_cr += raw.endswith(b"\r\n")
+                if not n_escaped and ESCAPE in raw:  # ASCII alone, but the characters of another encoding
+                    n_escaped = number
+                    refuse_escapes(path, number)
                 text = decode_line(without_ending(raw), path, number)
                 if number == 1 and text.startswith(BOM):
                     logger.info("%s: byte order mark at the start removed", path)
@@ -86,8 +96,8 @@ def read_lines(path: Path | str) -> Iterator[str]:
 
 
 def _plain_lines(block: bytes) -> list[str] | None:
-    """Return the lines of a block without CR LF, NUL and bad bytes; None if the block may have any of these."""
-    if len(block) > MAX_LINE_BYTES or b"\r\n" in block or b"\0" in block:
+    """Return the lines of a block without CR LF, NUL, escapes and bad bytes; None if the block may have any of these."""
+    if len(block) > MAX_LINE_BYTES or b"\r\n" in block or b"\0" in block or ESCAPE in block:
         return None
     try:
         return block.removesuffix(b"\n").decode().split("\n")
@@ -136,15 +146,62 @@ def decode_line(body: bytes, path: Path, number: int) -> str:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{path}:{number}:{error.start + 1}: byte 0x{body[error.start]:02x} is not UTF-8 ({error.reason}); convert "
-            "the file, for example with iconv -f latin1 -t utf-8, or remove the line from both sides"
+            f"{path}:{number}:{error.start + 1}: byte 0x{body[error.start]:02x} is not UTF-8 ({error.reason}); "
+            f"{advice(path, number)}"
         ) from None
     if "\0" in text:
-        raise DataError(
-            f"{path}:{number}:{body.index(0) + 1}: NUL byte; is this a text file, perhaps in UTF-16? Convert it to "
-            "UTF-8, or remove the line from both sides"
-        )
+        raise DataError(f"{path}:{number}:{body.index(0) + 1}: NUL byte; {advice(path, number)}")
     return text
+
+
+def refuse_escapes(path: Path, number: int) -> None:
+    """Check that a file with ``ESCAPE`` in a line is not in an encoding whose bytes all are ASCII.
+
+    Raises:
+        DataError: It is, and would be read as other text.
+    """
+    encoding = encoding_of(path, number)
+    if encoding is not None:
+        raise DataError(f"{path}:{number}: not UTF-8, although its bytes are ASCII; {advice(path, number)}")
+
+
+def advice(path: Path, number: int) -> str:
+    """Return how to make a file UTF-8 that is not: the command for the encoding that is recognised, or what to mend.
+
+    Args:
+        number: A line that is not UTF-8, from 1.
+    """
+    encoding = encoding_of(path, number)
+    if encoding is None:
+        return "no encoding fits the file as a whole: mend this line, or remove it from both sides"
+    seems = "is" if encoding.certain else "may be"
+    look = "" if encoding.certain else ", and look at the result"
+    return f"the file {seems} in {encoding.name}; convert it with {encoding.command(path)}{look}"
+
+
+def encoding_of(path: Path, number: int = 1) -> Encoding | None:
+    """Return the encoding of a file by lines that are not ASCII: the first ones, and those from ``number`` on.
+
+    Of a pipe it is None, since that is read once.
+    """
+    if not path.is_file():
+        return None
+    with open_corpus(path) as stream:
+        start = stream.read(SAMPLE_BYTES)
+    if b"\0" in start:
+        return recognise(start, language_of(path))
+    lines: list[bytes] = []
+    free = SAMPLE_BYTES // 2  # bytes of the sample that are left
+    with open_corpus(path) as stream:
+        at = 0
+        while (line := read_line(stream, str(path))) and (free > 0 or at < number):
+            at += 1
+            if at == number:
+                free = SAMPLE_BYTES // 2
+            if free > 0 and (not line.isascii() or b"\x1b" in line):
+                lines.append(line)
+                free -= len(line)
+    return recognise(b"".join(lines), language_of(path))
 
 
 Problem = Literal["cut", "not_utf8", "nul", "byte_order_mark"]
@@ -169,6 +226,7 @@ def read_lines_leniently(stream: BinaryIO, name: str) -> Iterator[Line]:
         DataError: The stream breaks off: a truncated ``.gz`` or ``.zst``, or a failing disk.
     """
     number = 0
+    stream = as_utf8(stream, name)
     while raw := read_line(stream, name):
         number += 1
         if number == 1 and raw == BOM_BYTES:

@@ -105,7 +105,7 @@ def _named(text: TextFiles | None) -> str:
 
 def form_of(path: Path) -> str:
     """Return ``.tsv``, ``.csv`` or ``.tmx`` for the name of a file that holds both sides; "" for any other file."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in (".gz", ".zst")]
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in (".gz", ".zst", ".utf8")]
     return suffixes[-1] if suffixes and suffixes[-1] in (".tsv", ".csv", ".tmx") else ""
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+from dragoman.data.encodings import recognise
 from dragoman.documents.units import Part, Translations
 from dragoman.errors import DataError
 
@@ -40,6 +42,8 @@ class Document:
     """Segments that the format itself leaves untranslated."""
     reject: Callable[[Translations], set[str]] = lambda translations: set()
     """Returns the source texts whose translations must not be written, because they would change the markup."""
+    read_as: str = ""
+    """Encoding that was recognised and is not that of the translation; "" if the document keeps its own."""
 
 
 class Format(Protocol):
@@ -73,6 +77,7 @@ class Text:
     text: str
     bom: bytes = b""
     encoding: str = "utf-8"
+    read_as: str = ""  # encoding that was recognised; the translation is then UTF-8
 
     def encode(self, text: str) -> bytes:
         """Return text as bytes in the file's encoding; characters it lacks become references such as ``&#8364;``."""
@@ -81,6 +86,9 @@ class Text:
 
 def decode(data: bytes, info: DocumentInfo, declared: str | None = None) -> Text:
     """Decode the bytes of a file by its byte order mark, else by the ``declared`` encoding, else as UTF-8.
+
+    Text that declares no encoding and is not UTF-8 is read in the encoding that is recognised, if that is certain, and
+    is written as UTF-8, because an old encoding lacks the letters of most languages.
 
     Raises:
         DataError: The bytes are not in that encoding, the encoding is unknown or cannot be written back byte for byte,
@@ -92,22 +100,38 @@ def decode(data: bytes, info: DocumentInfo, declared: str | None = None) -> Text
     except LookupError:
         raise DataError(f"{info.name}: declares the encoding {encoding[:40]!r}, which is not known") from None
     except UnicodeDecodeError as error:
-        raise DataError(
-            f"{info.name}: byte {error.start + len(bom):,} is not {encoding.upper()}: convert the file to "
-            "UTF-8 first, as with iconv -f WINDOWS-1252 -t UTF-8"
-        ) from None
+        place = f"{info.name}: byte {error.start + len(bom):,} is not {encoding.upper()}"
+        if not bom and declared is None:
+            return _recognised(data, info, place)
+        raise DataError(f"{place}: convert the file to UTF-8 first") from None
     except UnicodeError as error:  # of encodings such as idna
         raise DataError(
             f"{info.name}: is not {encoding[:40].upper()} ({error}): convert the file to UTF-8 first"
         ) from None
     if not bom and not _reads_ascii(encoding):
         raise DataError(f"{info.name}: declares {encoding[:40]!r} but is not written in it: convert the file to UTF-8")
+    if "\0" in text and not bom and declared is None:
+        return _recognised(data, info, f"{info.name}: has NUL characters")
     if "\0" in text:
         raise DataError(f"{info.name}: has NUL characters, so it is not text")
     decoded = Text(text, bom, encoding)
     if encoding not in _STRICT and not _is_written_back(decoded, data):
         raise DataError(f"{info.name}: {encoding} would not keep every byte of it: convert the file to UTF-8 first")
     return decoded
+
+
+def _recognised(data: bytes, info: DocumentInfo, place: str) -> Text:
+    """Decode text in the encoding that is recognised; ``place`` says why it is not UTF-8.
+
+    Raises:
+        DataError: No encoding is certain.
+    """
+    encoding = recognise(data, info.src_lang)
+    if encoding is None:
+        raise DataError(f"{place}, and no encoding fits the file as a whole: mend it, or save it as UTF-8")
+    if not encoding.certain:
+        raise DataError(f"{place}; it may be in {encoding.name}: {encoding.command(Path(info.name))}, and look at it")
+    return Text(data.decode(encoding.codec), read_as=encoding.name)
 
 
 def _reads_ascii(encoding: str) -> bool:
@@ -128,4 +152,4 @@ def _is_written_back(text: Text, data: bytes) -> bool:
 
 def text_document(parts: Sequence[Part], text: Text, left: Sequence[Untranslated] = ()) -> Document:
     """Return the document of a file that is one text, in the encoding of ``text``."""
-    return Document(parts, lambda render: text.encode(render(parts)), tuple(left))
+    return Document(parts, lambda render: text.encode(render(parts)), tuple(left), read_as=text.read_as)

@@ -6,7 +6,7 @@ import functools
 import re
 from pathlib import Path
 
-_ENDINGS = ("gz", "zst", "txt")
+_ENDINGS = ("gz", "zst", "txt", "utf8")
 _NOT_A_LANGUAGE = ("src", "tgt", "trg", "ref", "hyp", "out", "raw", "tok", "bpe", "spm", "csv", "tsv", "dat", "log")
 
 
