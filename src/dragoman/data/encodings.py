@@ -231,7 +231,7 @@ def _odd_characters(word: str) -> int:
         if kind in ODDEST or (kind == "Lu" and before == "Ll"):
             n += 1
         elif kind[0] in "SP" and character not in JOINERS:
-            n += before[0] == "L" and after[0] == "L" or (kind[0] == "S" and (before[0] == "L" or after[0] == "L"))
+            n += (before[0] == "L" and after[0] == "L") or (kind[0] == "S" and (before[0] == "L" or after[0] == "L"))
         elif kind[0] == "L" and before[0] == "L":
             n += _mixed(word[place - 2], character)
     return n

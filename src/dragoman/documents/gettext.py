@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from dragoman.documents.document import Document, DocumentInfo, Untranslated, decode, text_document
-from dragoman.documents.units import Part, Unit, has_letters
+from dragoman.documents.units import Part, Unit
 from dragoman.errors import DataError
+from dragoman.translation.keeping.protected import has_letters
 
 SUFFIXES = (".po", ".pot")
 

@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dragoman.documents.units import Part, Tag, Unit, escape, has_letters
+from dragoman.documents.units import Part, Tag, Unit, escape
 from dragoman.documents.xml import Token, closing_tags, tokens
+from dragoman.translation.keeping.protected import has_letters
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from dragoman.budget import Budget
 from dragoman.documents import markup
 from dragoman.documents.document import Document, DocumentInfo, Untranslated
 from dragoman.documents.formats import reference_of, referenced
-from dragoman.documents.units import AlignedText, Part, Translations, Unit, has_letters, units_of, write
+from dragoman.documents.units import AlignedText, Part, Translations, Unit, units_of, write
 from dragoman.languages.known import is_unspaced
+from dragoman.translation.keeping.protected import has_letters
 
 DOCUMENT = Budget(memory=4 << 30, cpu_s=300, wall_s=1200.0)
 """Limits of opening a document, and of writing its translation, from the command line and Python."""
