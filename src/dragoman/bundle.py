@@ -127,7 +127,8 @@ def save_bundle(
     Raises:
         DragomanError: The folder cannot be written.
     """
-    with sealed_folder(folder, manifest_of(config, model_config) | dict(facts), n_bytes(weights)) as aside:
+    named = {"normalisation": src_tokenizer.normalisation} if src_tokenizer.composes else {}
+    with sealed_folder(folder, manifest_of(config, model_config) | named | dict(facts), n_bytes(weights)) as aside:
         (aside / "config.yaml").write_text(config.to_yaml(), encoding="utf-8")
         save_weights(aside / "model.safetensors", weights)
         if src_tokenizer.shares_pieces(tgt_tokenizer):

@@ -326,7 +326,7 @@ def _settings(job: _Job) -> Iterator[str]:
         if lang := getattr(job.plan, side):
             yield f'data.{side}="{lang}"'
     tokenizer = teacher.data.tokenizer
-    for name in ("kind", "vocab_size", "joint"):
+    for name in ("kind", "vocab_size", "joint", "normalisation"):
         yield f"data.tokenizer.{name}={str(getattr(tokenizer, name)).lower()}"
     if not tokenizer.joint:
         yield "model.share_embeddings=decoder"

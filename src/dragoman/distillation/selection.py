@@ -88,7 +88,7 @@ def _left_out(chunk: Sequence[str], plan: Plan, language: Language, seen: Digest
     """Return the reason why each line is not translated; "" if it is."""
     ids = plan.src_tokenizer.encode(chunk)
     reasons = {
-        BLANK: [is_blank(line) for line in chunk],
+        BLANK: [is_blank(line) or not tokens for line, tokens in zip(chunk, ids, strict=True)],
         DAMAGED: ["\ufffd" in line for line in chunk],  # bytes that were not UTF-8
         HELD_OUT: unwanted.known(chunk).tolist(),
         REPEATED: seen.add(chunk).tolist(),
