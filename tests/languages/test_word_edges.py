@@ -19,10 +19,19 @@ from dragoman.languages.words import (
     kinds,
     word_places,
 )
+from dragoman.translation.keeping.protected import find
 from script_texts import places_inside, places_inside_clusters, words_by_script
 from word_functions import CLUSTERS_ONLY, FUNCTIONS
 
-GREEN = {"is_whole", "count_word", "glossary", "noise: masks", "alignment: words", "guard: a repeated letter"}
+GREEN = {
+    "hashtags",
+    "is_whole",
+    "count_word",
+    "glossary",
+    "noise: masks",
+    "alignment: words",
+    "guard: a repeated letter",
+}
 EVERY = 3
 """Of each script each third word is tried here; ``benchmarks.questions.words_of_scripts`` tries all."""
 
@@ -107,3 +116,14 @@ def test_the_core_of_a_word_keeps_its_marks() -> None:
     ] * 5 + [False] * 3
     assert word_places("a, आ!") == [0, 3]
     assert word_places("नी.") == [0, 1]
+
+
+def test_hashtags_accounts_and_names_with_digits_keep_their_marks() -> None:
+    for text, spans in {
+        "#हिन्दी बोलो": ["#हिन्दी"], "The dog #cafe\u0301.": ["#cafe\u0301"], "@कुमार आया": ["@कुमार"],
+        "#தமிழ்-#বাংলা": ["#தமிழ்", "#বাংলা"], "#می\u200cخواهم": ["#می\u200cخواهم"], "नी5 है": [],
+        "राजा user_name {राजा}": ["user_name", "{राजा}"],
+        "1\ufe0f\u20e3 ❤️ नी": ["1\ufe0f\u20e3", "❤️"],
+        "看@小明": [],
+    }.items():  # fmt: skip
+        assert [span.text for span in find(text)] == spans

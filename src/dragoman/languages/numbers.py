@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 
 from dragoman.languages.known import known
 from dragoman.languages.language import NumberWords
+from dragoman.languages.words import marks_as_letters
 
 
 def has_words(lang: str | None) -> bool:
@@ -30,7 +31,7 @@ class Words:
         language = known(lang)
         if language.numbers is None:
             raise ValueError(f"lang must be a language whose number words are known, got {lang!r}")
-        self._text, self._numbers, self._spaces = text.lower(), language.numbers, language.spaces
+        self._text, self._numbers, self._spaces = marks_as_letters(text.lower()), language.numbers, language.spaces
         self._taken = Counter[int]()
         self._counts: dict[int, int] = {}
 

@@ -30,22 +30,24 @@ cluster after it, such as the Thai vowels that are written before their consonan
 """
 
 _ALONE = IDEOGRAPH + UNSPACED + BINDER
-_MARKS = MARK + VIRAMA + JOINER
+MARKS = MARK + VIRAMA + JOINER
+"""Kinds that belong to the character before them."""
+
 _WORD = LETTER + DIGIT + _ALONE
 
 _BASE = rf"{BINDER}*+[{IDEOGRAPH}{UNSPACED}]{MARK}*+"
-_JOINED = rf"[{VIRAMA}{JOINER}][{_MARKS}]*+(?:{_BASE})?+|{LINK}[{LINK}{_MARKS}]*+{_BASE}"
-CLUSTER_OF_WORD = rf"(?:{_BASE}(?:{_JOINED})*+|{BINDER}++[{_MARKS}]*+)"
+_JOINED = rf"[{VIRAMA}{JOINER}][{MARKS}]*+(?:{_BASE})?+|{LINK}[{LINK}{MARKS}]*+{_BASE}"
+CLUSTER_OF_WORD = rf"(?:{_BASE}(?:{_JOINED})*+|{BINDER}++[{MARKS}]*+)"
 """Pattern, on ``kinds``, of the least part of a text without spaces that may be a word."""
 
 _LETTERS = rf"[^\W\d_{_ALONE}]"
-LETTERS = rf"(?:{_LETTERS}(?:{_LETTERS}|[{_MARKS}]|{LINK}++(?={_LETTERS}))*+)"
+LETTERS = rf"(?:{_LETTERS}(?:{_LETTERS}|[{MARKS}]|{LINK}++(?={_LETTERS}))*+)"
 """Pattern, on ``kinds``, of a word of letters in a script with spaces."""
 
-CHARACTERS = rf"(?:[^\W{_ALONE}](?:[^\W{_ALONE}]|[{_MARKS}])*+)"
+CHARACTERS = rf"(?:[^\W{_ALONE}](?:[^\W{_ALONE}]|[{MARKS}])*+)"
 """Pattern, on ``kinds``, of a word of letters, digits and ``_`` in a script with spaces."""
 
-SIGN = rf"(?:[^\w\s][{_MARKS}]*+)"
+SIGN = rf"(?:[^\w\s][{MARKS}]*+)"
 """Pattern, on ``kinds``, of a sign that is no part of a word."""
 
 _IDEOGRAPHIC = (
@@ -119,6 +121,24 @@ def kind_of(character: str) -> str:
     return _KINDS[ord(character)] if character else ""
 
 
+def marks_as_letters(text: str) -> str:
+    """Return a text of the same length in which a letter stands for each mark and joiner of a word, and nothing else
+    changes: for regular expressions of ``re``, whose ``\\w`` knows letters alone.
+    """
+    if not _SPECIAL.search(text):
+        return text
+    parts, end = [], 0
+    for match in _MARKED.finditer(text.translate(_KINDS)):
+        marks = ("_" if character == "_" else _ANY_LETTER for character in text[match.start() : match.end()])
+        parts += [text[end : match.start()], *marks]
+        end = match.end()
+    return "".join([*parts, text[end:]])
+
+
+_ANY_LETTER = "\u00aa"  # it has no case, and is in no pattern
+_MARKED = re.compile(rf"(?<=[{LETTER}{_ALONE}])(?:[{MARKS}]++|{LINK}[{LINK}{MARKS}]*+(?=[{_WORD}]))+")
+
+
 def in_word(character: str) -> bool:
     """True if a character belongs to words of a script with spaces: a letter, digit or mark. False for ``""``.
 
@@ -127,13 +147,21 @@ def in_word(character: str) -> bool:
     return bool(character) and _KINDS[ord(character)] in _WITH_SPACES
 
 
-_WITH_SPACES = frozenset(LETTER + DIGIT + _MARKS)
-_ANY_SCRIPT = frozenset(_WORD + _MARKS)
+_WITH_SPACES = frozenset(LETTER + DIGIT + MARKS)
+_ANY_SCRIPT = frozenset(_WORD + MARKS)
 
 
 def is_word_character(character: str) -> bool:
     """True if a character belongs to words of any script: a letter, digit or mark. False for ``""``."""
     return bool(character) and _KINDS[ord(character)] in _ANY_SCRIPT
+
+
+def is_unspaced_at(text: str, place: int) -> bool:
+    """True if the character at a place, or the one that its mark is on, belongs to a script without spaces."""
+    base = place
+    while base > max(0, place - REACH) and _KINDS[ord(text[base])] in MARKS:
+        base -= 1
+    return _KINDS[ord(text[base])] in _ALONE
 
 
 def word_places(text: str) -> list[int]:
@@ -151,7 +179,7 @@ def core(text: str, start: int = 0, end: int | None = None) -> tuple[int, int]:
         start += 1
     while last > start and _KINDS[ord(text[last - 1])] not in _WORD:
         last -= 1
-    while start < last < end and _KINDS[ord(text[last])] in _MARKS:
+    while start < last < end and _KINDS[ord(text[last])] in MARKS:
         last += 1
     return start, last
 
@@ -165,7 +193,7 @@ def divides_cluster(text: str, place: int) -> bool:
     if not 0 < place < len(text):
         return False
     right, left = _KINDS[ord(text[place])], _KINDS[ord(text[place - 1])]
-    if right in _MARKS:
+    if right in MARKS:
         return left not in "\r\n"
     if left not in _BINDING:
         return left == "\r" and right == "\n"
@@ -185,7 +213,7 @@ def divides_cluster(text: str, place: int) -> bool:
     return _KINDS[ord(text[first])] == VIRAMA
 
 
-_BINDING = frozenset(_MARKS + BINDER + FLAG)
+_BINDING = frozenset(MARKS + BINDER + FLAG)
 
 
 def divides_word(text: str, place: int) -> bool:
@@ -211,8 +239,8 @@ def divides_word(text: str, place: int) -> bool:
 
 
 _LETTERS_WITH_SPACES = frozenset(LETTER + DIGIT)
-_SKIPPED = frozenset(_MARKS + LINK)
-_BEFORE = frozenset(_WORD + _MARKS + LINK)
+_SKIPPED = frozenset(MARKS + LINK)
+_BEFORE = frozenset(_WORD + MARKS + LINK)
 
 
 def joins(left: str, right: str) -> bool:

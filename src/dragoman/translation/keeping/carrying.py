@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 from dragoman.data.noise import N_MASKS
 from dragoman.decoding.request import Hypothesis
 from dragoman.decoding.words import word_numbers
+from dragoman.languages.words import is_word_character
 from dragoman.translation.keeping.cutting import Cut, put_back, without
 from dragoman.translation.keeping.protected import Span, find, missing
 from dragoman.translation.notes import Kind, Note
@@ -144,7 +145,8 @@ def _with_text(segment: TextSegment, text: str, plan: Plan) -> TextSegment:
 
 def _touches_word(text: str, span: Span) -> bool:
     """True if a word continues at either end of a span, as in "<b>big</b>": a mask would become a part of it."""
-    return text[max(0, span.start - 1) : span.start].isalnum() or text[span.end : span.end + 1].isalnum()
+    before, after = text[max(0, span.start - 1) : span.start], text[span.end : span.end + 1]
+    return is_word_character(before) or is_word_character(after)
 
 
 def copied(segment: TextSegment, plan: Plan) -> SegmentResult:

@@ -18,7 +18,7 @@ from itertools import pairwise
 from math import ceil
 
 from dragoman.decoding.words import Links, word_spans
-from dragoman.languages.words import in_word
+from dragoman.languages.words import MARKS, divides_word, in_word, is_unspaced_at, joins, kinds
 from dragoman.translation.keeping.protected import Span
 
 _PAIRS = {
@@ -32,8 +32,8 @@ _ANY_MARK = frozenset(_OPENING + _CLOSING + _EITHER)
 _BEFORE_WORD = re.compile(rf"[{re.escape(_OPENING + _EITHER)}]*")
 _LIST_MARK = re.compile(r"[.)]\s")
 _HYPHENED = re.compile(r"-(?=[^\W\d_])")
-_BEFORE_HYPHEN = re.compile(r"(?=.*[^\W\d_])(?:\w+-)+")  # "mid-" of "mid-1990s", "2-for-" of "2-for-1"
-_AND_HYPHEN = re.compile(r"[^\W\d_]+-\w")  # "th-c" in "18th-century"
+_BEFORE_HYPHEN = re.compile(rf"(?=.*[^\W\d_])(?:[\w{MARKS}]++-)+")  # "mid-" of "mid-1990s", "2-for-" of "2-for-1"
+_AND_HYPHEN = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{MARKS}])*+-\w")  # "th-c" in "18th-century"
 _BETWEEN_BLOCKS = re.compile(r"</?(?:br|p|div|li|[uod]l|d[td]|t[dhr]|h[1-6]|hr|option)\b", re.IGNORECASE)
 _OPENS, _CLOSES = "(", ")"  # results of ``_touching`` for any mark that opens, or closes
 
@@ -70,7 +70,7 @@ def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
             bare = bare[:-1]
         elif before == _OPENS and follows.isspace():
             last += 1
-        elif kind == "markup" and in_word(bare[-1]) and in_word(follows) and _BETWEEN_BLOCKS.match(text, start):
+        elif kind == "markup" and joins(bare, text[last : last + REACH]) and _BETWEEN_BLOCKS.match(text, start):
             bare += " "
         cuts.append(Cut(text[start:end], kind, len(bare.rstrip()), before, after))
     return (bare + text[last:]).rstrip(), cuts
@@ -103,7 +103,8 @@ def _whole_word(text: str, number: Span) -> tuple[int, int]:
     while _in_hyphened(text[end : end + 1]):
         end += 1
     end -= len(text[:end]) - len(text[:end].rstrip("-"))
-    is_one = _BEFORE_HYPHEN.fullmatch(text, start, number.start) or _AND_HYPHEN.match(text, number.end, end)
+    before, after = kinds(text[start : number.start]), kinds(text[number.end : end])
+    is_one = _BEFORE_HYPHEN.fullmatch(before) or _AND_HYPHEN.match(after)
     return (start, end) if is_one else (number.start, number.end)
 
 
@@ -146,7 +147,7 @@ def _touching(text: str, place: int, step: int) -> str:
         while 0 <= at < len(text) and text[at] in _ANY_MARK:
             at += step
         beyond = text[at] if 0 <= at < len(text) else ""
-        if beyond.isalnum() and not in_word(beyond):  # no spaces in this script: the form of the mark tells
+        if beyond and is_unspaced_at(text, at):  # no spaces in this script: the form of the mark tells
             mark = _OPENS if mark in "“‘«‹" else _CLOSES if mark in "”’»›" else mark
         else:  # it opens before a word, and closes after one
             opens = (not beyond or beyond.isspace()) == (step < 0)
@@ -189,7 +190,7 @@ def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tu
             place_in = _place_between_characters if unspaced[1] else _place
             places.append(place_in(src, cut, target, gap, following is not None))
             # it was inside a word that the translation does not have
-            if inside and in_word(cut.before[-1:]) and in_word(cut.after[:1]):
+            if inside and joins(cut.before, cut.after):
                 cut = replace(cut, before="", after="")
         parts.append(cut)
     for k in range(len(cuts) - 1, 0, -1):  # parts in the same gap keep their order
@@ -315,7 +316,7 @@ def _among(marks: str, start: int, src: str, cut: Cut) -> int:
 def _not_before(first: int, tgt: str, place: int) -> int:
     """Return ``place``, but at least the end of the word in which the prefix ends."""
     place = max(first, place)
-    while place == first > 0 and in_word(tgt[place - 1]) and in_word(tgt[place : place + 1]):
+    while place == first > 0 and divides_word(tgt, place):
         place = first = place + 1
     return place
 
@@ -350,7 +351,7 @@ def _space(left_part: str | Cut, right_part: str | Cut, gap: str, unspaced: tupl
     if isinstance(left_part, Cut) and left_part.after == f"-{after}":
         return "-"
     if unspaced[1]:
-        return gap or (" " if in_word(left[-1]) and in_word(right[0]) else "")
+        return gap or (" " if joins(left, right) else "")
     return " " if isinstance(left_part, str) else gap or " "
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 
 from dragoman.data.corpus import read_lines
 from dragoman.errors import ConfigError, DataError
-from dragoman.languages.words import in_word, is_whole
+from dragoman.languages.words import divides_word, is_whole
 
 
 class Match(NamedTuple):
@@ -126,7 +126,7 @@ class Glossary:
         return matches
 
     def _at(self, text: str, lower: str, start: int) -> Match | None:
-        if in_word(text[start]) and in_word(text[start - 1 : start]):
+        if divides_word(text, start):
             return None
         # lower case matches only terms without capitals; of equally long terms the exact one is taken
         terms = [self._term_at(form, start) for form in (text, lower)]

@@ -19,7 +19,7 @@ from dragoman.decoding.request import Hypothesis
 from dragoman.decoding.scoring import Read
 from dragoman.decoding.search import scored
 from dragoman.decoding.words import word_numbers, word_spans
-from dragoman.languages.words import count_word
+from dragoman.languages.words import core, count_word
 from dragoman.translation.keeping.glossary import Glossary, Match
 from dragoman.translation.plan import Plan
 from dragoman.translation.scoring import words_of_tokens
@@ -191,7 +191,7 @@ def _evidence(segment: TextSegment, match: Match, readings: _Readings, plan: Pla
     for token, words in enumerate(tgt_words):
         for word in words:
             lost[word] += whole.log_probs[token] - readings.erased.log_probs[token]
-    sizes = [_core(text, *span) for span in word_spans(text, reader.tgt_unspaced)]
+    sizes = [core(text, *span) for span in word_spans(text, reader.tgt_unspaced)]
     return [
         max(0.0, nats) * (share + ATTENTION_FLOOR) * (1 if reader.tgt_unspaced else min(CONTENT, end - start)) / CONTENT
         for nats, share, (start, end) in zip(lost, attended, sizes, strict=True)
@@ -204,11 +204,11 @@ def _possible(text: str, evidence: Sequence[float], segment: TextSegment, plan: 
     first = len(segment.constraints.prefix) if segment.constraints is not None else 0
     own = [match.target for match in (plan.glossary.find(segment.text) if plan.glossary is not None else ())]
     own = [term for term in own if count_word(text, term)]
-    cores = [_core(text, *span) for span in word_spans(text, unspaced)]
+    cores = [core(text, *span) for span in word_spans(text, unspaced)]
     free = []
     for amount, (start, end) in zip(evidence, cores, strict=True):
-        core = text[start:end]
-        taken = start < first or start == end or any(term in core or core in term for term in own)
+        word_text = text[start:end]
+        taken = start < first or start == end or any(term in word_text or word_text in term for term in own)
         free.append(0.0 if taken else amount)
     top = max(free, default=0.0)
     places: dict[tuple[int, int], _Place] = {}
@@ -232,9 +232,3 @@ def _beside(word: int, free: Sequence[float], cores: Sequence[tuple[int, int]], 
     """True if a word next to a candidate may belong to it."""
     start, end = cores[word]
     return free[word] >= NEIGHBOUR_SHARE * top and (unspaced or end - start >= CONTENT)
-
-
-def _core(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return start and end of a word without the marks around it; empty if it has only marks."""
-    inside = [k for k in range(start, end) if text[k].isalnum()]
-    return (inside[0], inside[-1] + 1) if inside else (start, start)

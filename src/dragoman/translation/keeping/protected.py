@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from dragoman.languages.numbers import Words, has_words
+from dragoman.languages.words import marks_as_letters
 from dragoman.translation.keeping.same_numbers import UnusedNumbers, groups_of, without_grouping
 
 _CJK = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"  # ideographs and their punctuation, which may follow a URL
@@ -69,7 +70,7 @@ PATTERNS = {
     ),
     "name": (
         r"(?<![\w&#/])#[^\W\d]\w*",  # hashtags
-        r"(?<![\w@.])@[A-Za-z0-9_](?:[\w.-]*\w)?",  # accounts
+        rf"(?<![\w@.])@[^\W{_CJK}](?:[\w.-]*\w)?",  # accounts
     ),
     "path": (
         r"(?<![\w/.~])(?:~|\.{1,2})?/(?:[\w.+-]+/)+[\w.+-]*(?<![.,;:])",
@@ -121,7 +122,8 @@ def find(text: str) -> list[Span]:
     """Return the protected spans of ``text``, in order; they do not overlap."""
     if not _MAY_HAVE_ONE.search(text):  # the usual case
         return []
-    return [Span(_KINDS[match.lastgroup or ""], match[0], match.start()) for match in _ALL.finditer(text)]
+    matches = _ALL.finditer(marks_as_letters(text))
+    return [Span(_KINDS[match.lastgroup or ""], text[match.start() : match.end()], match.start()) for match in matches]
 
 
 def missing(spans: Sequence[Span], translation: str, src: str, tgt_lang: str | None) -> list[Span]:
@@ -167,7 +169,7 @@ def _missing_numbers(numbers: Sequence[Span], translation: str, src: str, tgt_la
 
 def _numbers(text: str) -> Iterable[tuple[str, str]]:
     """Yield the numbers of a text, each with up to 12 characters after it, or ``""`` inside a span such as 21-D."""
-    for match in _ALL.finditer(text):
+    for match in _ALL.finditer(marks_as_letters(text)):
         if _KINDS[match.lastgroup or ""] == "number":
             yield match[0], text[match.end() : match.end() + 12]
         else:  # numbers inside other spans, such as "21-D"
