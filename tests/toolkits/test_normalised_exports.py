@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -17,7 +18,9 @@ import dragoman
 from dragoman.bundle import load_bundle
 from dragoman.config import ModelConfig, TokenizerConfig
 from dragoman.data.normalisation import NO_RULES, with_normaliser
+from dragoman.data.sentencepiece_check import bytes_field, fields, normaliser_of, number_field
 from dragoman.data.tokenizer import Tokenizer
+from dragoman.errors import BundleError
 from dragoman.evaluation.certify import Certificate
 from dragoman.evaluation.odd_text import CHANGES
 from dragoman.model.transformer import Transformer
@@ -131,3 +134,58 @@ def test_a_certificate_tries_odd_text_and_names_what_is_cut_otherwise(
     assert found.odd_text_cut_differently is not None
     assert found.odd_text_cut_differently["no-break spaces"] == found.n_lines
     assert f"split into other subwords: no-break spaces ({found.n_lines} lines), " in str(found)
+
+
+def with_name(own: Tokenizer, name: bytes) -> bytes:
+    """The subwords with another name of the rules that they normalise by."""
+    body = b"".join(
+        bytes_field(number, name if number == 1 else value) if isinstance(value, bytes) else number_field(number, value)
+        for number, _, value in fields(normaliser_of(own.proto))
+    )
+    return with_normaliser(own.proto, body)
+
+
+def test_rules_that_this_version_does_not_know_are_refused_by_name(tiny_run: Path, tmp_path: Path) -> None:
+    own = load_bundle(tiny_run).src_tokenizer
+    later = with_name(own, b"dragoman_standard_9")
+    says = "its normalisation 'dragoman_standard_9' is not known to this dragoman: upgrade it"
+    with pytest.raises(BundleError, match=f"^joint.spm: {says}$"):
+        Tokenizer(later, "joint.spm")
+    for form, name in (("huggingface", "source.spm"), ("ctranslate2", "joint.spm")):
+        folder = dragoman.export(tiny_run, form, tmp_path / form)
+        (folder / "manifest.json").unlink()
+        (folder / name).write_bytes(later)
+        with pytest.raises(BundleError, match=f"^{folder}: {says}$"):
+            dragoman.import_model(folder, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("form", ["huggingface", "ctranslate2"])
+def test_an_export_comes_back_with_the_rules_of_both_sides(
+    tiny_run: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, form: str
+) -> None:
+    with caplog.at_level("INFO", "dragoman"):
+        run = dragoman.import_model(dragoman.export(tiny_run, form, tmp_path / form), tmp_path / "run")
+    first, again = load_bundle(tiny_run), load_bundle(run)
+    assert again.src_tokenizer.normalisation == "standard"
+    assert again.config.data.tokenizer.joint
+    assert "normalises_text" not in again.manifest["imported"]
+    assert "normalises text" not in caplog.text
+    texts = [*TEXTS, *(change(text) for change in CHANGES.values() for text in TEXTS)]
+    for one, other in ((first.src_tokenizer, again.src_tokenizer), (first.tgt_tokenizer, again.tgt_tokenizer)):
+        rows = [[tokenizer.pieces(row) for row in tokenizer.encode(texts)] for tokenizer in (one, other)]
+        assert rows[0] == rows[1]
+
+
+def test_subwords_without_rules_are_written_as_before(tmp_path: Path) -> None:
+    own = Tokenizer.learn(learning_lines(100), TokenizerConfig(vocab_size=600, normalisation="none"))
+    assert own.is_exact
+    assert write_tokenizer_json(own, tmp_path)
+    content = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))
+    assert content["normalizer"] == {
+        "type": "Sequence",
+        "normalizers": [
+            {"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+        ],
+    }  # fmt: skip
+    assert content["decoder"]["decoders"][-1] == {"type": "Strip", "content": " ", "start": 1, "stop": 0}

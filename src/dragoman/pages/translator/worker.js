@@ -53,10 +53,11 @@ class Translator {
     return yield* search(this.model, [...src, special.eos], how, special, prefix);
   }
 
-  /** What is translated of a text: for each line its sentences { text } and the spaces around them { gap }. */
+  /** What is translated of a text: for each line its sentences { text }, and the spaces and invisible characters around them { gap }. */
   lines(text) {
     return text.split("\n").map((line) => this.sentences(line).flatMap((sentence) => this.pieces(sentence)).flatMap((piece) => {
       const inner = piece.trim(), start = piece.length - piece.trimStart().length;
+      if (!this.page.src.encode(inner).length) return piece ? [{ gap: piece }] : []; // nothing that is seen
       const before = piece.slice(0, start), after = piece.slice(start + inner.length);
       return [{ gap: before }, { text: inner }, { gap: after }].filter((one) => one.text || one.gap);
     }));
