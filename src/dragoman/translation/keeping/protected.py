@@ -16,11 +16,20 @@ from typing import NamedTuple
 from dragoman.languages.numbers import Words, has_words
 from dragoman.languages.words import marks_as_letters
 from dragoman.translation.keeping.same_numbers import UnusedNumbers, groups_of, without_grouping
+from dragoman.translation.keeping.written_numbers import (
+    AROUND,
+    NUMBERS,
+    Context,
+    Number,
+    fraction_in,
+    parse,
+    sign_in,
+    symbol_in,
+)
 
 _CJK = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"  # ideographs and their punctuation, which may follow a URL
 _URL_INSIDE = rf"""(?:[^\s<>"'()\[\]{{}}{_CJK}]|\([^\s()<>{_CJK}]*\))"""
 _URL_LAST = rf"""(?:[^\s<>"'()\[\]{{}}.,;:!?…{_CJK}]|\([^\s()<>{_CJK}]*\))"""
-_NO_LETTER = rf"(?<![^\W_{_CJK}])"  # before a number: "iPhone15" is a name
 _DOMAINS = "com|org|net|edu|gov|io|info|dev|app|eu|de|at|ch|fr|uk|cn|jp"
 _FILES = (
     "txt|pdf|csv|tsv|json|ya?ml|toml|xml|html?|css|js|ts|py|c|h|cpp|rs|go|java|sh|md|rst|log|ini|cfg|docx?|xlsx?|pptx?|odt|"
@@ -28,7 +37,6 @@ _FILES = (
 )
 _EMOJI = "[\u203c\u2049\u2190-\u21ff\u231a-\u23ff\u25a0-\u27bf\u2934\u2935\u2b00-\u2bff\U0001f000-\U0001faff]"
 _EMOJI_UNIT = rf"{_EMOJI}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
-_SEPARATOR = "[.,:/'’\\-\u2013\u00a0\u202f]"
 
 PATTERNS = {
     "code": (
@@ -87,8 +95,7 @@ PATTERNS = {
     "number": (
         r"(?<![\w+])(?:\+|00)\d{1,3}(?:[ ()./-]{0,3}\d){6,14}(?!\d)",  # telephone
         r"(?<!\w)\(\d{2,5}\)[ -]?\d(?:[ -]?\d){4,9}(?!\d)",
-        rf"{_NO_LETTER}\d{{1,3}}(?: \d{{3}})+(?!\d)",  # 1 000 000
-        rf"{_NO_LETTER}\d+(?:{_SEPARATOR}\d+)*",
+        *NUMBERS,
     ),
 }  # fmt: skip
 """Patterns of protected spans by kind. The earliest match is taken, of several the one of the first pattern."""
@@ -97,7 +104,9 @@ _ALL = re.compile(
     "|".join(f"(?P<k{i}>{'|'.join(patterns)})" for i, patterns in enumerate(PATTERNS.values())), re.DOTALL
 )
 _KINDS = {f"k{i}": kind for i, kind in enumerate(PATTERNS)}
-_MAY_HAVE_ONE = re.compile(r"[\d<>&@/\\{}%$\[\]#_`:;=^\u203c-\u2bff\U0001f000-\U0001faff]|www\.|\.\w|[xX]D\b")
+_MAY_HAVE_ONE = re.compile(
+    r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be<>&@/\\{}%$\[\]#_`:;=^\u203c-\u2bff\U0001f000-\U0001faff]|www\.|\.\w|[xX]D\b"
+)
 
 
 class Span(NamedTuple):
@@ -156,25 +165,36 @@ MOST_AS_WORD = 12
 
 def _missing_numbers(numbers: Sequence[Span], translation: str, src: str, tgt_lang: str | None) -> list[Span]:
     """Return the numbers that a translation lacks in any form; each of its numbers is used once."""
-    unused = UnusedNumbers(_numbers(translation))
+    unused = UnusedNumbers(_numbers(translation), [parse(span.text).symbol for span in numbers])
     # what has no partner may be written in words, or in parts, as a date with the name of its month
     longest_first = sorted(numbers, key=lambda span: -len(span.text))
     lost = [number for number in longest_first if not unused.take(number.text, src, number.end)]
     left = Counter(group for text in unused.texts() for group in groups_of(text))
     words = Words(translation, tgt_lang) if tgt_lang and has_words(tgt_lang) else None
-    return [
-        number for number in lost if not _as_word(number.text, left, words) and not _in_parts(number.text, left, words)
-    ]
+    return [span for span in lost if not _is_written_out(parse(span.text), translation, left, words)]
 
 
-def _numbers(text: str) -> Iterable[tuple[str, str]]:
-    """Yield the numbers of a text, each with up to 12 characters after it, or ``""`` inside a span such as 21-D."""
+def _is_written_out(number: Number, translation: str, left: Counter[int], words: Words | None) -> bool:
+    """True if a number is there in words or in parts, and with it a word or a sign for each of its marks."""
+    if number.power or not sign_in(number.sign, translation) or not symbol_in(number.symbol, translation):
+        return False
+    if number.has_fraction and number.fraction is not None and fraction_in(number.fraction, translation):
+        whole = int(number.fraction)
+        return not whole or _in_parts(str(whole), left, words)
+    if number.has_fraction and len(groups_of(number.core)) < 2:
+        return False
+    return _as_word(number.core, left, words) or _in_parts(number.core, left, words)
+
+
+def _numbers(text: str) -> Iterable[tuple[str, Context]]:
+    """Yield the numbers of a text, each with the text around it, of which a number inside a span such as 21-D has none."""
     for match in _ALL.finditer(marks_as_letters(text)):
+        start, end = match.span()
         if _KINDS[match.lastgroup or ""] == "number":
-            yield match[0], text[match.end() : match.end() + 12]
+            yield match[0], Context(text[max(0, start - AROUND) : start], text[end : end + AROUND])
         else:  # numbers inside other spans, such as "21-D"
             for inner in re.finditer(r"\d+(?:[.,]\d+)*", match[0]):
-                yield inner[0], ""
+                yield inner[0], Context()
 
 
 def _in_parts(text: str, left: Counter[int], words: Words | None) -> bool:

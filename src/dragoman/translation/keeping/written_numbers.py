@@ -1,0 +1,226 @@
+"""Forms of numbers in text: digits of every script, with all that gives them their value.
+
+    parse("-3½ km").fraction    # Fraction(7, 2)
+
+A sign, a fraction, an exponent, a currency sign, a percent sign or a unit that touches the digits belongs to the number.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+UNSPACED = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"
+"""Scripts in which a number may touch the word before it: Thai, Lao, Tibetan, Burmese, Khmer, Chinese, kana, Hangul."""
+CURRENCY = (
+    "$\u00a2-\u00a5\u058f\u060b\u07fe\u07ff\u09f2\u09f3\u09fb\u0af1\u0bf9\u0e3f\u17db\u20a0-\u20c0\ua838\ufdfc\ufe69\uff04\uffe0"
+    "\uffe1\uffe5\uffe6\U00011fdd-\U00011fe0\U0001e2ff\U0001ecb0"
+)
+_MINUS = "-\u2212\ufe63\uff0d\u2013"
+_SIGNS = _MINUS + "+\uff0b\u00b1\u2213"
+_PERCENT = "%\u066a\uff05\ufe6a\u2030\u0609\u2031\u060a"
+_FRACTIONS = "\u00bc-\u00be\u2150-\u215e\u2189"
+_SUPERSCRIPT = "\u2070\u00b9\u00b2\u00b3\u2074-\u2079"
+_SPACE = " \u00a0\u2007\u2009\u202f"
+_SEPARATORS = ".,:/'’\\-\u2013\u00a0\u2007\u2009\u202f\u066b\u066c\u2044"
+_UNITS = (
+    "[kcdmµμn]?m|[km]?g|[mcd]?l|[mµμn]s|h|min|[kMGT]?Hz|[kMGm]?Wh?|[kM]?Wp|k?V|m?Ah?|kJ|kcal|[kMGT]i?B|[kMG]?bit|[kM]?Pa|hPa|"
+    "km/h|mph|m/s|ha|ft|in|mi|yd|lbs?|oz|px|pt|dpi|rpm|t|K"
+)
+_NO_WORD = rf"(?![^\W{UNSPACED}])"  # after a unit or an exponent
+_EXPONENT = rf"[eE][-+\u2212]?\d{{1,4}}{_NO_WORD}|\^[-+\u2212]?\d{{1,4}}|[\u207a\u207b]?[{_SUPERSCRIPT}]+"
+_WIDE = "(?<=[\uff10-\uff19])[\uff0c\uff0e\uff1a\uff0f\uff0d](?=[\uff10-\uff19])"
+_CORE = (
+    rf"\d{{1,3}}(?:[ \u2009]\d{{3}})+(?!\d)|\d{{1,3}}(?:_\d{{3}})+(?!\w)|"  # 1 000 000, 1_000_000
+    rf"\d{{1,6}}[ \u00a0]\d{{1,2}}[/\u2044]\d{{1,3}}(?![\d/.:-])|"  # 3 1/2
+    rf"\d+(?:(?:[{_SEPARATORS}]|{_WIDE})\d+)*"
+)
+_PERCENT_AFTER = rf"[{_PERCENT}](?![A-Za-z0-9({{%$])|[{_SPACE}][{_PERCENT}](?![-+#A-Za-z0-9({{%$]|\.\d)"
+_MONEY_AFTER = rf"[{_SPACE}]?[{CURRENCY}](?![A-Za-z{{]|[{_SIGNS}]?\d)"
+_UNIT_AFTER = (
+    rf"[{_SPACE}]?[°º](?:[{_SPACE}]?[CFK](?![A-Za-z]))?|[{_SPACE}]?[\u2103\u2109]|[\u2032\u2033]|"
+    rf"(?:{_UNITS})(?:[\u207a\u207b]?[{_SUPERSCRIPT}]+)?{_NO_WORD}"
+)
+_SIGN_BEFORE = (
+    rf"(?:(?<![^\s(\[{{<>«„“”‚‘’\"'|=:~\u2248\u2264\u2265*_{UNSPACED}])(?<!\d[{_SPACE}])(?<![\uff10-\uff19])[{_SIGNS}])"
+)
+_NO_LETTER = (
+    r"(?<![A-Za-z\u00aa\u00ba\u00c0-\u024f\u0370-\u052f\u0531-\u058f\u10a0-\u10ff\u1e00-\u1fff\d])"  # "iPhone15"
+)
+
+NUMBERS = (
+    rf"{_SIGN_BEFORE}?{_NO_LETTER}0[xX][0-9A-Fa-f]+{_NO_WORD}",
+    rf"{_SIGN_BEFORE}?{_NO_LETTER}(?:[A-Z]{{0,3}}[{CURRENCY}][{_SPACE}]?[{_SIGNS}]?)?"
+    rf"(?:(?:{_CORE})(?:[{_SPACE}]?[{_FRACTIONS}])?|[{_FRACTIONS}])"
+    rf"(?:{_EXPONENT})?(?:{_PERCENT_AFTER}|{_MONEY_AFTER}|{_UNIT_AFTER})?",
+    rf"{_NO_LETTER}(?:{_UNITS})[\u207a\u207b]?[{_SUPERSCRIPT}]+",  # m²
+    rf"[\u207a\u207b]?[{_SUPERSCRIPT}]+",
+)
+"""Patterns of numbers, but for telephone numbers."""
+
+_PARTS = re.compile(
+    rf"(?P<sign>[{_SIGNS}])?(?:[A-Z]{{0,3}}(?P<money>[{CURRENCY}])[{_SPACE}]?(?P<inner>[{_SIGNS}])?)?"
+    rf"(?P<core>(?:{_CORE})?)[{_SPACE}]?(?P<fraction>[{_FRACTIONS}]?)(?P<power>(?:{_EXPONENT})?)[{_SPACE}]?"
+    rf"(?:(?P<after>[{_PERCENT}{CURRENCY}])|(?P<unit>[^\d]+))?"
+)
+_MIXED = re.compile(rf"(?:(\d{{1,9}})[{_SPACE}])?(\d{{1,9}})[/\u2044](\d{{1,9}})")
+_DECIMAL = re.compile("(\\d{1,9})[.,\u066b\uff0c\uff0e](\\d{1,2})|0[.,\u066b\uff0c\uff0e](\\d{3})")
+_LIKE_TELEPHONE = 8
+"""Least number of digits without a decimal mark in which a plus sign begins a telephone number and is no sign."""
+_SAME_SIGN = {**dict.fromkeys(_MINUS, "-"), "+": "+", "\uff0b": "+", "\u00b1": "\u00b1", "\u2213": "\u2213"}
+_SAME_SYMBOL = {
+    "\u066a": "%", "\uff05": "%", "\ufe6a": "%", "\u0609": "\u2030", "\u060a": "\u2031", "\uff04": "$", "\ufe69": "$",
+    "\uffe0": "\u00a2", "\uffe1": "\u00a3", "\uffe5": "\u00a5", "\uffe6": "\u20a9", "\u20a4": "\u00a3", "\u20a8": "\u20b9",
+}  # fmt: skip
+UNIT = "unit"
+"""Symbol of a number with any unit: the unit may be written out or abbreviated in the translation."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number in its parts."""
+
+    core: str  # digits and separators, or the whole text if it has no such parts
+    sign: str = ""  # "-", "+", "±" or "∓"
+    symbol: str = ""  # currency sign, percent sign, or ``UNIT``
+    power: str = ""  # exponent, in ASCII; a hexadecimal number is its own, in small letters
+    fraction: Fraction | None = None  # value of a number with a fraction or with decimals, without sign and power
+
+    @property
+    def has_fraction(self) -> bool:
+        """True if a fraction is written as such: 3½, 1/2, 3 1/2."""
+        return self.fraction is not None and (not self.core or _DECIMAL.fullmatch(self.core) is None)
+
+
+class Context(NamedTuple):
+    """Up to ``AROUND`` characters on each side of a number, where words for its sign, symbol or unit may be."""
+
+    before: str = ""
+    after: str = ""
+
+
+def in_ascii(text: str) -> str:
+    """Return a text with all decimal digits as ASCII digits."""
+    if text.isascii():
+        return text
+    return "".join(str(unicodedata.decimal(character, character)) for character in text)
+
+
+def parse(text: str) -> Number:
+    """Return the parts of a number, as ``NUMBERS`` find it."""
+    written = _PARTS.fullmatch(text)
+    if written is None:
+        return Number(text)
+    if written["core"] == "0" and (written["unit"] or "")[:1] in ("x", "X"):
+        return Number("0", _sign(written), power=text[text.index("0") :].lower())
+    if not (written["core"] or written["fraction"] or written["power"]):
+        return Number(text)
+    if not (written["core"] or written["fraction"]) and written["unit"]:
+        return Number(text)
+    symbol = written["money"] or written["after"] or (UNIT if written["unit"] else "")
+    core = in_ascii(written["core"])
+    sign = _sign(written)
+    if sign == "+" and len(core) >= _LIKE_TELEPHONE and not re.search("[.,'’]", core):
+        sign = ""
+    return Number(
+        core, sign, _SAME_SYMBOL.get(symbol, symbol), _power(written["power"]), _value(core, written["fraction"])
+    )
+
+
+def _sign(written: re.Match[str]) -> str:
+    return _SAME_SIGN.get(written["sign"] or written["inner"] or "", "")
+
+
+def _power(text: str) -> str:
+    """Return an exponent in ASCII digits, without its mark: "-3" for "e-3", "^-3" and superscript."""
+    ascii_text = unicodedata.normalize("NFKC", in_ascii(text)).replace("\u2212", "-").lstrip("eE^").lstrip("+")
+    return ascii_text
+
+
+def _value(core: str, fraction: str) -> Fraction | None:
+    """Return the value of a number with a fraction or with decimals; None for all others."""
+    if fraction:
+        whole = int(core) if core.isdecimal() and len(core) < 10 else 0
+        return whole + Fraction(unicodedata.numeric(fraction)).limit_denominator(10)
+    if mixed := _MIXED.fullmatch(core):
+        whole, above, below = (int(part or 0) for part in mixed.groups())
+        return whole + Fraction(above, below) if below else None
+    if decimal := _DECIMAL.fullmatch(core):
+        whole, decimals = decimal[1] or "0", decimal[2] or decimal[3]
+        return Fraction(int(whole + decimals), 10 ** len(decimals))
+    return None
+
+
+_WORDS_OF_MINUS = re.compile(
+    "minus|moins|menos|meno|mínus|miinus|eksi|минус|мінус|μείον|ناقص|منفی|سالب|माइनस|ऋण|মাইনাস|ลบ|负|負|零下|マイナス|마이너스|영하|below zero|"
+    "below freezing|under null|unter null", re.IGNORECASE,
+)  # fmt: skip
+_WORDS_OF_PLUS = re.compile("plus|más|mais|più|плюс|正|プラス|플러스|زائد", re.IGNORECASE)
+_WORDS_OF_SYMBOLS = {
+    "%": "per ?cent|pct|prozent|pour[ -]cent|por ?cento|por ciento|per cento|procent|процент|відсот|százalék|yüzde|prosent|τοις εκατό|"
+    "بالمئة|بالمائة|في المئة|درصد|प्रतिशत|শতাংশ|ร้อยละ|เปอร์เซ็นต์|百分|个百分点|パーセント|퍼센트|프로",
+    "\u2030": "per ?mille?|promille|pour mille|por mil|промилле|千分|パーミル",
+    "$": "dollar|dólar|dollár|dolar|доллар|долар|USD|peso|دولار|دلار|डॉलर|ডলার|ดอลลาร์|美元|美金|元|ドル|달러|buck",
+    "\u20ac": "euro|EUR|евро|євро|ευρώ|يورو|یورو|यूरो|ইউরো|ยูโร|欧元|歐元|ユーロ|유로",
+    "\u00a3": "pound|pfund|livre|libra|sterlin|lira|funt|фунт|GBP|جنيه|पाउंड|英镑|英鎊|ポンド|파운드|quid",
+    "\u00a5": "yen|yuan|renminbi|RMB|CNY|JPY|иен|юан|日元|日圆|人民币|元|円|엔|위안",
+    "\u20b9": "rup|INR|рупи|रुप|টাকা|卢比|盧比|ルピー|루피",
+    "\u20bd": "rub|rouble|руб|卢布|ルーブル|루블",
+    "\u20a9": "won|вон|韩元|韓元|ウォン|원",
+    "\u00a2": "cent|цент|分|セント|센트",
+}
+_SYMBOL_WORDS = {symbol: re.compile(words, re.IGNORECASE) for symbol, words in _WORDS_OF_SYMBOLS.items()}
+_WORDS_OF_FRACTIONS = {
+    Fraction(1, 2): re.compile("half|halves|hal[bfv]|demi|moitié|medi[ao]|mezz|mei[ao]|metade|mitad|pół|połow|polovi|půl|полов|пол|半|一半|二分之一|"
+                               "절반|반|نصف|نیم|आध|অর্ধ|ครึ่ง", re.IGNORECASE),
+    Fraction(1, 4): re.compile("quarter|viertel|quart|cuart|fourth|ćwier|čtvrt|четверт|四分之一|刻|ربع", re.IGNORECASE),
+    Fraction(3, 4): re.compile("quarter|viertel|quart|cuart|fourth|trzy czwarte|четверт|四分之三|刻", re.IGNORECASE),
+    Fraction(1, 3): re.compile("third|drittel|tiers|tercio|terzo|terç|trzeci|třetin|трет|三分之一|ثلث", re.IGNORECASE),
+    Fraction(2, 3): re.compile("third|drittel|tiers|tercio|terzi|terç|dwie trzecie|трет|三分之二|ثلث", re.IGNORECASE),
+}  # fmt: skip
+AROUND = 16
+"""Number of characters before and after a number in which words for its sign, symbol or unit are looked for."""
+_ANY_UNIT = re.compile(r"[\s\u00a0-]*[^\W\d_]|[\s\u00a0]*[°º\u2032\u2033\u2103\u2109\"'´]")
+
+
+def signs_of(number: Number, context: Context) -> tuple[str, ...]:
+    """Return the signs of a number: its own, or words before it."""
+    if number.sign:
+        return (number.sign,)
+    has_minus, has_plus = _WORDS_OF_MINUS.search(context.before), _WORDS_OF_PLUS.search(context.before)
+    if has_minus and has_plus:
+        return "", "\u00b1", "\u2213"
+    return ("", "-") if has_minus else ("", "+") if has_plus else ("",)
+
+
+def has_symbol(symbol: str, number: Number, context: Context) -> bool:
+    """True if a number has a symbol, its own or in words around it; an unknown symbol or unit may be any word."""
+    if symbol in ("", number.symbol):
+        return True
+    if symbol in _SYMBOL_WORDS:
+        return _SYMBOL_WORDS[symbol].search("\n".join(context)) is not None
+    if number.symbol == UNIT or _ANY_UNIT.match(context.after) is not None:
+        return True
+    return any(map(str.isalpha, context.before.rstrip()[-1:]))
+
+
+def symbol_in(symbol: str, text: str) -> bool:
+    """True if a symbol, or a word for it, is anywhere in a text."""
+    if symbol in ("", UNIT) or symbol in text:
+        return True
+    return symbol not in _SYMBOL_WORDS or _SYMBOL_WORDS[symbol].search(text) is not None
+
+
+def sign_in(sign: str, text: str) -> bool:
+    """True if a word for a sign is in a text."""
+    words = {"-": [_WORDS_OF_MINUS], "+": [_WORDS_OF_PLUS]}.get(sign, [_WORDS_OF_MINUS, _WORDS_OF_PLUS])
+    return not sign or all(pattern.search(text) for pattern in words)
+
+
+def fraction_in(fraction: Fraction, text: str) -> bool:
+    """True if a word for the part of a fraction that is below one is in a text."""
+    pattern = _WORDS_OF_FRACTIONS.get(fraction % 1)
+    return pattern is not None and pattern.search(text) is not None
