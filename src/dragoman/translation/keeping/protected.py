@@ -187,7 +187,7 @@ def _is_written_out(number: Number, translation: str, left: Counter[int], words:
 
 
 def _numbers(text: str) -> Iterable[tuple[str, Context]]:
-    """Yield the numbers of a text, each with the text around it, of which a number inside a span such as 21-D has none."""
+    """Yield the numbers of a text, each with the text around it; a number inside a span such as 21-D has none."""
     for match in _ALL.finditer(marks_as_letters(text)):
         start, end = match.span()
         if _KINDS[match.lastgroup or ""] == "number":

@@ -2,7 +2,7 @@
 
     parse("-3½ km").fraction    # Fraction(7, 2)
 
-A sign, a fraction, an exponent, a currency sign, a percent sign or a unit that touches the digits belongs to the number.
+A sign, a fraction, an exponent, a currency or percent sign, and a unit that touches the digits belong to the number.
 """
 
 from __future__ import annotations
@@ -136,8 +136,7 @@ def _sign(written: re.Match[str]) -> str:
 
 def _power(text: str) -> str:
     """Return an exponent in ASCII digits, without its mark: "-3" for "e-3", "^-3" and superscript."""
-    ascii_text = unicodedata.normalize("NFKC", in_ascii(text)).replace("\u2212", "-").lstrip("eE^").lstrip("+")
-    return ascii_text
+    return unicodedata.normalize("NFKC", in_ascii(text)).replace("\u2212", "-").lstrip("eE^").lstrip("+")
 
 
 def _value(core: str, fraction: str) -> Fraction | None:
@@ -146,21 +145,22 @@ def _value(core: str, fraction: str) -> Fraction | None:
         whole = int(core) if core.isdecimal() and len(core) < 10 else 0
         return whole + Fraction(unicodedata.numeric(fraction)).limit_denominator(10)
     if mixed := _MIXED.fullmatch(core):
-        whole, above, below = (int(part or 0) for part in mixed.groups())
-        return whole + Fraction(above, below) if below else None
+        of_whole, above, below = (int(part or 0) for part in mixed.groups())
+        return of_whole + Fraction(above, below) if below else None
     if decimal := _DECIMAL.fullmatch(core):
-        whole, decimals = decimal[1] or "0", decimal[2] or decimal[3]
-        return Fraction(int(whole + decimals), 10 ** len(decimals))
+        before, decimals = decimal[1] or "0", decimal[2] or decimal[3]
+        return Fraction(int(before + decimals), 10 ** len(decimals))
     return None
 
 
 _WORDS_OF_MINUS = re.compile(
-    "minus|moins|menos|meno|mínus|miinus|eksi|минус|мінус|μείον|ناقص|منفی|سالب|माइनस|ऋण|মাইনাস|ลบ|负|負|零下|マイナス|마이너스|영하|below zero|"
-    "below freezing|under null|unter null", re.IGNORECASE,
+    "minus|moins|menos|meno|mínus|miinus|eksi|минус|мінус|μείον|ناقص|منفی|سالب|माइनस|ऋण|মাইনাস|ลบ|负|負|零下|マイナス|마이너스|영하|"
+    "below zero|below freezing|under null|unter null", re.IGNORECASE,
 )  # fmt: skip
 _WORDS_OF_PLUS = re.compile("plus|más|mais|più|плюс|正|プラス|플러스|زائد", re.IGNORECASE)
 _WORDS_OF_SYMBOLS = {
-    "%": "per ?cent|pct|prozent|pour[ -]cent|por ?cento|por ciento|per cento|procent|процент|відсот|százalék|yüzde|prosent|τοις εκατό|"
+    "%": "per ?cent|pct|prozent|pour[ -]cent|por ?cento|por ciento|per cento|procent|процент|відсот|százalék|yüzde|prosent|"
+    "τοις εκατό|"
     "بالمئة|بالمائة|في المئة|درصد|प्रतिशत|শতাংশ|ร้อยละ|เปอร์เซ็นต์|百分|个百分点|パーセント|퍼센트|프로",
     "\u2030": "per ?mille?|promille|pour mille|por mil|промилле|千分|パーミル",
     "$": "dollar|dólar|dollár|dolar|доллар|долар|USD|peso|دولار|دلار|डॉलर|ডলার|ดอลลาร์|美元|美金|元|ドル|달러|buck",
@@ -174,8 +174,10 @@ _WORDS_OF_SYMBOLS = {
 }
 _SYMBOL_WORDS = {symbol: re.compile(words, re.IGNORECASE) for symbol, words in _WORDS_OF_SYMBOLS.items()}
 _WORDS_OF_FRACTIONS = {
-    Fraction(1, 2): re.compile("half|halves|hal[bfv]|demi|moitié|medi[ao]|mezz|mei[ao]|metade|mitad|pół|połow|polovi|půl|полов|пол|半|一半|二分之一|"
-                               "절반|반|نصف|نیم|आध|অর্ধ|ครึ่ง", re.IGNORECASE),
+    Fraction(1, 2): re.compile(
+        "hal[bfv]|demi|moitié|medi[ao]|mezz|mei[ao]|metade|mitad|pół|połow|polovi|půl|полов|пол|半|二分之一|절반|반|"
+        "نصف|نیم|आध|অর্ধ|ครึ่ง", re.IGNORECASE,
+    ),
     Fraction(1, 4): re.compile("quarter|viertel|quart|cuart|fourth|ćwier|čtvrt|четверт|四分之一|刻|ربع", re.IGNORECASE),
     Fraction(3, 4): re.compile("quarter|viertel|quart|cuart|fourth|trzy czwarte|четверт|四分之三|刻", re.IGNORECASE),
     Fraction(1, 3): re.compile("third|drittel|tiers|tercio|terzo|terç|trzeci|třetin|трет|三分之一|ثلث", re.IGNORECASE),
