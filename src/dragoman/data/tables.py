@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dragoman.data.corpus import read_lines
 from dragoman.errors import DataError
-from dragoman.languages.codes import primary
+from dragoman.languages.codes import variety
 from dragoman.languages.known import is_known
 
 SIDES = ({"src", "source"}, {"tgt", "target", "trg"})
@@ -115,7 +115,7 @@ def _has_headings(first: list[str], src: int, tgt: int, columns: Columns | None)
     """True if the first row holds headings: the columns were chosen by heading, or it names two languages or sides."""
     cells = first[src].strip(), first[tgt].strip()
     by_name = any(column in cells for column in columns or ())
-    two_languages = all(map(is_known, cells)) and primary(cells[0]) != primary(cells[1])
+    two_languages = all(map(is_known, cells)) and variety(cells[0]) != variety(cells[1])
     return by_name or two_languages or all(cell.lower() in side for cell, side in zip(cells, SIDES, strict=True))
 
 

@@ -18,7 +18,7 @@ from dragoman.data.corpus import read_pairs
 from dragoman.data.tables import read_table, table_languages
 from dragoman.data.tmx import read_tmx, tmx_languages
 from dragoman.errors import ConfigError
-from dragoman.languages.codes import language_of, primary
+from dragoman.languages.codes import language_of, variety
 from dragoman.languages.known import is_known
 
 FORMS = (
@@ -95,7 +95,7 @@ def _languages(text: TextFiles) -> Langs:
 
 def _differ(lang: str, other: str) -> bool:
     """True if two file name endings are known codes of different languages; unknown endings may mean anything."""
-    return primary(lang) != primary(other) and is_known(lang.lower()) and is_known(other.lower())
+    return variety(lang) != variety(other) and is_known(lang.lower()) and is_known(other.lower())
 
 
 def _named(text: TextFiles | None) -> str:

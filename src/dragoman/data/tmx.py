@@ -20,7 +20,7 @@ from xml.parsers import expat
 from dragoman.data.compression import broken_off, open_corpus
 from dragoman.data.corpus import MAX_LINE_BYTES
 from dragoman.errors import DataError
-from dragoman.languages.codes import primary
+from dragoman.languages.codes import tag_of, variety
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def read_tmx(path: Path, languages: Languages) -> Iterator[tuple[str, str]]:
     pairs = left_out = 0
     seen: Counter[str] = Counter()
     for unit in memory.units():
-        seen.update(primary(lang) for lang, _ in unit)
+        seen.update(variety(lang) for lang, _ in unit)
         src, tgt = (_variant(unit, lang) for lang in languages)
         if src is None or tgt is None:
             left_out += 1
@@ -79,7 +79,7 @@ def tmx_languages(path: Path) -> Languages:
     for unit in memory.units():
         for lang, _ in unit:
             if lang:
-                languages.setdefault(primary(lang), lang)
+                languages.setdefault(variety(lang), lang)
         if len(languages) >= 2:
             break
     if len(languages) != 2:
@@ -88,15 +88,15 @@ def tmx_languages(path: Path) -> Languages:
             f"{path}: {len(languages)} languages{names}; choose source and target, for example --columns en,de"
         )
     first, second = languages.values()
-    return (second, first) if primary(memory.source) == primary(second) else (first, second)
+    return (second, first) if variety(memory.source) == variety(second) else (first, second)
 
 
 def _variant(unit: Unit, wanted: str) -> str | None:
     """Return the text of the first variant in a language; None if the unit has none."""
     for lang, text in unit:
         same = lang.replace("_", "-").lower() == wanted.replace("_", "-").lower()
-        regional = re.search("[-_]", lang) and re.search("[-_]", wanted)
-        if same or (primary(lang) == primary(wanted) and not regional):
+        regions = {tag_of(tag).region for tag in (lang, wanted)} - {""}
+        if same or (variety(lang) == variety(wanted) and len(regions) < 2):
             return text
     return None
 

@@ -54,7 +54,7 @@ from dragoman.data.sentencepiece_check import (
 from dragoman.data.subword_learning import COMMON_SETTINGS, SidedLine, draw, normalised_lines, train
 from dragoman.data.subword_sampling import Sampler, Vocabulary
 from dragoman.errors import BundleError, ConfigError, DataError
-from dragoman.languages.codes import primary
+from dragoman.languages.codes import tag_of, variety
 from dragoman.options import not_among
 
 logger = logging.getLogger(__name__)
@@ -304,9 +304,14 @@ class Tokenizer:
         return {match[1]: i for match, i in matches if match}
 
     def target(self, code: str) -> str | None:
-        """Return the one of ``targets`` that a code means: itself, or the only one of the language (fr for fra)."""
-        same_language = [target for target in self.targets if primary(target) == primary(code)]
-        return code if code in self.targets else same_language[0] if len(same_language) == 1 else None
+        """Return the one of ``targets`` that a code means: itself, or the only one of its language and script.
+
+        So ``fra`` means fr, and ``zh-TW`` zh-Hant; of pt-BR and pt-PT, ``pt`` means neither.
+        """
+        same = [target for target in self.targets if variety(target) == variety(code)]
+        if len(same) > 1:
+            same = [target for target in same if tag_of(target) == tag_of(code)]
+        return code if code in self.targets else same[0] if len(same) == 1 else None
 
     def towards(self, target: str | None) -> Tokenizer:
         """Return this tokenizer with the tag of a target language put before each text that it encodes.

@@ -36,7 +36,7 @@ from dragoman.distillation.selection import Counts, choose_pairs, take_lines
 from dragoman.distillation.text import check_languages, check_text, translate_text
 from dragoman.errors import ConfigError, DataError
 from dragoman.files import explained, final_name, read_report, remove_leftovers, write_report, write_text
-from dragoman.languages.codes import language_of, primary
+from dragoman.languages.codes import language_of, variety
 from dragoman.locks import LOCK, locked
 from dragoman.options import SamplingOptions, takes
 from dragoman.progress import Ticker
@@ -191,7 +191,7 @@ def _directions(
 
 def _agree(one: Langs, other: Langs) -> bool:
     """True if two pairs have the same languages; an unknown language matches any."""
-    return all(not a or not b or primary(a) == primary(b) for a, b in zip(one, other, strict=True))
+    return all(not a or not b or variety(a) == variety(b) for a, b in zip(one, other, strict=True))
 
 
 def _plan(translator: Translator, name: str, options: AugmentOptions, known: Langs | None) -> Plan:
@@ -221,7 +221,7 @@ def _check_files(folder: Path, directions: Sequence[Direction], held_out: Sequen
         turned = "--back with --tgt" if direction.name == "forward" else "--forward with --src"
         for path in direction.texts:
             named = language_of(path)
-            if named and primary(named) == primary(direction.plan.tgt_lang) != primary(lang):
+            if named and variety(named) == variety(direction.plan.tgt_lang) != variety(lang):
                 raise ConfigError(
                     f"{path}: {named} by its name, but {option} {run} translates {direction.translates}: give text in "
                     f"{lang}, or give this model to {turned}, or one of the other direction here"

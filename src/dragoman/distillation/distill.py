@@ -42,7 +42,7 @@ from dragoman.files import (
     write_report,
     write_text,
 )
-from dragoman.languages.codes import primary
+from dragoman.languages.codes import variety
 from dragoman.locks import locked
 from dragoman.options import LanguageOptions, takes
 from dragoman.progress import Ticker
@@ -165,7 +165,7 @@ def _check_teacher(job: _Job) -> None:
     for override in job.options.overrides:
         name, _, value = override.partition("=")
         for side, lang in (("data.src_lang", job.plan.src_lang), ("data.tgt_lang", job.plan.tgt_lang)):
-            if name.strip() == side and lang and primary(value.strip()) != primary(lang):
+            if name.strip() == side and lang and variety(value.strip()) != variety(lang):
                 raise ConfigError(f"--set {override}: must be {lang} as for the teacher, got {value.strip()}")
 
 

@@ -19,7 +19,7 @@ from dragoman.data.corpus import lines_of
 from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.files import explained, read_report, whole_files, write_report
-from dragoman.languages.codes import language_of, primary
+from dragoman.languages.codes import language_of, variety
 from dragoman.languages.scripts import is_blank
 from dragoman.languages.stopwords import main_language, words_of
 from dragoman.progress import Ticker
@@ -58,7 +58,7 @@ def check_text(path: Path, lang: str | None, who: str) -> None:
     """
     refuse_a_pipe(path)
     named = language_of(path)
-    if named and lang and primary(named) != primary(lang):
+    if named and lang and variety(named) != variety(lang):
         raise ConfigError(f"{path}: {named} by its name, but {who} translates from {lang}; give such text")
     sample = sample_of(path)
     if not sample:
@@ -81,7 +81,7 @@ def check_languages(translator: Translator, names: Sequence[str], plan: Plan) ->
     several, expected = len(translator.src_tokenizer.targets) > 1, (plan.src_lang, plan.tgt_lang)
     for name, bundle in zip(names, translator.bundles, strict=True):
         pair = LanguagePairs.of(bundle).direction(plan.tgt_lang if several else None, plan.options.from_lang)
-        if tuple(map(primary, pair)) != tuple(map(primary, expected)):
+        if tuple(map(variety, pair)) != tuple(map(variety, expected)):
             raise ConfigError(
                 f"{name}: translates {arrow(pair)}, and {names[0]} {arrow(expected)}: ensemble members must "
                 "share their languages"
@@ -95,7 +95,7 @@ def sample_of(path: Path) -> list[str]:
 
 def sides_of(folder: Path, stem: str, langs: Langs) -> tuple[Path, Path]:
     """Return the paths of a pair of files: ``STEM.en`` and ``STEM.de``, or ``STEM.src`` and ``STEM.tgt``."""
-    src, tgt = langs if primary(langs[0]) != primary(langs[1]) else (None, None)
+    src, tgt = langs if variety(langs[0]) != variety(langs[1]) else (None, None)
     return folder / f"{stem}.{src or 'src'}", folder / f"{stem}.{tgt or 'tgt'}"
 
 

@@ -8,7 +8,7 @@ from dragoman.documents.document import Document, DocumentInfo, Untranslated, te
 from dragoman.documents.units import Part, Tag, Unit
 from dragoman.documents.xml import Token, check, closing_tags, tokens
 from dragoman.errors import DataError
-from dragoman.languages.codes import primary
+from dragoman.languages.codes import variety
 
 SUFFIXES = (".xliff", ".xlf")
 
@@ -72,7 +72,7 @@ def _with_language(token: Token, attribute: str, info: DocumentInfo) -> str:
             return source
         end = -2 if source.endswith("/>") else -1
         return f'{source[:end].rstrip()} {attribute}="{info.tgt_lang}"{source[end:]}'
-    if info.tgt_lang is not None and primary(declared) != primary(info.tgt_lang):
+    if info.tgt_lang is not None and variety(declared) != variety(info.tgt_lang):
         raise DataError(f"{info.name}: is to be translated to {declared}, but this model translates to {info.tgt_lang}")
     return source
 

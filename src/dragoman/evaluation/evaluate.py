@@ -26,7 +26,7 @@ from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison, compar
 from dragoman.evaluation.significance import compare as compare_texts
 from dragoman.evaluation.stress import SEED as STRESS_SEED
 from dragoman.evaluation.stress import Stressed, measure, variants
-from dragoman.languages.codes import language_of, primary
+from dragoman.languages.codes import language_of, variety
 from dragoman.options import DeviceOptions, QuietOptions, takes
 from dragoman.pages.render import render
 from dragoman.parsing.trees import read_trees, right_branching, tree_of
@@ -198,7 +198,7 @@ def compare(
     options = TranslateOptions.of(options, changes)
     tests = [_read_test(system, src, refs, options, how.device) for system in (a, b)]
     langs = [test.tgt_lang for test in tests if test.tgt_lang]
-    if len({primary(lang) for lang in langs}) > 1:
+    if len({variety(lang) for lang in langs}) > 1:
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
     lang, references = next(iter(langs), language_of(Path(refs[0]))), tests[0].references
     results = [_translated(test, ticker) for test in tests]

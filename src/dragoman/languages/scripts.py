@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.languages.codes import primary, tag_of, variety
 from dragoman.languages.known import known
 
 _VISIBLE_FORMATS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
@@ -37,6 +38,12 @@ N_CLASSES = len(CLASSES)
 
 Counts = NDArray[np.int64]
 """``(lines, N_CLASSES)``: characters of each class in each line."""
+
+_OF_ISO = {
+    "Latn": "latin", "Cyrl": "cyrillic", "Grek": "greek", "Hans": "han", "Hant": "han", "Hani": "han", "Hira": "kana",
+    "Kana": "kana", "Hang": "hangul", "Arab": "arabic", "Hebr": "hebrew", "Deva": "devanagari", "Thai": "thai",
+}  # fmt: skip
+"""Names of scripts by their codes in ISO 15924; those of others count as ``other script``."""
 
 _TOP = 0x32400  # beyond the last block of Han; what lies above counts as a mark
 _RANGES = {
@@ -93,6 +100,9 @@ def scripts_of(lang: str | None, counts: NDArray[np.int64]) -> tuple[str, ...]:
     Args:
         counts: Characters of each class in a sample, ``(N_CLASSES,)``.
     """
+    script = tag_of(lang).script
+    if lang is not None and variety(lang) != variety(primary(lang)):  # such as sr-Latn
+        return (_OF_ISO.get(script, "other script"),)
     return known(lang).scripts or (SCRIPTS[int(counts[: len(SCRIPTS)].argmax())],)
 
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dragoman.errors import ConfigError
-from dragoman.languages.codes import primary
+from dragoman.languages.codes import match, primary, tag_of, variety
 from dragoman.languages.known import known
 from dragoman.languages.stopwords import language_scores
 from dragoman.serving.refusals import UnservedError
 
-ALIASES: Mapping[str, str] = {
-    "iw": "he", "in": "id", "ji": "yi", "nb": "no", "nn": "no", "no": "nb", "pb": "pt-br", "zt": "zh-hant", "cn": "zh"
-}  # fmt: skip
-"""Other codes that clients use for a language: old ISO codes, and those of LibreTranslate and Subtitle Edit."""
+_SCRIPTS = {"Hant": "traditional", "Latn": "Latin script", "Cyrl": "Cyrillic", "Arab": "Arabic script"}
 
 
 def name_of(code: str) -> str:
-    """Return the English name of a language, such as ``German`` for ``de``; the code itself if none is known."""
-    return known(code).name
+    """Return the English name of a language, such as ``German`` for ``de``; the code itself if none is known.
+
+    That of another script than the usual one names it: ``Chinese (traditional)``.
+    """
+    return known(code).name + (f" ({_SCRIPTS.get(script, script)})" if (script := _named_script(code)) else "")
+
+
+def _named_script(code: str) -> str:
+    """Return the script of a language tag, if it is not the one that the language is usually written in."""
+    return "" if variety(code) == variety(primary(code)) else tag_of(code).script
 
 
 class Detected(NamedTuple):
@@ -119,16 +124,3 @@ class Pairs:
         best = max(dict.fromkeys(among), key=lambda code: scores.get(primary(code), 0.0))
         total = sum(scores.values())
         return Detected(best, scores.get(primary(best), 0.0) / total if total else 0.0)
-
-
-def match(code: str, among: Sequence[str]) -> str | None:
-    """Return the code of ``among`` that ``code`` means: equal, an alias, or of the same primary language; else None."""
-    code = code.strip().lower().replace("_", "-")
-    served = {name.lower().replace("_", "-"): name for name in among}
-    for candidate in (code, ALIASES.get(code, code)):
-        if candidate in served:
-            return served[candidate]
-        for normalised, name in served.items():
-            if primary(normalised) == primary(candidate):
-                return name
-    return None

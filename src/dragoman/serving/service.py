@@ -11,10 +11,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from dragoman.errors import ConfigError
+from dragoman.languages.codes import match
 from dragoman.serving.batcher import Batcher
 from dragoman.serving.limits import Limits
 from dragoman.serving.memory import TextCache
-from dragoman.serving.pairs import Pair, Pairs, match
+from dragoman.serving.pairs import Pair, Pairs
 from dragoman.serving.refusals import UnservedError
 from dragoman.serving.tickets import Ticket
 from dragoman.translation.assemble import Translation, assemble

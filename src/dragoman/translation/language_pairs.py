@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dragoman.bundle import Bundle
-from dragoman.languages.codes import primary
+from dragoman.languages.codes import variety
 
 Langs = tuple[str | None, str | None]
 
@@ -46,8 +46,8 @@ class LanguagePairs:
 
     def zero_shot(self, src: str | None, tgt: str | None) -> str | None:
         """Return a warning if the model was never trained on a pair of languages; None if it was, or if unknown."""
-        known = {(primary(one), primary(other)) for one, other in self.trained if one and other}
-        if not known or src is None or tgt is None or (primary(src), primary(tgt)) in known:
+        known = {(variety(one), variety(other)) for one, other in self.trained if one and other}
+        if not known or src is None or tgt is None or (variety(src), variety(tgt)) in known:
             return None
         pairs = ", ".join(f"{one} to {other}" for one, other in self.trained if one and other)
         return f"zero-shot: {src} to {tgt} was never trained on (trained: {pairs}); expect a worse translation"
@@ -56,7 +56,7 @@ class LanguagePairs:
         """Return source, target and ``to`` of each direction with known languages, trained directions first."""
         if not self.targets:
             return [(self.src_lang, self.tgt_lang, None)] if self.src_lang and self.tgt_lang else []
-        every = [(src, tgt) for src in self.sources for tgt in self.targets if primary(src) != primary(tgt)]
+        every = [(src, tgt) for src in self.sources for tgt in self.targets if variety(src) != variety(tgt)]
         return [(src, tgt, tgt) for src, tgt in sorted(every, key=lambda pair: self.zero_shot(*pair) is not None)]
 
 

@@ -28,7 +28,7 @@ from dragoman.decoding.request import Progress, Sampling, SearchSettings
 from dragoman.device import resolve_device
 from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.fast.step import weight_versions
-from dragoman.languages.codes import primary
+from dragoman.languages.codes import match
 from dragoman.languages.known import is_unspaced
 from dragoman.model.build import EncoderDecoder
 from dragoman.options import not_among, takes
@@ -346,7 +346,7 @@ class Translator:
         if (
             options.from_lang is not None
             and self.languages.sources
-            and not any(primary(options.from_lang) == primary(src) for src in self.languages.sources)
+            and match(options.from_lang, self.languages.sources) is None
         ):
             raise not_among("from_lang", options.from_lang, self.languages.sources)
         src, tgt = self.languages.direction(to, options.from_lang)

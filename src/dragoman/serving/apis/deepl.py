@@ -13,6 +13,7 @@ from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, BeforeValidator, Field, create_model
 
 from dragoman.documents.document import DocumentInfo
+from dragoman.languages.codes import primary
 from dragoman.options import must
 from dragoman.serving import parsing
 from dragoman.serving.apis.api import Api
@@ -122,7 +123,7 @@ async def translate(request: Request) -> Any:
     else:
         answers = await until_client_leaves(request.receive, state.service.translate(texts, pair, options, owner))
         translated = [answer.text for answer in answers]
-    detected = (source or pair.src).split("-")[0].upper()
+    detected = primary(source or pair.src).upper()
     translations = [
         {"detected_source_language": detected, "text": translation, "billed_characters": len(text)}
         for text, translation in zip(texts, translated, strict=True)

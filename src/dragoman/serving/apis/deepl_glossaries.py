@@ -15,11 +15,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel, Field
 
-from dragoman.languages.codes import primary
+from dragoman.languages.codes import match, variety
 from dragoman.serving.apis.api import Api
 from dragoman.serving.glossaries import Dictionary, Glossaries, Stored
 from dragoman.serving.http import AnyCase, FullText, Text, body_of, check_key, fields_of, read, state_of
-from dragoman.serving.pairs import Pair, match
+from dragoman.serving.pairs import Pair
 from dragoman.serving.refusals import MalformedError, UnknownError
 
 router = APIRouter(prefix="/v2", tags=["DeepL"])
@@ -52,7 +52,7 @@ async def glossary_pairs(request: Request) -> dict[str, Any]:
     await authorised_fields(request)
     pairs = state_of(request).service.pairs
     return {
-        "supported_languages": [{"source_lang": primary(pair.src), "target_lang": primary(pair.tgt)} for pair in pairs]
+        "supported_languages": [{"source_lang": variety(pair.src), "target_lang": variety(pair.tgt)} for pair in pairs]
     }
 
 
@@ -63,7 +63,7 @@ async def make_glossary(request: Request) -> Any:
     body = read(GlossaryRequest, fields)
     pair = state_of(request).service.pairs.find(body.source_lang, body.target_lang)
     terms = terms_of(body.entries, body.entries_format)
-    dictionary = Dictionary(primary(pair.src), primary(pair.tgt), terms)
+    dictionary = Dictionary(variety(pair.src), variety(pair.tgt), terms)
     glossary = await asyncio.to_thread(stored.add, owner, body.name, [dictionary])
     return JSONResponse(_described(glossary), status_code=201)
 

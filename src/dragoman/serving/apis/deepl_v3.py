@@ -16,7 +16,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
-from dragoman.languages.codes import primary
+from dragoman.languages.codes import variety
 from dragoman.serving.apis.api import Api
 from dragoman.serving.apis.deepl_glossaries import authorised_fields, error_body, stored_glossaries, terms_of, tsv
 from dragoman.serving.glossaries import Dictionary, Stored
@@ -102,7 +102,7 @@ async def entries(glossary_id: str, request: Request, source_lang: str, target_l
     """Return the entries of a pair's dictionary as lines of source TAB target."""
     owner, _ = await authorised_fields(request)
     glossary = stored_glossaries(request).get(glossary_id, owner)
-    own = glossary.dictionary(primary(source_lang), primary(target_lang))
+    own = glossary.dictionary(variety(source_lang), variety(target_lang))
     return {"dictionaries": [
         {"source_lang": own.src, "target_lang": own.tgt, "entries": tsv(own), "entries_format": "tsv"}
     ]}  # fmt: skip
@@ -127,7 +127,7 @@ async def delete_dictionary(glossary_id: str, request: Request, source_lang: str
     owner, _ = await authorised_fields(request)
 
     def without(glossary: Stored) -> Stored:
-        own = glossary.dictionary(primary(source_lang), primary(target_lang))
+        own = glossary.dictionary(variety(source_lang), variety(target_lang))
         if len(glossary.dictionaries) == 1:
             raise MalformedError("a glossary must have at least one dictionary: delete the glossary instead")
         return replace(glossary, dictionaries=_without(glossary, own.src, own.tgt))
@@ -151,7 +151,7 @@ def _nested(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _dictionary(request: Request, body: DictionaryRequest) -> Dictionary:
     pair = state_of(request).service.pairs.find(body.source_lang, body.target_lang)
-    return Dictionary(primary(pair.src), primary(pair.tgt), terms_of(body.entries, body.entries_format))
+    return Dictionary(variety(pair.src), variety(pair.tgt), terms_of(body.entries, body.entries_format))
 
 
 def _merged(old: Sequence[Dictionary], new: Sequence[Dictionary]) -> tuple[Dictionary, ...]:

@@ -25,7 +25,7 @@ from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.errors import ConfigError
 from dragoman.files import temporary_folder
-from dragoman.languages.codes import primary
+from dragoman.languages.codes import primary, tag_of, variety
 from dragoman.languages.known import known
 from dragoman.languages.sentence_ends import ENDS
 from dragoman.toolkits.ctranslate2 import write as ctranslate2
@@ -95,8 +95,9 @@ def _code(lang: str | None, side: str) -> str:
         raise ConfigError(
             f"an Argos package needs data.{side}_lang, which this run does not have: export it to ctranslate2"
         )
-    low = lang.lower().replace("_", "-")
-    return {"zh-hant": "zt", "zh-tw": "zt", "pt-br": "pb"}.get(low, primary(lang))
+    if tag_of(lang)[::2] == ("pt", "BR"):
+        return "pb"
+    return "zt" if variety(lang) == "zh-Hant" else primary(lang)
 
 
 def splitter(code: str) -> bytes:
