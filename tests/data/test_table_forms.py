@@ -21,7 +21,6 @@ PAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "ru", "pl", "zh", "ja", "ko",
 """Languages in which headings are written."""
 NAMED = (*PAGES, "cs", "sv", "fi", "hu", "el", "uk", "ar", "he", "hi", "bn", "ta", "th", "vi", "id")
 """Languages that headings name."""
-today = pytest.mark.xfail(strict=True, reason="headings in words are a pair, and one row stops the file")
 
 
 def named(lang: str, page: str) -> str:
@@ -39,7 +38,6 @@ def headings() -> list[tuple[str, str, str, str]]:
     return rows
 
 
-@today
 def test_headings_name_languages_in_words(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     wrong = []
@@ -52,7 +50,6 @@ def test_headings_name_languages_in_words(tmp_path: Path) -> None:
     assert not wrong, (len(wrong), wrong[:20])
 
 
-@today
 @pytest.mark.parametrize(
     "row",
     ["source text\ttarget text", "Source\tTranslation", "source_sentence\ttarget_sentence", "SRC\tREF", "Quelle\tZiel",
@@ -75,7 +72,6 @@ def test_a_pair_is_no_heading(tmp_path: Path, row: str) -> None:
     assert list(read_table(path, None)) == [tuple(row.split("\t")), ("a dog", "ein Hund")]
 
 
-@today
 @pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("quotes", ["", '"'])
 def test_the_line_by_which_excel_names_the_separator_is_no_row(tmp_path: Path, sign: str, quotes: str) -> None:
@@ -87,7 +83,6 @@ def test_the_line_by_which_excel_names_the_separator_is_no_row(tmp_path: Path, s
     assert document.save(lambda parts: "".join(getattr(part, "plain", part) for part in parts)) == data
 
 
-@today
 def test_semicolons_part_the_cells_of_a_csv_as_they_do_in_a_document(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text('Englisch;Deutsch\na dog, big;"ein ""Hund""; groß"\n', encoding="utf-8")
@@ -95,7 +90,6 @@ def test_semicolons_part_the_cells_of_a_csv_as_they_do_in_a_document(tmp_path: P
     assert table_languages(path, None) == ("en", "de")
 
 
-@today
 @pytest.mark.parametrize("name", ["pairs.tsv", "pairs.csv"])
 def test_a_row_without_all_its_cells_is_named_and_left_out(
     tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
@@ -114,7 +108,6 @@ def test_a_row_without_all_its_cells_is_named_and_left_out(
     assert f"{name}:12: 3 cells, but the first row has 2" in caplog.text
 
 
-@today
 def test_a_row_without_all_its_cells_stays_as_it_is_in_a_document() -> None:
     data = b"en,de\na dog,x\nalone\na cat,y\n"
     document = read(data, DocumentInfo("pairs.csv", columns=("en",)))
@@ -123,18 +116,16 @@ def test_a_row_without_all_its_cells_stays_as_it_is_in_a_document() -> None:
     assert "row 3 has 1 cell, but the first one has 2" in document.left[0].why
 
 
-@today
 def test_a_cell_may_be_as_long_as_a_line(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text(f'x,"{"y" * 200_000}"\n')
     assert list(read_table(path, None)) == [("x", "y" * 200_000)]
 
 
-@today
 def test_two_files_behind_valid_are_asked_for_with_two_options(tmp_path: Path) -> None:
     for name in ("train.en", "train.de", "b.de"):
         (tmp_path / name).write_text("x\n")
     words = [str(tmp_path / name) for name in ("train.en", "train.de", "b.de")]
-    with pytest.raises(ConfigError, match=r"--valid A --valid B"):
+    with pytest.raises(ConfigError, match=r"--valid A --valid .*b.de"):
         texts_named(words)
     assert texts_named([str(tmp_path / "x.tsv")]) == [OneFile(file=tmp_path / "x.tsv")]

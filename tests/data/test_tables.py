@@ -33,7 +33,7 @@ def test_two_columns_are_source_and_target(tmp_path: Path) -> None:
         ("en\tde\tnote", ("de", "en"), ("de", "en")),
         ("zh-CN\tde\tnote", None, ("zh-CN", "de")),
         ("Source\tTarget\tnote", None, (None, None)),
-        ("English\tGerman\tnote", ("English", "German"), (None, None)),
+        ("English\tGerman\tnote", ("English", "German"), ("en", "de")),
         ("en\tde\tnote", ("1", "2"), ("en", "de")),
     ],
 )
@@ -64,10 +64,10 @@ def test_quotes_of_a_csv(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "columns", "message"),
     [
-        ("a.tsv", "x\ty\nx\n", None, "a.tsv:2: 1 cell, but the first row has 2"),
-        ("a.tsv", "x\ty\nx\ty\tz\n", None, "a.tsv:2: 3 cells, but the first row has 2"),
+        ("a.tsv", "x\ty\nx\nx\n", None, "a.tsv: 2 of 3 rows have 1 cell, but the first row has 2"),
+        ("a.tsv", "x\ty\nx\ty\tz\nx\ty\tz\n", None, "a.tsv: 2 of 3 rows have 3 cells, but the first row has 2"),
         ("a.tsv", "x\nx\n", None, "a.tsv:1: 1 cell, so there is no column 2"),
-        ("a.csv", "id,English,German\n1,x,y\n", None, "3 cells (id, English, German); choose source and target"),
+        ("a.csv", "id,Anfang,Ende\n1,x,y\n", None, "3 cells (id, Anfang, Ende); choose source and target"),
         ("a.tsv", "x\ty\tz\n", None, "a.tsv:1: 3 cells (x, y, z); choose source and target, for example --columns 1,2"),
         ("a.tsv", "x\ty\n", ("1", "3"), "a.tsv:1: 2 cells, so there is no column 3"),
         ("a.tsv", "x\ty\n", ("0", "1"), "so there is no column 0"),
@@ -84,14 +84,14 @@ def test_quotes_of_a_csv(tmp_path: Path) -> None:
         ),
         ("a.csv", 'x,y\n"x"z,y\n', None, "a.csv:2: not a row of a .csv: text behind the quotation mark"),
         ("a.csv", 'x,y\n"x\n\nz,y\n', None, "a.csv:2: not a row of a .csv: a quotation mark"),
-        ("a.csv", "x;y\nx;y\n", None, "commas those of a .csv, and here are semicolons"),
+        ("a.csv", "x|y\nx|y\n", None, "commas, semicolons or tabs those of a .csv"),
         (
             "a.csv",
-            f"x,{'y' * 200_000}\n",
+            'x,"' + f"{'y' * 2**19}\n" * 3 + '"\n',
             None,
-            "a.csv:1: not a row of a .csv: field larger than field limit (131072)",
+            "a.csv:1: not a row of a .csv: a cell of more than 1,048,576 characters",
         ),
-        ("a.csv", "x;y\nx;y\n", None, "a.csv:1: 1 cell, so there is no column 2"),
+        ("a.csv", "x|y\nx|y\n", None, "a.csv:1: 1 cell, so there is no column 2"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(

@@ -73,7 +73,7 @@ EXAMPLES.update({
         r"model\.iter[0-9]+\.npz"
     ],
     ("documents/markdown.py", "f'{token.markup}(?!`).*?(?<!`){token.markup}(?!`)'"): lambda: [r"``(?!`).*?(?<!`)``(?!`)"],
-    ("documents/table.py", "f'({quoted}[^{separator}\\\\n]*?)({separator}|\\\\r?\\\\n|\\\\r?\\\\Z)'"): lambda: [
+    ("documents/table.py", "f'({quoted}[^{sign}\\\\n]*?)({sign}|\\\\r?\\\\n|\\\\r?\\\\Z)'"): lambda: [
         r'("(?:[^"]|"")*"|[^,\n]*?)(,|\r?\n|\r?\Z)', r"([^\t\n]*?)(\t|\r?\n|\r?\Z)"
     ],
     ("pages/render.py", "address"): lambda: [r"https?://(?:&amp;|[^\s<>()&\"'])*(?:&amp;|[^\s<>().,;&\"'])"],

@@ -1,28 +1,51 @@
 """Parallel text in two columns of a table: ``.tsv`` and ``.csv``, each plain, ``.gz`` or ``.zst``.
 
-A ``.tsv`` has no quotes: a tab ends a cell and LF a row. A ``.csv`` has commas, quotes as in RFC 4180, and line breaks
-inside quotes; cleaning later drops a pair with a line break. The file is read like any text (``read_lines``), and every
-row must have as many cells as the first.
+A ``.tsv`` has no quotes: a tab ends a cell and LF a row. A ``.csv`` has commas, semicolons or tabs, quotes as in RFC
+4180, and line breaks inside quotes; cleaning later drops a pair with a line break. The file is read like any text
+(``read_lines``). A row with more or fewer cells than the first is named and becomes a blank pair, which cleaning drops.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
-from itertools import chain
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
-from dragoman.data.corpus import read_lines
+from dragoman.data.corpus import MAX_LINE_BYTES, read_lines
+from dragoman.data.rows import cells, separator_line
 from dragoman.errors import DataError
 from dragoman.languages.codes import variety
 from dragoman.languages.known import is_known
+from dragoman.languages.names import code_named
 
-SIDES = ({"src", "source"}, {"tgt", "target", "trg"})
-"""Headings of the source and the target column that are not language codes."""
+logger = logging.getLogger(__name__)
+
+SIDES = (
+    "src source original quelle quelltext ausgangstext fuente origen fonte origine bron źródło источник исходный kaynak "
+    "原文 源文 源语言 원문",
+    "tgt target trg ref reference translation translated ziel zieltext übersetzung cible traduction destino traducción "
+    "tradução traduzione doel vertaling cel tłumaczenie перевод hedef çeviri 译文 翻译 訳文 翻訳 번역",
+)
+"""Headings of the source and the target column that name no language."""
+FILLERS = ("text", "texts", "sentence", "sentences", "segment", "string", "language", "lang", "column")
+"""Words in headings that name neither a language nor a side."""
+SEPARATORS = ",;\t"
+"""Characters that may part the cells of a .csv; any other is named by a first line such as ``sep=|``."""
+LOOKED_AT = 50
+"""Number of lines by which the separator is chosen."""
+SHOWN = 5
+"""Number of rows that are named because they lack cells or have too many."""
 
 _CSV_ERRORS = {
     "unexpected end of data": "a quotation mark that opens a cell is never closed",
-    "',' expected after '\"'": "text behind the quotation mark that closes a cell; write one inside a cell twice",
+    "expected after '\"'": "text behind the quotation mark that closes a cell; write one inside a cell twice",
+    "field larger than field limit": f"a cell of more than {MAX_LINE_BYTES:,} characters, or a quotation mark that is "
+    "never closed",
 }
 
 Columns = tuple[str, str]
@@ -36,8 +59,8 @@ def read_table(path: Path, columns: Columns | None) -> Iterator[tuple[str, str]]
             two columns the first row must name them as source and target.
 
     Raises:
-        DataError: As ``read_lines``; or a row has more or fewer cells than the first, a quote does not end, or a column
-            does not exist or must be chosen. The message names file and line.
+        DataError: As ``read_lines``; or a quote does not end, a column does not exist or must be chosen, or most rows
+            have more or fewer cells than the first. The message names file and line.
     """
     rows = _rows(path)
     first_line, first = next(rows)
@@ -45,15 +68,26 @@ def read_table(path: Path, columns: Columns | None) -> Iterator[tuple[str, str]]
     data_rows: Iterator[tuple[int, list[str]]] = rows
     if not _has_headings(first, src, tgt, columns):
         data_rows = chain([(first_line, first)], rows)
+    n_rows, ragged = 0, Counter[int]()
     for line, row in data_rows:
+        n_rows += 1
         if not any(row):  # a blank line
             yield "", ""
-            continue
-        if len(row) != len(first):
-            raise DataError(
-                f"{path}:{line}: {_cells(row)}, but the first row has {len(first)}; each row needs all its cells"
-            )
-        yield row[src], row[tgt]
+        elif len(row) != len(first):
+            ragged[len(row)] += 1
+            if ragged.total() <= SHOWN:
+                logger.warning("%s:%d: %s, but the first row has %d: left out", path, line, cells(len(row)), len(first))
+            yield "", ""
+        else:
+            yield row[src], row[tgt]
+    if ragged.total() > n_rows / 2:
+        (n_cells, n), *_ = ragged.most_common(1)
+        raise DataError(
+            f"{path}: {n:,} of {n_rows:,} rows have {cells(n_cells)}, but the first row has {len(first)}; each row needs "
+            "all its cells"
+        )
+    if ragged.total() > SHOWN:
+        logger.warning("%s: %s rows in all have not %d cells: left out", path, f"{ragged.total():,}", len(first))
 
 
 def table_languages(path: Path, columns: Columns | None) -> tuple[str | None, str | None]:
@@ -66,8 +100,7 @@ def table_languages(path: Path, columns: Columns | None) -> tuple[str | None, st
     src, tgt = _places(path, first, columns)
     if not _has_headings(first, src, tgt, columns):
         return None, None
-    named = [first[place].strip() for place in (src, tgt)]
-    return tuple(name if is_known(name) else None for name in named)  # type: ignore[return-value]  # two
+    return _language(first[src]), _language(first[tgt])
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -77,23 +110,47 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         for number, line in enumerate(lines, start=1):
             yield number, line.split("\t")
         return
-    reader = csv.reader((f"{line}\n" for line in lines), strict=True)
+    head = list(islice(lines, LOOKED_AT))
+    separator = separator_line(head[0])
+    n_before = 1 if separator else 0
+    csv.field_size_limit(MAX_LINE_BYTES)
+    in_order = chain(head[n_before:], lines)
+    reader = _reader(in_order, separator or _separator(head))
     while True:
-        first_line = reader.line_num + 1
+        first_line = n_before + reader.line_num + 1
         try:
             row = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            reason = _CSV_ERRORS.get(str(error), str(error))
+            reason = next((words for part, words in _CSV_ERRORS.items() if part in str(error)), str(error))
             raise DataError(f"{path}:{first_line}: not a row of a .csv: {reason}") from None
-        yield reader.line_num, row
+        yield n_before + reader.line_num, row
+
+
+def _reader(lines: Iterable[str], separator: str) -> Any:
+    """Return the rows of the lines of a .csv."""
+    return csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
+
+
+def _separator(head: Sequence[str]) -> str:
+    """Return the separator by which most of the first rows have the cells of the first row, and more than one."""
+
+    def agreement(separator: str) -> float:
+        numbers: list[int] = []
+        try:
+            numbers.extend(len(row) for row in _reader(head, separator) if row)
+        except csv.Error:  # such as a row that goes on below
+            pass
+        return numbers.count(numbers[0]) / len(numbers) if numbers and numbers[0] > 1 else 0.0
+
+    return max(SEPARATORS, key=agreement)  # of equals the first
 
 
 def _places(path: Path, first: list[str], columns: Columns | None) -> tuple[int, int]:
     """Return the numbers of the source and the target column, from 0."""
     if columns is None and len(first) > 2 and not _has_headings(first, 0, 1, None):
-        raise DataError(f"{path}:1: {_cells(first)} ({_shown(first)}); choose source and target, for example "
+        raise DataError(f"{path}:1: {cells(len(first))} ({_shown(first)}); choose source and target, for example "
                         "--columns 1,2")  # fmt: skip
     if not first:
         raise DataError(f"{path}:1: the first row has no cell; begin with headings or with the first pair")
@@ -104,8 +161,8 @@ def _places(path: Path, first: list[str], columns: Columns | None) -> tuple[int,
         elif column.isdecimal() and 1 <= int(column) <= len(first):
             places.append(int(column) - 1)
         elif column.isdecimal():
-            raise DataError(f"{path}:1: {_cells(first)}, so there is no column {column}; tabs part those of a .tsv, "
-                            f"commas those of a .csv{', and here are semicolons' * (';' in first[0])}")  # fmt: skip
+            raise DataError(f"{path}:1: {cells(len(first))}, so there is no column {column}; tabs part those of a .tsv, "
+                            "commas, semicolons or tabs those of a .csv")  # fmt: skip
         else:
             raise DataError(f"{path}:1: no column has the heading {column!r}; the first row is: {_shown(first)}")
     return places[0], places[1]
@@ -113,15 +170,39 @@ def _places(path: Path, first: list[str], columns: Columns | None) -> tuple[int,
 
 def _has_headings(first: list[str], src: int, tgt: int, columns: Columns | None) -> bool:
     """True if the first row holds headings: the columns were chosen by heading, or it names two languages or sides."""
-    cells = first[src].strip(), first[tgt].strip()
-    by_name = any(column in cells for column in columns or ())
-    two_languages = all(map(is_known, cells)) and variety(cells[0]) != variety(cells[1])
-    return by_name or two_languages or all(cell.lower() in side for cell, side in zip(cells, SIDES, strict=True))
+    pair = first[src].strip(), first[tgt].strip()
+    if any(column in pair for column in columns or ()):
+        return True
+    languages = [_language(cell) for cell in pair]
+    two_languages = all(languages) and variety(languages[0]) != variety(languages[1])
+    return two_languages or all(_is_side(cell, side) for cell, side in zip(pair, SIDES, strict=True))
 
 
-def _cells(row: list[str]) -> str:
-    """Return the number of cells in words."""
-    return f"{len(row)} cell" + ("" if len(row) == 1 else "s")
+def _words(heading: str) -> list[str]:
+    """Return the words of a heading that may name a language or a side."""
+    return [word for word in re.split(r"[\W_]+", heading.casefold()) if word and word not in FILLERS]
+
+
+def _is_side(heading: str, names: str) -> bool:
+    """True if a heading names a side, such as "source", "Source text" or "src_sentence"."""
+    words = _words(heading)
+    return len(words) == 1 and words[0] in names.split()
+
+
+def _language(heading: str) -> str | None:
+    """Return the code of the language that a heading names, such as "de-AT", "German text" or "Deutsch"; else None."""
+    heading = heading.strip()
+    if code := code_named(heading):
+        return code
+    if is_known(heading):
+        return heading
+    words = _words(heading)
+    sides = " ".join(SIDES).split()
+    left = [word for word in words if word not in sides]
+    if not 0 < len(left) < len(re.split(r"[\W_]+", heading)):
+        return None  # nothing but other words, or no word that headings add
+    name = " ".join(left)
+    return code_named(name) or (name if len(left) == 1 and is_known(name) else None)
 
 
 def _shown(row: list[str]) -> str:

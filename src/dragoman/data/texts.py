@@ -129,8 +129,10 @@ def texts_named(words: Sequence[Path | str], columns: tuple[str, str] | None = N
             if remaining and not remaining[0].exists():
                 raise ConfigError(f"{remaining[0]}: no such file, which was to be the other side of {path}")
             if not remaining or form_of(remaining[0]):
+                valid = f"; for two validation files write --valid A --valid {path}" if texts else ""
                 raise ConfigError(
                     f"{path}: one side alone, or no known form of text (a configuration ends in .yaml); give {FORMS}"
+                    f"{valid}"
                 )
             texts.append(PairOfFiles(src=path, tgt=remaining.pop(0)))
         else:

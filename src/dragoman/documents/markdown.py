@@ -80,7 +80,7 @@ def read(data: bytes, info: DocumentInfo) -> Document:
             raise DataError(f"{info.name}: its translation would be other Markdown, even with all signs escaped")
         return text.encode(translated)
 
-    return Document(parts, save, tuple(left), reject)
+    return Document(parts, save, tuple(left), reject, text.read_as)
 
 
 def _check_paragraphs(source: str, info: DocumentInfo) -> None:

@@ -63,7 +63,8 @@ def finished(
         untranslated: (text, reason) of each text without a usable translation.
 
     Returns:
-        ``content``, the bytes; ``found``, the number of segments; ``left``, (text, reason) of each untranslated one.
+        ``content``, the bytes; ``found``, the number of segments; ``left``, (text, reason) of each untranslated one;
+        ``read_as``, see ``Document``.
     """
     document, about = _document(data, info), _info(info)
     reasons: dict[str, str] = dict(untranslated)
@@ -77,7 +78,7 @@ def finished(
     content = document.save(lambda parts: write(parts, usable))
     return {
         "content": content, "found": len(segments) + len(document.left),
-        "left": [[segment.text, segment.why] for segment in left],
+        "left": [[segment.text, segment.why] for segment in left], "read_as": document.read_as,
     }  # fmt: skip
 
 

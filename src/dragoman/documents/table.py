@@ -1,14 +1,16 @@
 """Tables: ``.csv`` (commas, semicolons or tabs; quotes as in RFC 4180) and ``.tsv`` (tabs, no quotes).
 
 The chosen columns are translated, or the only column of a table that has one. A cell of several lines is translated
-line by line. Everything else keeps its bytes.
+line by line. Everything else keeps its bytes: a row with more or fewer cells than the first, which is named, and the
+line ``sep=;`` with which Excel begins.
 """
 
 from __future__ import annotations
 
 import re
 
-from dragoman.documents.document import Document, DocumentInfo, decode, text_document
+from dragoman.data.rows import cells, separator_line
+from dragoman.documents.document import Document, DocumentInfo, Untranslated, decode, text_document
 from dragoman.documents.units import Part, Unit
 from dragoman.errors import DataError
 
@@ -23,21 +25,26 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     text = decode(data, info)
     is_tsv = info.name.lower().endswith(".tsv")
     separator, rows = _rows(text.text, is_tsv, info)
+    n_before = 1 if rows and separator_line(text.text[: rows[0][-1][1]]) else 0
+    rows = rows[n_before:]
     if not rows:
         return text_document([text.text], text)
     headings = [_value(text.text, cell) for cell in rows[0]]
     wanted = _wanted_columns(headings, info)
     parts: list[Part] = []
     copied_to = 0  # the source up to here is in ``parts``
-    for number, row in enumerate(rows[1:], 2):
+    left: list[Untranslated] = []
+    for number, row in enumerate(rows[1:], 2 + n_before):
         if len(row) == 1 and row[0][0] == row[0][1]:  # a blank line
             continue
         if len(row) != len(headings):
-            raise DataError(f"{info.name}: row {number:,} has {len(row)} cells, but the first one has {len(headings)}")
+            why = f"row {number:,} has {cells(len(row))}, but the first one has {len(headings)}"
+            left.append(Untranslated(text.text[row[0][0] : row[-1][1]], why))
+            continue
         for start, end in (row[column] for column in wanted):
             parts += [text.text[copied_to:start], *_cell(text.text[start:end], separator, is_tsv)]
             copied_to = end
-    return text_document([*parts, text.text[copied_to:]], text)
+    return text_document([*parts, text.text[copied_to:]], text, left)
 
 
 def _wanted_columns(headings: list[str], info: DocumentInfo) -> list[int]:
@@ -57,10 +64,13 @@ def _wanted_columns(headings: list[str], info: DocumentInfo) -> list[int]:
 def _rows(text: str, is_tsv: bool, info: DocumentInfo) -> tuple[str, list[list[Cell]]]:
     """Return the separator and the cells of each row.
 
-    The separator is the most frequent one in the first line, unless only another one yields the chosen headings.
+    The separator is the one that the line ``sep=`` names, else the most frequent one in the first line, unless only
+    another one yields the chosen headings.
     """
     attempts: list[tuple[str, list[list[Cell]]]] = []
     first_line = text.split("\n", 1)[0]
+    if not is_tsv and (separator := separator_line(first_line)):
+        return separator, _cut(text, separator, is_tsv, info)
     for separator in "\t" if is_tsv else sorted(",;\t", key=lambda candidate: -first_line.count(candidate)):
         rows = _cut(text, separator, is_tsv, info)
         attempts.append((separator, rows))
@@ -72,7 +82,8 @@ def _rows(text: str, is_tsv: bool, info: DocumentInfo) -> tuple[str, list[list[C
 def _cut(text: str, separator: str, is_tsv: bool, info: DocumentInfo) -> list[list[Cell]]:
     """Return the cells of each row for one separator."""
     quoted = "" if is_tsv else r'"(?:[^"]|"")*"|'
-    cell = re.compile(rf"({quoted}[^{separator}\n]*?)({separator}|\r?\n|\r?\Z)")
+    sign = re.escape(separator)
+    cell = re.compile(rf"({quoted}[^{sign}\n]*?)({sign}|\r?\n|\r?\Z)")
     rows: list[list[Cell]] = [[]]
     at = 0
     while at < len(text) or rows[-1]:

@@ -40,7 +40,7 @@ class Report:
     found: int
     translated: int
     left: tuple[Untranslated, ...] = ()
-    notes: tuple[Note, ...] = ()  # ``where`` is the beginning of the text
+    notes: tuple[Note, ...] = ()  # ``where`` is the beginning of the text, "" for the whole document
 
     def __str__(self) -> str:
         counts = f"{self.translated:,} of {self.found:,} segments translated"
@@ -96,6 +96,8 @@ def finished_report(result: Mapping[str, Any], translations: Mapping[str, Transl
     """Return the bytes of a translated file, and the report, from the result of ``opening.finished``."""
     left = tuple(Untranslated(text, why) for text, why in result["left"])
     notes = [replace(note, where=_short(text)) for text, line in translations.items() for note in line.notes]
+    if result["read_as"]:
+        notes.insert(0, Note("input", f"read as {result['read_as']}; the translation is written in UTF-8"))
     return result["content"], Report(result["found"], result["found"] - len(left), left, tuple(notes))
 
 
@@ -167,7 +169,7 @@ def translate_document(
         report += file_report
         for note in file_report.notes:
             if events.warn is not None:
-                events.warn(replace(note, where=f"{path}: {note.where}"))
+                events.warn(replace(note, where=f"{path}: {note.where}" if note.where else str(path)))
     return report
 
 
