@@ -1,9 +1,18 @@
-"""Do documents come back whole? 200 of them, written by other programs' libraries and by hand, and read by others."""
+"""Do documents come back whole?
+
+    python -m benchmarks.documents FOLDER --as before|after [--log FILE]    real ones, judged by other programs' parsers
+    python -m benchmarks.documents --run RUN --src SRC                      200, written by libraries and by hand
+
+Real documents are translated by stand-ins of a model (``real_documents.stand_ins``), so that the place of each word is
+known. ``python -m benchmarks.real_documents.collect`` draws them from repositories.
+"""
 
 from __future__ import annotations
 
 import argparse
 import io
+import json
+import os
 import random
 import re
 import tempfile
@@ -12,11 +21,13 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks.record import save
+from benchmarks.real_documents import measure as real_documents
+from benchmarks.record import RESULTS, machine, save
 from dragoman.data.corpus import read_lines
 from dragoman.documents.translate import Report, translate_document
 from dragoman.translation.translator import Translator
@@ -471,21 +482,46 @@ def measure(run: Path, lines: Sequence[str], n_files: int, beam_size: int | None
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", type=Path, required=True)
-    parser.add_argument("--src", type=Path, required=True, help="sentences to write documents of")
-    parser.add_argument("--files", type=int, default=FILES)
+    parser.add_argument("folder", type=Path, nargs="?", help="real documents to judge, instead of made ones")
+    parser.add_argument("--run", type=Path, help="the model that translates the made ones")
+    parser.add_argument("--src", type=Path, help="sentences to write documents of")
+    parser.add_argument("--files", type=int, help=f"number of files; default: {FILES}, or all of the folder")
     parser.add_argument("--beam-size", type=int, help="default: the run's")
-    asked = parser.parse_args()
-    lines = [line.strip() for line in read_lines(asked.src)]
-    figures = measure(asked.run, lines, asked.files, asked.beam_size)
-    command = f"python -m benchmarks.documents --run RUN --src SRC --files {asked.files}"
-    command += "" if asked.beam_size is None else f" --beam-size {asked.beam_size}"
-    save(
-        "documents",
-        figures,
-        command,
-        ["torch", "lxml", "markdown-it-py", "python-docx", "python-pptx", "odfpy", "polib"],
-    )
+    parser.add_argument("--as", dest="when", choices=["before", "after"], default="after", help="entry of the record")
+    parser.add_argument("--log", type=Path, help="write what became of each real file here, a JSON object a line")
+    options = parser.parse_args()
+    if options.folder is not None:
+        record_real(options.folder, options.when, options.log, options.files)
+        return
+    if options.run is None or options.src is None:
+        parser.error("give a folder of real documents, or --run and --src")
+    lines = [line.strip() for line in read_lines(options.src)]
+    n_files = options.files or FILES
+    figures = measure(options.run, lines, n_files, options.beam_size)
+    command = f"python -m benchmarks.documents --run RUN --src SRC --files {n_files}"
+    command += "" if options.beam_size is None else f" --beam-size {options.beam_size}"
+    save("documents", figures, command, PACKAGES)
+
+
+PACKAGES = ["torch", "lxml", "markdown-it-py", "python-docx", "python-pptx", "odfpy", "polib"]
+
+
+def record_real(folder: Path, when: str, log: Path | None, most: int | None) -> None:
+    """Judge the real documents of a folder, and write the figures into ``results/documents/real.json``."""
+    path = RESULTS / "documents/real.json"
+    before = json.loads(path.read_text()) if path.exists() else {}
+    sources = folder / "sources.json"
+    inputs = json.loads(sources.read_text()) if sources.exists() else {"folder": folder.name}
+    figures = real_documents.measure(folder, list(real_documents.STAND_INS), os.cpu_count() or 1, log, most)
+    record = {
+        "command": "python -m benchmarks.documents FOLDER --as before|after", "machine": machine(),
+        "versions": {name: version(name) for name in [*PACKAGES, "html5lib", "mdit-py-plugins", "srt", "webvtt-py"]},
+        "inputs": inputs, **{key: before[key] for key in ("before", "after") if key in before},
+        when: {"date": time.strftime("%Y-%m-%d"), **figures},
+    }  # fmt: skip
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(json.dumps({key: figures[key] for key in ("outcomes", "by_suffix", "files_by_kind_of_fault")}, indent=1))
 
 
 if __name__ == "__main__":

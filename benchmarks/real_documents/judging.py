@@ -1,0 +1,153 @@
+"""What a judge reads in a document, and how a translation is compared with its source.
+
+A judge is an independent parser of a format. It turns a file into blocks: stretches of text that belong together, such
+as a paragraph. A block has pieces of text, each with the elements around it, and marks that must all arrive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.real_documents.stand_ins import deciphered
+
+WORD = re.compile(r"[^\W_]+")
+LATIN_WORD = re.compile(r"(?<![\w./:@$#<{%&=\\-])[A-Za-z][a-z]+(?![\w/@=({}\\-]|[.:]\w)")
+"""A plain word: no part of an address, a name of a file, a placeholder or an identifier."""
+CYRILLIC = re.compile(r"[а-яА-Я]")
+
+
+class UnreadableError(Exception):
+    """The judge cannot read the file: nothing is compared."""
+
+
+@dataclass
+class Block:
+    """A stretch of text, as a judge reads it."""
+
+    name: str
+    """Where it stands: equal in source and translation."""
+    pieces: list[tuple[str, str]] = field(default_factory=list)
+    """The elements around each piece of text, outermost first, and the text."""
+    marks: list[str] = field(default_factory=list)
+    """What must arrive as often as it was there: tags, code, placeholders."""
+    is_text: bool = True
+    """False for text that need not be translated, but must not be lost."""
+    is_cue: bool = False
+    """True for a caption, into which words of its neighbours may come where a language has another order."""
+
+    def add(self, around: str, text: str) -> None:
+        """Add text, joined to the last piece if the same elements are around it."""
+        if self.pieces and self.pieces[-1][0] == around:
+            self.pieces[-1] = around, self.pieces[-1][1] + text
+        else:
+            self.pieces.append((around, text))
+
+    @property
+    def text(self) -> str:
+        """All its text, with single spaces."""
+        return plain("".join(text for _, text in self.pieces))
+
+
+Read = Callable[[bytes], list[Block]]
+"""A judge. It raises ``UnreadableError`` for a file that its parser refuses."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something lost or changed, and nobody told."""
+
+    kind: str
+    where: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} at {self.where[-60:]}: {self.detail[:160]}"
+
+
+def names(text: str) -> frozenset[str]:
+    """Return the names in a text, which spaces part."""
+    return frozenset(text.split())
+
+
+def plain(text: str) -> str:
+    """Return a text with single spaces."""
+    return " ".join(text.split())
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text with the source's letters, sorted."""
+    return sorted(WORD.findall(deciphered(text)))
+
+
+def compare(source: Sequence[Block], result: Sequence[Block], mode: str, named: Sequence[str]) -> list[Fault]:
+    """Return the faults of a translation.
+
+    Args:
+        source, result: Blocks of the document and of its translation.
+        mode: Name of the stand-in.
+        named: Texts that the report says were left untranslated.
+    """
+    names, translated_names = ([block.name for block in blocks] for blocks in (source, result))
+    if names != translated_names:
+        i = next((i for i, pair in enumerate(zip(names, translated_names, strict=False)) if pair[0] != pair[1]), -1)
+        i = min(len(names), len(translated_names)) if i < 0 else i
+        before = source[i].name if i < len(source) else "the end"
+        after = result[i].name if i < len(result) else "the end"
+        return [Fault("structure", before, f"{len(names)} blocks became {len(translated_names)}; there: {after}")]
+    told = [plain(text) for text in named]
+    faults = []
+    for before, after in zip(source, result, strict=True):
+        faults += _compared(before, after, mode, told)
+    return faults
+
+
+def _compared(before: Block, after: Block, mode: str, told: Sequence[str]) -> list[Fault]:
+    if Counter(before.marks) != Counter(after.marks):
+        lost, new = Counter(before.marks) - Counter(after.marks), Counter(after.marks) - Counter(before.marks)
+        return [Fault("marks", before.name, f"lost {list(lost)[:3]}, new {list(new)[:3]} in {before.text[:60]!r}")]
+    if not before.is_text:
+        same_text = before.text == after.text
+        return [] if same_text else [Fault("changed", before.name, f"{before.text[:70]!r} became {after.text[:70]!r}")]
+    if mode == "same":
+        if [(around, plain(text)) for around, text in before.pieces if text.strip()] != [
+            (around, plain(text)) for around, text in after.pieces if text.strip()
+        ]:
+            return [Fault("text", before.name, f"{before.text[:70]!r} became {after.text[:70]!r}")]
+        return []
+    if before.is_cue and mode == "reversed":
+        emptied = words_of(before.text) and not words_of(after.text)
+        return [Fault("emptied", before.name, repr(before.text[:80]))] if emptied else []
+    faults = _pieces(before, after)
+    if not faults and LATIN_WORD.search(before.text) and not CYRILLIC.search(after.text) and not _is_told(before, told):
+        faults.append(Fault("untranslated", before.name, repr(before.text[:100])))
+    return faults
+
+
+def _pieces(before: Block, after: Block) -> list[Fault]:
+    """Compare the words inside each element."""
+    own, translated = _by_element(before), _by_element(after)
+    for around in own.keys() | translated.keys():
+        lost, new = own[around] - translated[around], translated[around] - own[around]
+        if not lost and not new:
+            continue
+        empty = not translated[around] and own[around]
+        kind = "emptied" if empty else "words lost" if lost and not new else "words moved"
+        detail = f"inside {around[-50:]!r} lost {list(lost)[:4]}, new {list(new)[:4]}; {before.text[:50]!r} became "
+        return [Fault(kind, before.name, detail + repr(after.text[:50]))]
+    return []
+
+
+def _by_element(block: Block) -> dict[str, Counter[str]]:
+    result: dict[str, Counter[str]] = defaultdict(Counter)
+    for around, text in block.pieces:
+        result[around].update(words_of(text))
+    return result
+
+
+def _is_told(block: Block, told: Sequence[str]) -> bool:
+    """True if the report names a text that has the block's words, or a part of the block's text."""
+    text, words = block.text, set(WORD.findall(block.text))
+    return any(words <= set(WORD.findall(other)) or (len(other) > 3 and other in text) for other in told)

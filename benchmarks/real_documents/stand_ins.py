@@ -1,0 +1,63 @@
+"""Stand-ins of a model: translations by a rule, so that a judge knows where every word of a document must arrive.
+
+``same`` returns each text. ``letters`` writes every Latin letter as a Cyrillic letter, so that what stayed untranslated
+is seen. ``reversed_words`` does that and reverses the words, as a language with another order does; its alignment says
+which word is which. Spans that dragoman protects keep their letters, as they do with a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from dragoman.decoding.words import word_spans
+from dragoman.translation.assemble import Translation
+from dragoman.translation.keeping.protected import find
+
+LATIN = "abcdefghijklmnopqrstuvwxyz"
+CYRILLIC = "абцдефгхийклмнопярстувшжюз"
+TO_CYRILLIC = str.maketrans(LATIN + LATIN.upper(), CYRILLIC + CYRILLIC.upper())
+TO_LATIN = str.maketrans(CYRILLIC + CYRILLIC.upper(), LATIN + LATIN.upper())
+
+
+def same(text: str) -> Translation:
+    """Return the text."""
+    n = len(word_spans(text))
+    return Translation(text, 0.0, alignment=tuple((i, i) for i in range(n)))
+
+
+def letters(text: str) -> Translation:
+    """Return the text with other letters, but for protected spans."""
+    return Translation(_ciphered(text), 0.0, alignment=same(text).alignment)
+
+
+def reversed_words(text: str) -> Translation:
+    """Return the text with other letters and its words in reverse order."""
+    words = [text[start:end] for start, end in word_spans(text)]
+    ciphered = _ciphered(text)
+    assert len(ciphered) == len(text)
+    words = [ciphered[start:end] for start, end in word_spans(text)]
+    last = len(words) - 1
+    return Translation(" ".join(reversed(words)), 0.0, alignment=tuple((i, last - i) for i in range(len(words))))
+
+
+STAND_INS: dict[str, Callable[[str], Translation]] = {
+    "same": same, "letters": letters, "reversed": reversed_words,
+}  # fmt: skip
+
+
+def translations(texts: Iterable[str], stand_in: Callable[[str], Translation]) -> dict[str, Translation]:
+    """Return the translation of each text."""
+    return {text: stand_in(text) for text in texts}
+
+
+def deciphered(text: str) -> str:
+    """Return a text with its Cyrillic letters as the Latin ones that they stand for."""
+    return text.translate(TO_LATIN)
+
+
+def _ciphered(text: str) -> str:
+    written, end = [], 0
+    for span in sorted(find(text), key=lambda span: span.start):
+        written += [text[end : span.start].translate(TO_CYRILLIC), text[span.start : span.end]]
+        end = max(end, span.end)
+    return "".join([*written, text[end:].translate(TO_CYRILLIC)])
