@@ -36,8 +36,7 @@ MADE = (
 
 _CLUSTER = regex.compile(r"\X")
 JOINERS = "\u200c\u200d\u00ad\u2060"
-_STACKERS = ("VIRAMA", "COENG", "SAKOT", "PANGKON", "ADEG ADEG", "CONJOINER")
-_NO_STACKERS = ("LAO SIGN PALI VIRAMA",)
+_STACKERS = ("MYANMAR SIGN VIRAMA", "COENG", "SAKOT", "PANGKON", "ADEG ADEG", "CONJOINER")
 _LEADING = frozenset("เแโใไເແໂໃໄ")  # vowels written before their consonant
 _FOLLOWING = frozenset("ะาำๅະາຳ")
 UNSPACED = (
@@ -128,7 +127,7 @@ def places_inside_clusters(word: str) -> set[int]:
     for place in range(1, len(word)):
         left, right = word[place - 1], word[place]
         name = unicodedata.name(left, "")
-        stacks = any(part in name for part in _STACKERS) and name not in _NO_STACKERS and right.isalpha()
+        stacks = any(part in name for part in _STACKERS) and not is_spaced(word) and right.isalpha()
         if unicodedata.category(right)[0] == "M" or stacks or left in _LEADING or right in _FOLLOWING:
             inside.add(place)
     return inside

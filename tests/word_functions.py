@@ -43,12 +43,17 @@ def _inner(word: str) -> range:
     return range(1, len(word))
 
 
+def _parts(word: str, place: int) -> list[str]:
+    """Return the beginning and the end of a word that a place parts, if it has them nowhere else."""
+    return [part for part in (word[:place], word[place:]) if word.count(part) == 1]
+
+
 def _is_whole(word: str) -> set[int]:
     return {place for place in _inner(word) if is_whole(word, 0, place) or is_whole(word, place, len(word))}
 
 
 def _count_word(word: str) -> set[int]:
-    return {place for place in _inner(word) if count_word(word, word[:place]) or count_word(word, word[place:])}
+    return {place for place in _inner(word) if any(count_word(word, part) for part in _parts(word, place))}
 
 
 def _loops(word: str) -> set[int]:
@@ -62,7 +67,8 @@ def _loops(word: str) -> set[int]:
 def _pairs(word: str) -> set[int]:
     """Ask the guard about two words that are said twice, such as kinship terms: they are no loop."""
     phrase = f"{word} {_other(word)} {word} {_other(word)}"
-    return {1} if is_spaced(word) and faults.without_loops("x", phrase) != phrase else set()
+    is_asked = is_spaced(word) and _other(word) != word
+    return {1} if is_asked and faults.without_loops("x", phrase) != phrase else set()
 
 
 def _other(word: str) -> str:
@@ -71,7 +77,9 @@ def _other(word: str) -> str:
 
 
 def _letters(word: str) -> set[int]:
-    """Ask the guard about a word whose last characters come again and again."""
+    """Ask the guard about a word whose last characters come again and again, but not as one stack of consonants."""
+    if unicodedata.combining(word[-1]) == 9:
+        return set()
     text = faults.without_runs("x", word + word[-2:] * 12)
     return _edges(word, [text]) if len(text) < len(word) else set()
 
@@ -109,6 +117,8 @@ def _masks(word: str) -> set[int]:
     """Ask noise to put a mask in the place of a part of the word: it finds no such word."""
     cut = set()
     for place in (1, len(word) - 1):
+        if word[:place] not in _parts(word, place):
+            continue
         for seed in range(3):
             _, tgt = noise.with_masks("the king", word, {"king": word[:place]}, random.Random(seed))
             cut |= {place} if word not in tgt else set()
@@ -128,8 +138,7 @@ def _typing_errors(word: str) -> set[int]:
 
 
 def _glossary(word: str) -> set[int]:
-    heads = {place for place in _inner(word) if Glossary([(word[:place], "X")]).find(word)}
-    return heads | {place for place in _inner(word) if Glossary([(word[place:], "X")]).find(word)}
+    return {place for place in _inner(word) if any(Glossary([(part, "X")]).find(word) for part in _parts(word, place))}
 
 
 def _exclude(word: str) -> set[int]:
@@ -138,7 +147,8 @@ def _exclude(word: str) -> set[int]:
     for place in _inner(word):
         head, tail = word[:place].encode(), word[place:].encode()
         spelling = Spelling([b" " + head + tail, head + tail, tail])
-        cut |= {place} if {0, 1} & {*completing(b"", head, spelling), *completing(b" ", head, spelling)} else set()
+        if word.count(word[:place]) == 1:
+            cut |= {place} if {0, 1} & {*completing(b"", head, spelling), *completing(b" ", head, spelling)} else set()
         cut |= {place} if completing(head, tail, spelling) else set()
     return cut
 
@@ -148,10 +158,7 @@ def _include(word: str) -> set[int]:
     tails = [word[place:].encode() for place in _inner(word)]
     cut = set()
     for place, tail in zip(_inner(word), tails, strict=True):
-        spelling = Spelling([tail])
-        gluing = getattr(spelling, "gluing_to", None)
-        before = word[:place].encode()
-        cut |= set() if (gluing(before) if gluing is not None else spelling.gluing()) else {place}
+        cut |= set() if Spelling([tail]).gluing(word[:place].encode()) else {place}
     return cut
 
 
@@ -182,7 +189,7 @@ def _cut_out(word: str) -> set[int]:
     spans = find(f"a<b>{word}")
     bare, cuts = without(f"a<b>{word}", spans)
     text = put_back(bare, cuts, word, ((0, 0),), (False, False), first=1)
-    return _edges(word, text.split("<b>")) if "<b>" in text else set()
+    return _edges(word, text.replace(" ", "").split("<b>"))
 
 
 def _tags(word: str) -> set[int]:
@@ -206,7 +213,7 @@ def _line_breaks(word: str) -> set[int]:
 
 def _halves(word: str) -> set[int]:
     """Ask for the parts of a text that is too long for the model and has no space."""
-    return _edges(word, split_text(word, 2, lambda texts: [len(text) for text in texts]))
+    return _edges(word, split_text(word, 6, lambda texts: [len(text) for text in texts]))
 
 
 CLUSTERS_ONLY = (

@@ -100,8 +100,8 @@ def test_a_character_of_several_bytes_is_begun_and_ended() -> None:
     assert spelling.along("ü".encode()) == [5, 8]
     assert spelling.along(b"\xbc") == [6]
     assert completing(b" \xc3", "ü".encode(), spelling) == [9, 8, 6]
-    assert 6 in spelling.gluing()
-    assert 4 not in spelling.gluing()
+    assert 6 in spelling.gluing(b" a")
+    assert 4 not in spelling.gluing(b" a")
 
 
 def test_a_prefix_continues_without_an_excluded_word_unless_it_holds_one() -> None:

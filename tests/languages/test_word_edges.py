@@ -23,15 +23,6 @@ from dragoman.translation.keeping.protected import find
 from script_texts import places_inside, places_inside_clusters, words_by_script
 from word_functions import CLUSTERS_ONLY, FUNCTIONS
 
-GREEN = {
-    "hashtags",
-    "is_whole",
-    "count_word",
-    "glossary",
-    "noise: masks",
-    "alignment: words",
-    "guard: a repeated letter",
-}
 EVERY = 3
 """Of each script each third word is tried here; ``benchmarks.questions.words_of_scripts`` tries all."""
 
@@ -42,10 +33,7 @@ def test_there_are_words_of_many_scripts() -> None:
     assert sum(bool(places_inside_clusters(word)) for some in words.values() for word in some) > 800
 
 
-_RED = pytest.mark.xfail(strict=True, reason="cuts words of some scripts")
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[_RED] if name not in GREEN else []) for name in FUNCTIONS])
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_no_function_cuts_a_word(name: str) -> None:
     inside = places_inside_clusters if name in CLUSTERS_ONLY else places_inside
     cut = [

@@ -25,7 +25,7 @@ from typing import TypeVar
 
 from dragoman.config import NoiseConfig
 from dragoman.languages.sentence_ends import ENDS
-from dragoman.languages.words import count_word, is_whole
+from dragoman.languages.words import cluster_end, cluster_start, core, count_word, divides_cluster, is_whole
 
 Lexicon = Mapping[str, str]
 """Target word for each source word with a reliable translation; see ``sure_translations``."""
@@ -161,9 +161,11 @@ def typo(text: str, chance: random.Random) -> str:
     if kind == 0 and near:
         other = _pick(near, chance)
         return before + (other.upper() if letter.isupper() else other) + after
-    if kind == 1 and after[:1].isalpha():
+    if kind == 1 and after[:1].isalpha() and not divides_cluster(text, i + 1):
         return before + after[0] + letter + after[1:]
-    return before + (after if kind == 2 else letter + letter + after)
+    if kind == 2:  # its marks go with it
+        return before + text[cluster_end(text, i + 1) :]
+    return before + letter + letter + after
 
 
 def _stray_space(text: str, chance: random.Random) -> str:
@@ -177,7 +179,7 @@ def _stray_space(text: str, chance: random.Random) -> str:
         return text[:i] + text[i + 1 :]
     if kind == 2:
         return f"{text[:i]} {text[i:]}"
-    i = int(chance.random() * len(text))
+    i = cluster_start(text, int(chance.random() * len(text)))
     return f"{text[:i]} {text[i:]}"
 
 
@@ -236,9 +238,10 @@ def words_of(text: str) -> list[str]:
 
 
 def _without_marks(piece: str) -> str:
-    """Return a word without the characters at its ends that are not letters, digits or ``_``."""
-    inside = [i for i, character in enumerate(piece) if character.isalnum() or character == "_"]
-    return piece[inside[0] : inside[-1] + 1] if inside else ""
+    """Return a word without the characters at its ends that are not letters, digits, their marks or ``_``."""
+    start, end = core(piece)
+    start, end = len(piece[:start].rstrip("_")), len(piece) - len(piece[end:].lstrip("_"))
+    return piece[start:end]
 
 
 def one_word(src: str, tgt: str, lexicon: Lexicon, chance: random.Random) -> tuple[str, str]:

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from dragoman.decoding.beam_allocation import Phrase, only_next, progress_of
-from dragoman.languages.words import in_word
+from dragoman.languages.words import LETTER, ending, joins
 
 
 class Spelling:
@@ -48,29 +48,37 @@ class Spelling:
         ids = self._find("along", text, lambda piece: text.startswith(piece) or piece.startswith(text))
         return [i for i in ids if i not in self._shadowed]
 
-    def closing(self, end: bytes) -> list[int]:
-        """Return ids that spell ``end`` and stop there, or go on outside the word that ``end`` ends in."""
-        inside = in_word(_last(end))
+    def closing(self, word: bytes, n: int) -> list[int]:
+        """Return ids that spell a word after its first ``n`` bytes and stop there, or go on outside of it."""
+        end, text = word[n:], _end(word)
         return self._find(
             "closing",
-            end,
-            lambda piece: piece.startswith(end) and not (inside and in_word(_first(piece[len(end) :]))),
+            b"%d " % n + word,
+            lambda piece: piece.startswith(end) and not joins(text, _start(piece[len(end) :])),
         )
 
     def holding(self, word: bytes) -> list[int]:
         """Return ids that have ``word`` inside, as a word of its own, after other text."""
-        inside = in_word(_first(word))
+        first, last = _start(word), _end(word)
 
         def holds(piece: bytes) -> bool:
             start = piece.find(word, 1)
-            before, after = _last(piece[:start]), _first(piece[start + len(word) :])
-            return start > 0 and not (inside and in_word(before)) and not (in_word(_last(word)) and in_word(after))
+            if start < 1:
+                return False
+            before, after = _end(piece[:start]), _start(piece[start + len(word) :])
+            return not joins(before, first) and not joins(last, after)
 
         return self._find("holding", word, holds)
 
-    def gluing(self) -> list[int]:
-        """Return ids that would continue a word: they begin with a letter of it, or with a part of a character."""
-        return self._find("gluing", b"", lambda piece: in_word(_first(piece)) or (piece[0] > 127 and not _first(piece)))
+    def gluing(self, text: bytes) -> list[int]:
+        """Return ids that would continue the word in which a text ends, or that begin with a part of a character."""
+        end = ending(_end(text))
+        is_inside = joins(end, LETTER)
+        return self._find(
+            "gluing",
+            end.encode(),
+            lambda piece: joins(end, _start(piece)) or (is_inside and piece[0] > 127 and not _start(piece)),
+        )
 
     def _find(self, question: str, about: bytes, wanted: Callable[[bytes], bool]) -> list[int]:
         if (question, about) not in self._answers:
@@ -79,14 +87,18 @@ class Spelling:
         return self._answers[question, about]
 
 
-def _first(text: bytes) -> str:
-    """Return the first character; nothing for an empty text and for a part of a character."""
-    return text[:4].decode("utf-8", "ignore")[:1] if text[:1].isascii() or text[0] >= 0xC0 else ""
+_REACH = 64
+"""Number of bytes of a text that tell if a word continues at its end or beginning."""
 
 
-def _last(text: bytes) -> str:
-    """Return the last whole character; nothing if there is none."""
-    return text[-4:].decode("utf-8", "ignore")[-1:]
+def _start(text: bytes) -> str:
+    """Return the first characters; nothing for an empty text and for a part of a character."""
+    return text[:_REACH].decode("utf-8", "ignore") if text[:1].isascii() or text[0] >= 0xC0 else ""
+
+
+def _end(text: bytes) -> str:
+    """Return the last whole characters; nothing if there are none."""
+    return text[-_REACH:].decode("utf-8", "ignore")
 
 
 class Rules(NamedTuple):
@@ -154,8 +166,8 @@ def following(ids: Sequence[int], rules: Rules, room: int, eos_id: int) -> tuple
         return only, []
     wanted = phrases.next
     never = banned.union(repeating(ids, rules.no_repeat_ngram))
-    if phrases.closed and in_word(_last(text)):
-        never.update(rules.spelling.gluing())
+    if phrases.closed:
+        never.update(rules.spelling.gluing(text))
     never.difference_update(wanted)
     if phrases.left or len(ids) < rules.min_tokens:
         never.add(eos_id)
@@ -175,6 +187,6 @@ def completing(text: bytes, word: bytes, spelling: Spelling) -> list[int]:
     ids = list(spelling.holding(word))
     for n in range(min(len(word) - 1, len(text)) + 1):  # bytes of the word that the text ends in
         before = text[: len(text) - n]
-        if text.endswith(word[:n]) and not (in_word(_first(word)) and in_word(_last(before))):
-            ids += spelling.closing(word[n:])
+        if text.endswith(word[:n]) and not joins(_end(before), _start(word)):
+            ids += spelling.closing(word, n)
     return ids

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dragoman.languages.words import clusters
+
 Links = tuple[tuple[int, int], ...]
 """Pairs of a source and a target word, both counted from 0, sorted."""
 
@@ -9,15 +11,27 @@ Links = tuple[tuple[int, int], ...]
 def word_numbers(text: str, unspaced: bool = False) -> list[int]:
     """Return for each character the number of its word, from 0; -1 for spaces.
 
-    White space parts words; in a language without spaces each character is a word.
+    White space parts words; in a language without spaces each character is a word, with its marks.
     """
+    if unspaced:
+        return _cluster_numbers(text)
     numbers = []
     n, inside = -1, False
     for character in text:
         is_space = character.isspace()
-        n += not is_space and (unspaced or not inside)
+        n += not is_space and not inside
         inside = not is_space
         numbers.append(-1 if is_space else n)
+    return numbers
+
+
+def _cluster_numbers(text: str) -> list[int]:
+    """Return for each character the number of its cluster, from 0; -1 for spaces."""
+    numbers, n = [], -1
+    for start, end in clusters(text):
+        is_space = text[start].isspace()
+        n += not is_space
+        numbers += [-1 if is_space else n] * (end - start)
     return numbers
 
 

@@ -16,6 +16,7 @@ from typing import Literal, Union
 
 from dragoman.decoding.words import Links, word_spans
 from dragoman.languages.sentence_ends import ENDS
+from dragoman.languages.words import clusters, core, is_word_character, word_places
 from dragoman.translation.keeping.protected import find
 
 Part = Union[str, "Unit"]
@@ -227,16 +228,15 @@ def _styles(unit: Unit, links: _WordLinks) -> list[int]:
         if number not in sources:
             continue
         first, last = sources[number]
-        core = next((i for i in range(first, last) if unit.text[i].isalnum()), first)
-        styles[start:end] = [src_styles[core]] * (end - start)
+        word, _ = core(unit.text, first, last)
+        styles[start:end] = [src_styles[word]] * (end - start)
         # Punctuation around the word takes the style of the punctuation around the source word.
-        for i in range(start, end):
-            if links.text[i].isalnum():
-                break
+        word_start, word_end = core(links.text, start, end)
+        if word_start == word_end:  # punctuation alone
+            word_start = word_end = start + 1
+        for i in range(start, word_start):
             styles[i] = src_styles[first]
-        for i in range(end - 1, start, -1):
-            if links.text[i].isalnum():
-                break
+        for i in range(word_end, end):
             styles[i] = src_styles[last - 1]
     return _filled(styles)
 
@@ -258,7 +258,7 @@ def _places(unit: Unit, links: _WordLinks) -> list[int]:
     text, src_words, tgt_words = links.text, links.src_words, links.tgt_words
     linked = [i for i in range(len(src_words)) if links.targets.get(i)]
     linked_ends = [src_words[i][1] for i in linked]
-    letters = [i for i, character in enumerate(text) if character.isalnum()]
+    letters = word_places(text)
     places = [_point_place(tag.place, unit.text, (linked, linked_ends, letters), links) for tag in unit.tags]
     # An element encloses the translations of the words that it encloses in the source, from the first to the last.
     first_target = _range_minimum([min(links.targets[i]) for i in linked])
@@ -341,7 +341,7 @@ def _past_punctuation(neighbour: str, letters: Sequence[int], size: int, place: 
         place: Place of the tag in the translation.
         step: 1 for an opening tag, which moves right; -1 for a closing tag, which moves left.
     """
-    if not neighbour or neighbour.isspace() or neighbour.isalnum():
+    if not neighbour or neighbour.isspace() or is_word_character(neighbour):
         return place
     if not 0 < place < size + (step < 0):
         return place
@@ -366,7 +366,10 @@ def _with_cuts(
     """
     if all(tag.share is None for tag in tags):
         return places
-    edges = [i for i in range(1, len(text)) if (text[i - 1].isspace() or (unspaced and not text[i].isspace()))]
+    if unspaced:
+        edges = [start for start, _ in clusters(text)[1:] if not text[start].isspace() or text[start - 1].isspace()]
+    else:
+        edges = [i for i in range(1, len(text)) if text[i - 1].isspace()]
     edges = [edge for edge in edges if _outside(edge, code) == edge]
     previous = 0
     for i, tag in enumerate(tags):

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.languages.words import in_word
+from dragoman.languages.words import in_word, joins
 
 START, END = "(start)", "(end)"
 Span = tuple[int, int]
 """First token of a word, and the one after its last."""
 
 _JOINERS = "'’-"
+_REACH = 64
+"""Number of bytes on each side of a place that tell if a word may end there."""
 
 
 def word_spans(spelled: Sequence[bytes], by_spaces: bool = False) -> list[Span]:
@@ -44,12 +46,12 @@ def _may_part(before: bytes, after: bytes) -> bool:
     """True if a word may end between these bytes."""
     if after[:1] and 0x80 <= after[0] < 0xC0:
         return False  # inside a character
-    left, right = before[-8:].decode("utf-8", "replace")[-2:], after[:8].decode("utf-8", "replace")[:2]
+    left, right = before[-_REACH:].decode("utf-8", "replace"), after[:_REACH].decode("utf-8", "replace")
     if not left or left[-1].isspace():
         return False  # a space belongs to the word that follows it
-    if (right[:1] in _JOINERS and in_word(right[1:2])) or (left[-1] in _JOINERS and in_word(left[:-1])):
+    if (right[:1] in _JOINERS and in_word(right[1:2])) or (left[-1] in _JOINERS and in_word(left[-2:-1])):
         return not (in_word(left[-1]) or in_word(right[:1]))
-    return not (in_word(left[-1]) and in_word(right[:1]))
+    return not joins(left, right)
 
 
 def word_names(spelled: Sequence[bytes], spans: Sequence[Span]) -> list[str]:

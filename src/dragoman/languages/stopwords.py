@@ -8,15 +8,19 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from dragoman.languages.known import LANGUAGES, known
+from dragoman.languages.words import CLUSTER_OF_WORD, LETTERS, kinds
 
-_ALONE = r"\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af"
-WORD = re.compile(rf"[{_ALONE}]|\d+|[^\W\d_{_ALONE}]+")
-"""A word, a number, or one character of Chinese or Japanese."""
+WORD = re.compile(rf"{CLUSTER_OF_WORD}|\d+|{LETTERS}")
+"""A word, a number, or one character of a script without spaces, in the ``kinds`` of a text."""
 
 
 def words_of(text: str) -> list[str]:
-    """Return the lower-case words and numbers of a text; of Chinese and Japanese, the characters."""
-    return WORD.findall(text.lower())
+    """Return the lower-case words and numbers of a text; of Chinese, Thai and the like, the characters."""
+    text = text.lower()
+    simple = kinds(text)
+    if simple is text:
+        return WORD.findall(text)
+    return [text[match.start() : match.end()] for match in WORD.finditer(simple)]
 
 
 @cache

@@ -20,22 +20,24 @@ from functools import cache
 from typing import Any
 
 LETTER, IDEOGRAPH, UNSPACED, DIGIT = "a", "あ", "ก", "0"
-MARK, VIRAMA, JOINER, LINK, BINDER, FLAG, PICTURE = "\u0301", "\u094d", "\u200d", "_", "เ", "\U0001f1e6", "\U0001f600"
+MARK, VIRAMA, JOINER, LINK = "\u0301", "\u094d", "\u200d", "_"
+BINDER, REPH, FLAG, PICTURE = "เ", "\u0d4e", "\U0001f1e6", "\U0001f600"
 """Kinds of characters, as ``kinds`` writes them; any other character is written as it is.
 
 ``IDEOGRAPH``: Chinese characters, kana and the like; ``UNSPACED``: other letters of scripts without spaces, such as
 Thai. ``MARK``: no word or cluster begins with it. ``VIRAMA``: a mark that may join the next letter to its cluster.
 ``JOINER``: ZWJ and ZWNJ; ``LINK``: joins two letters, and is no part of a word at its ends. ``BINDER``: belongs to the
-cluster after it, such as the Thai vowels that are written before their consonant.
+cluster after it, such as the Thai vowels that are written before their consonant; ``REPH``: a letter that does so in a
+script with spaces.
 """
 
 _ALONE = IDEOGRAPH + UNSPACED + BINDER
 MARKS = MARK + VIRAMA + JOINER
 """Kinds that belong to the character before them."""
 
-_WORD = LETTER + DIGIT + _ALONE
+_WORD = LETTER + REPH + DIGIT + _ALONE
 
-_BASE = rf"{BINDER}*+[{IDEOGRAPH}{UNSPACED}]{MARK}*+"
+_BASE = rf"(?:{BINDER}[{LINK}{MARKS}]*+)*+[{IDEOGRAPH}{UNSPACED}]{MARK}*+"
 _JOINED = rf"[{VIRAMA}{JOINER}][{MARKS}]*+(?:{_BASE})?+|{LINK}[{LINK}{MARKS}]*+{_BASE}"
 CLUSTER_OF_WORD = rf"(?:{_BASE}(?:{_JOINED})*+|{BINDER}++[{MARKS}]*+)"
 """Pattern, on ``kinds``, of the least part of a text without spaces that may be a word."""
@@ -65,6 +67,7 @@ _PROPERTIES = (
     (VIRAMA, r"[\p{InSC=Virama}\p{InSC=Invisible_Stacker}]"),
     (MARK, rf"[\p{{M}}\p{{GCB=Extend}}\p{{GCB=SpacingMark}}\p{{GCB=V}}\p{{GCB=T}}{_NEVER_FIRST}]"),
     (BINDER, r"\p{Logical_Order_Exception}|(?=\p{GCB=Prepend})\p{Cf}"),
+    (REPH, r"(?=\p{GCB=Prepend})\p{L}"),
     (LINK, r"[\p{WB=Format}\p{Pc}]"),
     (DIGIT, r"\p{Nd}"),
     (IDEOGRAPH, rf"(?=[\p{{L}}\p{{N}}])[{_IDEOGRAPHIC}]"),
@@ -136,7 +139,7 @@ def marks_as_letters(text: str) -> str:
 
 
 _ANY_LETTER = "\u00aa"  # it has no case, and is in no pattern
-_MARKED = re.compile(rf"(?<=[{LETTER}{_ALONE}])(?:[{MARKS}]++|{LINK}[{LINK}{MARKS}]*+(?=[{_WORD}]))+")
+_MARKED = re.compile(rf"(?<=[{LETTER}{REPH}{_ALONE}])(?:[{MARKS}]++|{LINK}[{LINK}{MARKS}]*+(?=[{_WORD}]))+")
 
 
 def in_word(character: str) -> bool:
@@ -147,7 +150,7 @@ def in_word(character: str) -> bool:
     return bool(character) and _KINDS[ord(character)] in _WITH_SPACES
 
 
-_WITH_SPACES = frozenset(LETTER + DIGIT + MARKS)
+_WITH_SPACES = frozenset(LETTER + REPH + DIGIT + MARKS)
 _ANY_SCRIPT = frozenset(_WORD + MARKS)
 
 
@@ -174,14 +177,14 @@ def word_places(text: str) -> list[int]:
 def core(text: str, start: int = 0, end: int | None = None) -> tuple[int, int]:
     """Return start and end of ``text[start:end]`` without the punctuation around its words; empty if it has no word."""
     end = len(text) if end is None else end
-    last = end
+    first, last = start, end
     while start < end and _KINDS[ord(text[start])] not in _WORD:
         start += 1
     while last > start and _KINDS[ord(text[last - 1])] not in _WORD:
         last -= 1
     while start < last < end and _KINDS[ord(text[last])] in MARKS:
         last += 1
-    return start, last
+    return (start, last) if start < last else (first, first)
 
 
 def divides_cluster(text: str, place: int) -> bool:
@@ -201,7 +204,7 @@ def divides_cluster(text: str, place: int) -> bool:
         first = max(0, place - 2 * REACH)
         n_before = len(text[first:place]) - len(text[first:place].translate(_KINDS).rstrip(FLAG))
         return right == FLAG and n_before % 2 == 1
-    if left == BINDER:
+    if left in (BINDER, REPH):
         return not right.isspace()
     if left == JOINER and right == PICTURE:
         return True
@@ -213,7 +216,7 @@ def divides_cluster(text: str, place: int) -> bool:
     return _KINDS[ord(text[first])] == VIRAMA
 
 
-_BINDING = frozenset(MARKS + BINDER + FLAG)
+_BINDING = frozenset(MARKS + BINDER + REPH + FLAG)
 
 
 def divides_word(text: str, place: int) -> bool:
@@ -238,7 +241,7 @@ def divides_word(text: str, place: int) -> bool:
     return (joined or (left == right == DIGIT)) and left in _WORD and right in _WORD
 
 
-_LETTERS_WITH_SPACES = frozenset(LETTER + DIGIT)
+_LETTERS_WITH_SPACES = frozenset(LETTER + REPH + DIGIT)
 _SKIPPED = frozenset(MARKS + LINK)
 _BEFORE = frozenset(_WORD + MARKS + LINK)
 
@@ -247,6 +250,17 @@ def joins(left: str, right: str) -> bool:
     """True if a word continues from the end of one text into the beginning of another; see ``divides_word``."""
     end = left[-REACH:]
     return divides_word(end + right[:REACH], len(end))
+
+
+def ending(text: str) -> str:
+    """Return a short text that ends as ``text`` does, as far as ``joins`` can tell: the same for many texts."""
+    simple = text[-2 * REACH :].translate(_KINDS)
+    tail = simple.rstrip(MARKS + LINK)
+    if tail.endswith(FLAG):
+        n_flags = len(tail) - len(tail.rstrip(FLAG))
+        return FLAG * (2 - n_flags % 2) + simple[len(tail) :]
+    last = tail[-1:] if tail[-1:] in _WORD + PICTURE else "."
+    return last + simple[len(tail) :]
 
 
 def clusters(text: str) -> list[tuple[int, int]]:
@@ -261,6 +275,13 @@ def cluster_start(text: str, place: int) -> int:
     """Return the last place at or before this one where a text may be cut."""
     while divides_cluster(text, place):
         place -= 1
+    return place
+
+
+def cluster_end(text: str, place: int) -> int:
+    """Return the first place at or after this one where a text may be cut."""
+    while divides_cluster(text, place):
+        place += 1
     return place
 
 

@@ -16,6 +16,19 @@ from operator import eq
 from typing import NamedTuple
 
 from dragoman.languages.known import known
+from dragoman.languages.words import (
+    BINDER,
+    CHARACTERS,
+    CLUSTER_OF_WORD,
+    IDEOGRAPH,
+    LETTERS,
+    SIGN,
+    UNSPACED,
+    cluster_end,
+    cluster_start,
+    kind_of,
+    kinds,
+)
 
 LOOP_PERIOD = 12
 LOOP_REPEATS = 3
@@ -23,8 +36,12 @@ SIGN_REPEATS = 4
 LOOP_CHARACTERS = 10
 TWICE_WORDS = 3
 """A phrase of at most ``LOOP_PERIOD`` units is a loop when it comes this often in a row: ``LOOP_REPEATS`` for words,
-``SIGN_REPEATS`` for digits and signs alone, twice for ``TWICE_WORDS`` words or more. Inside a word, a loop must span
-``LOOP_CHARACTERS``."""
+``SIGN_REPEATS`` for digits and signs alone, twice for ``TWICE_WORDS`` words or more. Inside a word, or a text without
+spaces of an alphabet such as Thai, a loop must span ``LOOP_CHARACTERS``. A word that is said twice is no loop: many
+languages say "slowly slowly"."""
+
+SHARES_OF_WORD = {IDEOGRAPH: 0.5, UNSPACED: 0.25, BINDER: 0.25}
+"""Words that a unit of a script without spaces counts as, by the kind of its first character."""
 
 REPETITION_UNITS = 24
 MAX_REPETITION = 0.33
@@ -45,11 +62,9 @@ in a row got no attention."""
 FAULTS = ("empty", "loop", "long", "short", "copy")
 """All faults, in the order of messages."""
 
-_IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # a unit each, as there are no spaces
-_IDEOGRAPH = re.compile(f"[{_IDEOGRAPHS}]")
-_UNIT = re.compile(rf"[{_IDEOGRAPHS}]|[^\W{_IDEOGRAPHS}]+|[^\w\s]")
+_UNIT = re.compile(rf"{CHARACTERS}|{CLUSTER_OF_WORD}|{SIGN}")  # both are patterns of the kinds of a text
+_WORD = re.compile(rf"{LETTERS}(?:['’-]{LETTERS})*+|{CLUSTER_OF_WORD}")
 _STRETCH = re.compile(r"(.{1,8}?)\1+")  # characters that come twice or more in a row
-_WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W\d_{_IDEOGRAPHS}]+(?:['’-][^\W\d_{_IDEOGRAPHS}]+)*")
 _ADDRESS = re.compile(r"://|[@/\\_=<>{}#|]|\w[.:]\w")  # addresses, paths, code
 
 
@@ -100,7 +115,12 @@ def is_loop(src: str, output: str) -> bool:
 
 def _loop(src: str, output: str) -> Run | None:
     """Return the longest repeated part of ``output``; None if there is none, or the source repeats itself as often."""
-    long = [run for run in runs(output, 2) if run.words or run.end - run.start >= LOOP_CHARACTERS]
+    long = [
+        run
+        for run in runs(output, 2)
+        if (run.words and kind_of(output[run.start]) not in (UNSPACED, BINDER))
+        or run.end - run.start >= LOOP_CHARACTERS
+    ]
     long = [
         run
         for run in long
@@ -125,15 +145,28 @@ def _has_letters(text: str, run: Run) -> bool:
 
 
 def _is_phrase_twice(text: str, run: Run) -> bool:
-    """True if a phrase of ``TWICE_WORDS`` words or more comes again; two ideographs count as a word."""
-    once, again = (_WORD.findall(part.casefold()) for part in (text[run.start : run.once], text[run.once : run.end]))
-    n_words = sum(0.5 if _IDEOGRAPH.fullmatch(word) else 1.0 for word in once)
+    """True if a phrase of ``TWICE_WORDS`` words or more comes again; see ``SHARES_OF_WORD``."""
+    once, again = (_words(part.casefold()) for part in (text[run.start : run.once], text[run.once : run.end]))
+    n_words = sum(SHARES_OF_WORD.get(kind_of(word[0]), 1.0) for word in once)
     return n_words >= TWICE_WORDS and again[: len(once)] == once
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, without numbers; of a script without spaces, its clusters."""
+    simple = kinds(text)
+    if simple is text:  # the usual case
+        return _WORD.findall(text)
+    return [text[match.start() : match.end()] for match in _WORD.finditer(simple)]
+
+
+def _units(text: str) -> list[tuple[int, int]]:
+    """Return start and end of each unit of a text: words, signs, and clusters of scripts without spaces."""
+    return [match.span() for match in _UNIT.finditer(kinds(text))]
 
 
 def runs(text: str, least: int) -> list[Run]:
     """Return the parts of ``text`` that repeat units (words, ideographs, signs) or characters ``least`` times."""
-    spans = [match.span() for match in _UNIT.finditer(text)]
+    spans = _units(text)
     units = [text[start:end].casefold() for start, end in spans]
     repeated = []
     for period in range(1, LOOP_PERIOD + 1):
@@ -151,9 +184,12 @@ def runs(text: str, least: int) -> list[Run]:
                 repeated.append(Run(repeats, spans[first][0], spans[first + period][0], spans[last][1], True))
             same = 0
     for match in _STRETCH.finditer(text):
-        repeats = len(match[0]) // len(match[1])
+        period = len(match[1])
+        # no cluster is divided where the stretch begins and ends
+        start, end = cluster_end(text, match.start()), cluster_start(text, match.end())
+        repeats = (end - start) // period
         if repeats >= least:
-            repeated.append(Run(repeats, match.start(), match.start() + len(match[1]), match.end(), False))
+            repeated.append(Run(repeats, start, start + period, start + repeats * period, False))
     return repeated
 
 
@@ -163,9 +199,10 @@ def repetition(text: str, n: int = 4) -> float:
     seq-rep-n of https://arxiv.org/abs/1908.04319, on words, ideographs and signs. It also detects loops with changing
     parts, and loops of whole sentences.
     """
-    units = _UNIT.findall(text)
-    if len(units) < REPETITION_UNITS:
+    spans = _units(text)
+    if len(spans) < REPETITION_UNITS:
         return 0.0
+    units = [text[start:end] for start, end in spans]
     ngrams = list(zip(*(units[i:] for i in range(n)), strict=False))
     return 1 - len(set(ngrams)) / len(ngrams)
 
@@ -191,17 +228,18 @@ def ordinary_words(text: str) -> list[str]:
     if _ADDRESS.search(text):
         text = " ".join(chunk for chunk in text.split() if not _ADDRESS.search(chunk))
     if text.isupper():
-        parts = [_WORD.findall(part) for part in re.split(r"[,;:.!?]", text)]
+        parts = [_words(part) for part in re.split(r"[,;:.!?]", text)]
         return [word.lower() for part in parts if len(part) >= COPY_WORDS for word in part]
-    return [word for word in _WORD.findall(text) if word == word.lower()]
+    return [word for word in _words(text) if word == word.lower()]
 
 
 def neighbours(text: str) -> tuple[str, ...]:
     """Return each pair of neighbouring ordinary words of a text once, as it is written."""
     ordinary = set(ordinary_words(text))
-    words = [match for match in _WORD.finditer(text) if match[0].lower() in ordinary]
-    pairs = [(left, right) for left, right in pairwise(words) if not text[left.end() : right.start()].strip()]
-    return tuple(dict.fromkeys(text[left.start() : right.end()] for left, right in pairs))
+    spans = [match.span() for match in _WORD.finditer(kinds(text))]
+    words = [(start, end) for start, end in spans if text[start:end].lower() in ordinary]
+    pairs = [(left, right) for left, right in pairwise(words) if not text[left[1] : right[0]].strip()]
+    return tuple(dict.fromkeys(text[left[0] : right[1]] for left, right in pairs))
 
 
 def differ(src_lang: str | None, tgt_lang: str | None) -> bool:
@@ -223,7 +261,7 @@ def without_loops(src: str, output: str) -> str:
     """Return ``output`` without loops: reduced by ``without_runs``, and if need be cut at its first repeated 4-gram."""
     output = without_runs(src, output)
     if is_loop(src, output):
-        spans = [match.span() for match in _UNIT.finditer(output)]
+        spans = _units(output)
         seen: set[tuple[str, ...]] = set()
         for i in range(len(spans) - 3):
             ngram = tuple(output[start:end] for start, end in spans[i : i + 4])

@@ -15,6 +15,7 @@ from dragoman.errors import ConfigError, DataError
 from dragoman.languages.scripts import is_blank
 from dragoman.languages.sentence_ends import ENDS_CLASS, UNSPACED_ENDS
 from dragoman.languages.sentences import sentences
+from dragoman.languages.words import cluster_end, cluster_start
 from dragoman.translation.keeping.glossary import Match
 from dragoman.translation.keeping.protected import has_letters
 from dragoman.translation.notes import Events, Note
@@ -239,8 +240,7 @@ def split_text(
             if packed == [text]:
                 continue
             return [part for piece in packed for part in split_text(piece, max_tokens, n_tokens, longest_sentence)]
-    middle = len(text) // 2
-    halves = text[:middle], text[middle:]
+    halves = _halves(text)
     if not has_boundary:  # nor has any part of it
         return [part for half in halves for part in _halved(half, max(max_tokens, longest_sentence), n_tokens)]
     return [part for half in halves for part in split_text(half, max_tokens, n_tokens, longest_sentence)]
@@ -250,8 +250,15 @@ def _halved(text: str, max_tokens: int, n_tokens: Callable[[Sequence[str]], list
     """Split a text without spaces and sentence ends into halves, until each part has at most ``max_tokens``."""
     if len(text) < 2 or n_tokens([text])[0] <= max_tokens:
         return [text]
+    return [part for half in _halves(text) for part in _halved(half, max_tokens, n_tokens)]
+
+
+def _halves(text: str) -> tuple[str, str]:
+    """Return both halves of a text, cut between two characters as a reader counts them, if it has two."""
     middle = len(text) // 2
-    return [part for half in (text[:middle], text[middle:]) for part in _halved(half, max_tokens, n_tokens)]
+    edge = cluster_start(text, middle) or cluster_end(text, middle)
+    middle = edge if edge < len(text) else middle
+    return text[:middle], text[middle:]
 
 
 def pack(
