@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dragoman.explanation.words import between_words, word_names, word_spans
+from dragoman.config import TokenizerConfig
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.explanation.words import between_words, word_names, word_spans, written_words
 
 GIRL = "女孩".encode()
 
@@ -37,6 +39,24 @@ def test_a_character_spelt_in_bytes_is_one_word() -> None:
     spans = word_spans(spelled)
     assert word_names(spelled, spans) == ["女", "孩"]
     assert word_names([b" ", b"\xe5\xa5"], word_spans([b" ", b"\xe5\xa5"])) == ["\ufffd"]  # half of one
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("\ufeff two\u00a0old  cafe\u0301s\t", ["two", "old", "cafe\u0301s"]),
+        ("ｔｗｏ o\u00adld", ["ｔｗｏ", "o\u00adld"]),
+        ("\u1112\u1161\u11ab\u1100\u1173\u11af\u3000x", ["\u1112\u1161\u11ab\u1100\u1173\u11af", "x"]),
+        ("रवि\u2028ज\u093c", ["रवि", "ज\u093c"]),
+    ],
+)
+def test_words_are_shown_as_they_are_written(text: str, words: list[str]) -> None:
+    tokenizer = Tokenizer.learn(["two old cafés", "रवि है", "한글 x"] * 9, TokenizerConfig(vocab_size=310))
+    ids = tokenizer.encode([text])[0]
+    spelled = [tokenizer.spelled[i] for i in ids]
+    spans = word_spans(spelled)
+    assert written_words(text, tokenizer.normalised(text), spelled, spans) == words
+    assert written_words(text, tokenizer.normalised(text), [b"other"], [(0, 1)]) == ["other"]
 
 
 def test_nothing_has_no_words() -> None:

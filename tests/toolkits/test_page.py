@@ -214,9 +214,19 @@ def unpacked(view: dict[str, Any]) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize("prefix", [(), (5,), (5, EOS_ID)], ids=str)
-def test_a_trace_is_that_of_explain(tiny_run: Path, tmp_path: Path, prefix: tuple[int, ...]) -> None:
-    translator, text = Translator.load(tiny_run), "the dog doesn't see 3 cats - 中文!"
+ODD_TEXT = (
+    "\ufeff the\u00a0dog  doesn't se\u00ade ３ ｃats\u200b - cafe\u0301 a\u0302\u0323x "
+    "한\u1112\u1161\u11ab \u0915\u093c 中文!\u2028"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix"),
+    [(text, prefix) for text in ("the dog doesn't see 3 cats - 中文!", ODD_TEXT) for prefix in ((), (5,), (5, EOS_ID))],
+    ids=ascii,
+)
+def test_a_trace_is_that_of_explain(tiny_run: Path, tmp_path: Path, text: str, prefix: tuple[int, ...]) -> None:
+    translator = Translator.load(tiny_run)
     want = json.loads(json.dumps(trace_data(explain(translator, text, prefix=prefix))))
     page = paged(translator.bundle, tmp_path)
     (found,) = page.answers([{"task": "trace", "text": text, "prefix": prefix}])
@@ -228,6 +238,12 @@ def test_a_trace_is_that_of_explain(tiny_run: Path, tmp_path: Path, prefix: tupl
         assert [share for _, share in one.pop("best")] == pytest.approx([s for _, s in other.pop("best")], abs=1e-5)
         assert one == other
     assert found == want
+
+
+def test_what_is_not_seen_is_no_sentence(tiny_run: Path, tmp_path: Path) -> None:
+    page, text = paged(load_bundle(tiny_run), tmp_path), "the house\n\u200b\n\u00ad \ufeff\nthe dog"
+    (found,) = page.answers([{"task": "translate", "text": text}])
+    assert found.split("\n")[1:3] == ["\u200b", "\u00ad \ufeff"]
 
 
 def test_lines_and_the_spaces_around_sentences_stay(tiny_run: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from dragoman.errors import ConfigError, DecodeError
 from dragoman.explanation.outputs import write
 from dragoman.explanation.page import page
 from dragoman.explanation.trace import Side, Step, Trace
-from dragoman.explanation.words import END, word_names, word_spans
+from dragoman.explanation.words import END, word_spans, written_words
 from dragoman.pages.render import framed
 from dragoman.parsing import trees
 from dragoman.translation.segments import as_texts, one_line
@@ -118,8 +118,8 @@ def explain(
     return Explanation(
         source=text,
         translation=target,
-        src=_side(translator.src_tokenizer, ids, src_lang, is_parser, src_eos),
-        tgt=_side(translator.tgt_tokenizer, tgt_ids, tgt_lang, is_parser),
+        src=_side(translator.src_tokenizer, (model_text, ids), src_lang, is_parser, src_eos),
+        tgt=_side(translator.tgt_tokenizer, (target, tgt_ids), tgt_lang, is_parser),
         weights=weights,
         steps=_steps(logits[0].float().cpu(), [*tgt_ids, EOS_ID], translator.tgt_tokenizer, n_best),
         model=_model_facts(translator),
@@ -154,16 +154,20 @@ def _model_facts(translator: Translator) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _side(tokenizer: Tokenizer, ids: Sequence[int], lang: str | None, by_spaces: bool, has_eos: bool = True) -> Side:
+def _side(
+    tokenizer: Tokenizer, encoded: tuple[str, Sequence[int]], lang: str | None, by_spaces: bool, has_eos: bool = True
+) -> Side:
     """Return a text as tokens and words.
 
     Args:
+        encoded: The text, and its ids.
         by_spaces: Words are separated by spaces only, as a parser's are.
         has_eos: The end of the sentence is one of the tokens.
     """
+    text, ids = encoded
     spelled = [tokenizer.spelled[i] for i in ids]
     spans = word_spans(spelled, by_spaces)
-    words = word_names(spelled, spans)
+    words = written_words(text, tokenizer.normalised(text), spelled, spans)
     if not has_eos:
         return Side(lang, _readable(tokenizer, ids), tuple(spans), tuple(words))
     return Side(lang, _readable(tokenizer, [*ids, EOS_ID]), (*spans, (len(ids), len(ids) + 1)), (*words, END))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.data.tokenizer import Normalised
 from dragoman.languages.words import in_word, joins
 
 START, END = "(start)", "(end)"
@@ -56,8 +57,29 @@ def _may_part(before: bytes, after: bytes) -> bool:
 
 def word_names(spelled: Sequence[bytes], spans: Sequence[Span]) -> list[str]:
     """Return the text of each word: ``·`` for a lone space, U+FFFD for bytes that form no character."""
-    texts = [b"".join(spelled[start:stop]).decode("utf-8", "replace") for start, stop in spans]
+    texts = [spelt.decode("utf-8", "replace") for spelt in _joined_by(spelled, spans)]
     return [text.strip() or "·" for text in texts]
+
+
+def written_words(text: str, normalised: Normalised, spelled: Sequence[bytes], spans: Sequence[Span]) -> list[str]:
+    """Return each word as it is written in a text, of which the model reads a normalised form.
+
+    Where the tokens do not spell that form, for example with an unknown subword, the words are those of ``word_names``.
+    """
+    read = [spelt.decode("utf-8", "replace") for spelt in _joined_by(spelled, spans)]
+    characters = "".join(read)
+    before = characters == " " + normalised.text  # the space that SentencePiece puts before a text
+    if not normalised.text or not (before or characters == normalised.text):
+        return word_names(spelled, spans)
+    places, words, end = [*normalised.places[:before], *normalised.places, len(text)], [], 0
+    for word in read:
+        start, end = end, end + len(word)
+        words.append(text[places[start] : places[end]].strip() or "·")
+    return words
+
+
+def _joined_by(spelled: Sequence[bytes], spans: Sequence[Span]) -> list[bytes]:
+    return [b"".join(spelled[start:stop]) for start, stop in spans]
 
 
 def between_words(weights: NDArray[np.float32], queries: Sequence[Span], keys: Sequence[Span]) -> NDArray[np.float32]:

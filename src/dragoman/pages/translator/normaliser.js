@@ -36,35 +36,56 @@ class Normaliser {
     Object.assign(this, { prefix, trim, compose, map: map ? new CharacterMap(fromBase64(map)) : null });
   }
 
-  /** A text as its normalised characters, in the order of the text. */
+  /** The text with its characters composed, and the place of each code unit in the text; that of a letter, for its marks. */
+  composed(text) {
+    if (!this.compose || text.normalize("NFC") === text) return [text, (unit) => unit];
+    const places = [];
+    let composed = "";
+    for (const { 0: cluster, index } of text.matchAll(CLUSTER)) {
+      composed += cluster.normalize("NFC");
+      while (places.length < composed.length) places.push(index);
+    }
+    return [composed, (unit) => places[unit]];
+  }
+
+  /** A text as its normalised characters, in the order of the text, each with its place. */
   parts(text) {
-    const bytes = new TextEncoder().encode(this.compose ? text.normalize("NFC") : text), parts = [];
-    for (let at = 0; at < bytes.length;) {
+    const [composed, placeOf] = this.composed(text), bytes = new TextEncoder().encode(composed), parts = [];
+    const decoded = (some) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(some);
+    for (let at = 0, unit = 0; at < bytes.length;) {
       const [size, by] = (this.map && this.map.longest(bytes, at)) || [widthOf(bytes[at]), null];
-      parts.push(new TextDecoder("utf-8", { ignoreBOM: true }).decode(by || bytes.subarray(at, at + size)));
+      const old = decoded(bytes.subarray(at, at + size));
+      parts.push([by ? decoded(by) : old, placeOf(unit)]);
       at += size;
+      unit += old.length;
     }
     return parts;
   }
 
-  /** The text as it is cut; nothing if nothing is left of it. */
-  normalise(text) {
+  /** The characters of the text as it is cut, each with its place in the text; none if nothing is left of it. */
+  located(text) {
     const parts = this.parts(text);
     let first = 0;
-    while (this.trim && parts[first] === " ") first++;
-    if (first === parts.length) return "";
-    let normal = this.prefix ? " " : "", afterSpace = this.trim;
-    for (const part of parts.slice(first)) {
+    while (this.trim && first < parts.length && parts[first][0] === " ") first++;
+    if (first === parts.length) return [];
+    const characters = this.prefix ? [[" ", parts[first][1]]] : [];
+    let afterSpace = this.trim;
+    for (const [part, place] of parts.slice(first)) {
       const kept = afterSpace ? part.replace(/^ +/, "") : part;
-      normal += kept;
+      for (const character of kept) characters.push([character, place]);
       if (kept) afterSpace = this.trim && kept.endsWith(" ");
     }
-    let end = normal.length;
-    while (this.trim && end && " \u2581".includes(normal[end - 1])) end--;
-    normal = normal.slice(0, end);
-    return normal.replaceAll(" ", SPACE);
+    while (this.trim && characters.length && " \u2581".includes(characters[characters.length - 1][0])) characters.pop();
+    return characters.map(([character, place]) => [character === " " ? SPACE : character, place]);
+  }
+
+  /** The text as it is cut; nothing if nothing is left of it. */
+  normalise(text) {
+    return this.located(text).map(([character]) => character).join("");
   }
 }
+
+const CLUSTER = /[^\p{M}\u1161-\u1175\u11a8-\u11c2]?[\p{M}\u1161-\u1175\u11a8-\u11c2]*/gu; // what may be composed with its beginning
 
 /** How many bytes a character has whose first byte this is. */
 function widthOf(byte) {

@@ -46,10 +46,25 @@ function wordSpans(spelled) {
   return spans;
 }
 
+/** The words as they are written in a text, of which the model reads a normalised form; as it reads them if it reads others. */
+function writtenWords(subwords, text, spelled, spans) {
+  const loose = new TextDecoder("utf-8", { ignoreBOM: true });
+  const read = spans.map(([first, stop]) => loose.decode(joined(spelled.slice(first, stop))));
+  const located = subwords.normaliser.located(text);
+  if (read.join("").replaceAll(" ", SPACE) !== located.map(([character]) => character).join("")) return read.map((word) => word.trim() || "·");
+  const places = [...located.map(([, place]) => place), text.length];
+  let end = 0;
+  return read.map((word) => {
+    const start = end;
+    end += [...word].length;
+    return text.slice(places[start], places[end]).trim() || "·";
+  });
+}
+
 /** One text as the model reads or writes it: its tokens and words, and the end of the sentence where it has one. */
-function side(subwords, ids, lang, ends = true) {
+function side(subwords, text, ids, lang, ends = true) {
   const spelled = ids.map((id) => subwords.spelled(id)), spans = wordSpans(spelled);
-  const names = spans.map(([first, stop]) => new TextDecoder().decode(joined(spelled.slice(first, stop))).trim() || "·");
+  const names = writtenWords(subwords, text, spelled, spans);
   const tokens = ids.map((id) => readable(subwords, id)), words = [...names];
   if (ends) for (const [list, last] of [[tokens, END], [words, END], [spans, [ids.length, ids.length + 1]]]) list.push(last);
   return { lang, tokens, singles: tokens.map((_, i) => [i, i + 1]), words, spans };
@@ -97,7 +112,7 @@ function traceOf(model, page, text, translation, src, tgt, nForced) {
     [logits, state] = model.step(state, [i ? tgt[i - 1] : special.bos], record);
     return stepOf(page.tgt, logits[0], id);
   });
-  const [from, to] = [side(page.src, src, page.srcLang, model.config.src_eos !== false), side(page.tgt, tgt, page.tgtLang)];
+  const [from, to] = [side(page.src, text, src, page.srcLang, model.config.src_eos !== false), side(page.tgt, translation, tgt, page.tgtLang)];
   const sides = { cross: [to, from], encoder: [from, from], decoder: [to, to] };
   const layers = (kind) => {
     const [part, name] = kind === "cross" ? ["decoder", "cross_attn"] : [kind, "self_attn"];
