@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +119,42 @@ def in_another_script(counts: NDArray[np.int64], scripts: tuple[str, ...]) -> ND
     own = counts[:, [SCRIPTS.index(name) for name in scripts]].sum(1)
     least = 0.5 if "latin" in scripts else 0.02
     return np.asarray((letters >= 4) & (own < least * letters))
+
+
+_ALPHABETS = {
+    "CJK": "Chinese characters", "FULLWIDTH": "full-width letters", "HALFWIDTH": "half-width letters",
+    "MATHEMATICAL": "mathematical letters",
+}  # fmt: skip
+
+
+@functools.lru_cache(maxsize=4096)
+def alphabet(letter: str) -> str:
+    """Return a name for the letters to which a letter belongs, such as "Cyrillic letters"."""
+    first = unicodedata.name(letter, "unnamed").split(" ")[0]
+    return _ALPHABETS.get(first, f"{first.capitalize()} letters")
+
+
+_LIKE_LATIN = frozenset("асеорхуіјѕһԁԛԝёїАВСЕНІЈКМОРЅТХУҮԌԚԜЁЇαονρυχιικκΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳ")
+"""Letters of Cyrillic and Greek that look like Latin ones."""
+
+
+def lookalikes(word: str, known: Set[str]) -> bool:
+    """True if a word was changed by letters that look alike: "dоg" with a Cyrillic о.
+
+    Either it mixes them with letters of another alphabet, or all its letters are such letters, and none is known.
+
+    Args:
+        word: A run of letters.
+        known: Letters of the text that such words should not be in.
+    """
+    foreign = [character for character in word if character in _LIKE_LATIN]
+    if not foreign:
+        return False
+    if len(foreign) == len(word):
+        return not any(character in known for character in foreign)
+    others = {alphabet(character) for character in word if character not in _LIKE_LATIN}
+    latin, own = "Latin letters", {alphabet(character) for character in foreign}
+    return latin in others and (len(others) == 1 or others <= own | {latin})
 
 
 _MOJIBAKE = re.compile(

@@ -116,7 +116,7 @@ def _join(parts: Sequence[tuple[TextSegment, SegmentResult]], plan: Plan) -> Tra
     ]
     for number, (_, result) in enumerate(parts, 1):
         where = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
-        known = (result.note, result.lost, result.unknown)
+        known = (result.note, result.lost, result.unknown, result.script)
         notes += [replace(note, text=note.text + where) for note in known if note is not None]
     return replace(best, alternatives=tuple(others), notes=tuple(notes)) if others or notes else best
 

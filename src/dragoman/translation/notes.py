@@ -13,6 +13,7 @@ Kind = Literal[
     "input",  # bytes that are not UTF-8, a line that is too long to read
     "split",  # a line was translated in parts
     "unknown",  # the source contains characters that the vocabulary does not have
+    "script",  # the source is in letters that the model never saw, or has letters that only look like known ones
     "loop", "copy", "empty", "long", "short",  # faults that the guard found
     "number", "placeholder",  # a span that must be kept is missing: see ``protected``
     "constraint",  # a required word is missing, or an excluded word appears

@@ -13,6 +13,7 @@ from dragoman.translation.keeping.placing import place_terms
 from dragoman.translation.notes import Note
 from dragoman.translation.plan import Plan
 from dragoman.translation.segments import SegmentResult, TextSegment, is_wordless, texts_of
+from dragoman.translation.unseen_scripts import note_on_script
 
 
 def translate_segments(
@@ -57,6 +58,7 @@ def _translate(segments: Sequence[TextSegment], plan: Plan, progress: Progress |
         results = guard(results, used, plan)
     place_terms(results, used, plan)
     results = [_with_unknown(*each, plan) for each in zip(results, used, strict=True)]
+    results = [_with_script(*each, plan) for each in zip(results, used, strict=True)]
     return put_in(results, segments, changed, plan) if plan.options.protect else results
 
 
@@ -66,6 +68,15 @@ def _with_unknown(result: SegmentResult, segment: TextSegment, plan: Plan) -> Se
         return result
     names = ", ".join(repr(part) for part in plan.src_tokenizer.unknown(segment.text))
     return replace(result, unknown=Note("unknown", f"the model does not know {names} in the source"))
+
+
+def _with_script(result: SegmentResult, segment: TextSegment, plan: Plan) -> SegmentResult:
+    """Add a note if the model never saw the letters of the source; then no search of the guard has made it right."""
+    note = note_on_script(segment.text, plan.src_tokenizer) if result.hypotheses else None
+    if note is None or not note.left:
+        return result if note is None else replace(result, script=note)
+    of_guard = result.note if result.note is not None and result.note.left else None
+    return replace(result, note=of_guard, script=note, sound=False)
 
 
 def _search(segments: Sequence[TextSegment], plan: Plan, progress: Progress | None) -> list[SegmentResult]:

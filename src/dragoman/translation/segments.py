@@ -46,6 +46,7 @@ class SegmentResult:
     sound: bool = True  # False if a fault is left
     lost: Note | None = None  # names missing spans that should have arrived unchanged
     unknown: Note | None = None  # names unknown characters of the source
+    script: Note | None = None  # names letters of the source that the model never saw
 
 
 def as_texts(texts: Iterable[str], what: str = "texts") -> list[str]:

@@ -19,6 +19,7 @@ from dragoman.translation.keeping.same_numbers import UnusedNumbers, groups_of, 
 from dragoman.translation.keeping.written_numbers import (
     AROUND,
     NUMBERS,
+    UNIT,
     Context,
     Number,
     fraction_in,
@@ -181,7 +182,9 @@ def _is_written_out(number: Number, translation: str, left: Counter[int], words:
     if number.has_fraction and number.fraction is not None and fraction_in(number.fraction, translation):
         whole = int(number.fraction)
         return not whole or _in_parts(str(whole), left, words)
-    if number.has_fraction and len(groups_of(number.core)) < 2:
+    groups = groups_of(number.core)
+    # a superscript is not written out; "ein" beside a unit is mostly an article
+    if not groups or (number.has_fraction and len(groups) < 2) or (number.symbol == UNIT and groups == (1,)):
         return False
     return _as_word(number.core, left, words) or _in_parts(number.core, left, words)
 

@@ -73,7 +73,8 @@ _LIKE_TELEPHONE = 8
 _SAME_SIGN = {**dict.fromkeys(_MINUS, "-"), "+": "+", "\uff0b": "+", "\u00b1": "\u00b1", "\u2213": "\u2213"}
 _SAME_SYMBOL = {
     "\u066a": "%", "\uff05": "%", "\ufe6a": "%", "\u0609": "\u2030", "\u060a": "\u2031", "\uff04": "$", "\ufe69": "$",
-    "\uffe0": "\u00a2", "\uffe1": "\u00a3", "\uffe5": "\u00a5", "\uffe6": "\u20a9", "\u20a4": "\u00a3", "\u20a8": "\u20b9",
+    "\uffe0": "\u00a2", "\uffe1": "\u00a3", "\uffe5": "\u00a5", "\uffe6": "\u20a9", "\u20a4": "\u00a3",
+    "\u20a8": "\u20b9",
 }  # fmt: skip
 UNIT = "unit"
 """Symbol of a number with any unit: the unit may be written out or abbreviated in the translation."""
@@ -159,8 +160,8 @@ _WORDS_OF_MINUS = re.compile(
 )  # fmt: skip
 _WORDS_OF_PLUS = re.compile("plus|más|mais|più|плюс|正|プラス|플러스|زائد", re.IGNORECASE)
 _WORDS_OF_SYMBOLS = {
-    "%": "per ?cent|pct|prozent|pour[ -]cent|por ?cento|por ciento|per cento|procent|процент|відсот|százalék|yüzde|prosent|"
-    "τοις εκατό|"
+    "%": "per ?cent|pct|prozent|pour[ -]cent|por ?cento|por ciento|per cento|procent|процент|відсот|százalék|yüzde|"
+    "prosent|τοις εκατό|"
     "بالمئة|بالمائة|في المئة|درصد|प्रतिशत|শতাংশ|ร้อยละ|เปอร์เซ็นต์|百分|个百分点|パーセント|퍼센트|프로",
     "\u2030": "per ?mille?|promille|pour mille|por mil|промилле|千分|パーミル",
     "$": "dollar|dólar|dollár|dolar|доллар|долар|USD|peso|دولار|دلار|डॉलर|ডলার|ดอลลาร์|美元|美金|元|ドル|달러|buck",
