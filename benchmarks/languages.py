@@ -111,16 +111,9 @@ def by(
 
 def product_guess(among: Sequence[str]) -> Guess:
     """Return the product's own detection among the languages of a server."""
-    from dragoman.languages.codes import primary
-    from dragoman.languages.stopwords import language_scores
+    from dragoman.languages.detection import detect
 
-    def guess(text: str) -> tuple[str, float]:
-        scores = language_scores(text)
-        best = max(among, key=lambda code: scores.get(primary(code), 0.0))
-        total = sum(scores.values())
-        return best, scores.get(primary(best), 0.0) / total if total else 0.0
-
-    return guess
+    return lambda text: detect(text, among)
 
 
 def product_match(code: str, among: Sequence[str]) -> str | None:

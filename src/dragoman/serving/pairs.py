@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from dragoman.errors import ConfigError
 from dragoman.languages.codes import match, primary, tag_of, variety
+from dragoman.languages.detection import Detected, detect, is_target, probabilities
 from dragoman.languages.known import known
-from dragoman.languages.stopwords import language_scores
 from dragoman.serving.refusals import UnservedError
 
 _SCRIPTS = {"Hant": "traditional", "Latn": "Latin script", "Cyrl": "Cyrillic", "Arab": "Arabic script"}
@@ -26,13 +26,6 @@ def name_of(code: str) -> str:
 def _named_script(code: str) -> str:
     """Return the script of a language tag, if it is not the one that the language is usually written in."""
     return "" if variety(code) == variety(primary(code)) else tag_of(code).script
-
-
-class Detected(NamedTuple):
-    """Detected language of a text."""
-
-    code: str
-    confidence: float  # 0 to 1
 
 
 @dataclass(frozen=True)
@@ -95,6 +88,10 @@ class Pairs:
         """Return the target languages of a source language."""
         return [pair.tgt for pair in self if pair.src == src]
 
+    def sources_of(self, tgt: str) -> list[str]:
+        """Return the source languages of a target language."""
+        return [pair.src for pair in self if pair.tgt == tgt]
+
     def find(self, src: str, tgt: str) -> Pair:
         """Return the pair for two codes as clients write them: ``EN``, ``de-AT``, ``zh_Hans``, ``pb``.
 
@@ -114,13 +111,28 @@ class Pairs:
         return pair
 
     def detect(self, text: str, tgt: str | None = None) -> Detected:
-        """Return the most likely source language of a text, among those served (with the target ``tgt``).
+        """Return the most likely language of a text among all served ones, or as the source of a translation.
 
-        A single candidate is returned for any text; its confidence shows how well the text fits.
+        For a translation (with the target ``tgt``) that is the target only if the text is surely written in it already.
+
+        Raises:
+            ConfigError: The package py3langid is missing.
+        """
+        if tgt is None:
+            return detect(text, [*self.sources, *self.targets])
+        target = match(tgt, self.targets)
+        unchanged = None if target is None else is_target(text, self.sources_of(target), target)
+        return unchanged or self.source_of(text, target)
+
+    def source_of(self, text: str, tgt: str | None = None) -> Detected:
+        """Return the most likely source language of a text, of those that are translated to ``tgt``.
+
+        Its confidence is the probability that the text is in this language and in none of the others nor the target.
+
+        Raises:
+            ConfigError: The package py3langid is missing.
         """
         target = None if tgt is None else match(tgt, self.targets)
-        among = [pair.src for pair in self if target is None or pair.tgt == target] or self.sources
-        scores = language_scores(text)
-        best = max(dict.fromkeys(among), key=lambda code: scores.get(primary(code), 0.0))
-        total = sum(scores.values())
-        return Detected(best, scores.get(primary(best), 0.0) / total if total else 0.0)
+        sources = self.sources if target is None else self.sources_of(target)
+        likely = probabilities(text, sources if target is None else [*sources, target])
+        return max((language for language in likely if language.code in sources), key=lambda language: language[1])

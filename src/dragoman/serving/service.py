@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import re
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from dragoman.errors import ConfigError
+from dragoman.languages import detection
 from dragoman.languages.codes import match
+from dragoman.languages.detection import is_target
 from dragoman.serving.batcher import Batcher
 from dragoman.serving.limits import Limits
 from dragoman.serving.memory import TextCache
@@ -76,7 +78,12 @@ class Service:
         return self.unready is None
 
     def warm(self) -> None:
-        """Load every engine by translating a word with it, then accept requests."""
+        """Load what detects languages, and every engine by translating a word with it; then accept requests.
+
+        Raises:
+            ConfigError: The package that detects languages is missing.
+        """
+        detection.load()
         for pair in self.pairs:
             plan = self.plan(pair, self.defaults)
             segments = segment(["1"], plan, Events())
@@ -91,14 +98,27 @@ class Service:
         Raises:
             UnservedError: The pair is not served, or the target must be given.
         """
-        if not source or source.lower() == "auto":
-            source = self.pairs.detect(" ".join(texts)[:5000], target).code
+        if is_auto(source):
+            source = self.pairs.source_of(" ".join(texts), target).code
         if not target:
             targets = self.pairs.targets_of(match(source, self.pairs.sources) or source)
             if len(targets) > 1:
                 raise UnservedError(f"target is missing: give one of {', '.join(targets)} (source {source})")
             target = targets[0] if targets else ""
         return self.pairs.find(source, target)
+
+    async def unchanged(self, source: str, pair: Pair, texts: Sequence[str]) -> frozenset[int]:
+        """Return the numbers of the texts that are surely in the target language already, if ``source`` is ``auto``.
+
+        Those are not to be translated; see ``detection.is_target``.
+        """
+        if not is_auto(source):
+            return frozenset()
+        return await _off_the_loop(texts, self._in_target, pair, texts)
+
+    def _in_target(self, pair: Pair, texts: Sequence[str]) -> frozenset[int]:
+        sources = self.pairs.sources_of(pair.tgt)
+        return frozenset(i for i, text in enumerate(texts) if is_target(text, sources, pair.tgt) is not None)
 
     def options(self, **changes: Any) -> TranslateOptions:
         """Return the operator's options, changed by those of a request.
@@ -144,7 +164,14 @@ class Service:
         return with_alignments
 
     async def translate(
-        self, texts: Sequence[str], pair: Pair, options: TranslateOptions, owner: str, *, limited: bool = True
+        self,
+        texts: Sequence[str],
+        pair: Pair,
+        options: TranslateOptions,
+        owner: str,
+        *,
+        limited: bool = True,
+        unchanged: frozenset[int] = frozenset(),
     ) -> list[Answer]:
         """Translate texts; line ends stay as they are.
 
@@ -153,6 +180,7 @@ class Service:
         Args:
             owner: Name of the client's API key, whose turns and share of the queue these texts take.
             limited: Limit the number of sentences; documents are limited by their size in bytes instead.
+            unchanged: Numbers of texts to return as they are, with a note; see the method ``unchanged``.
 
         Raises:
             BusyError: The queue is full.
@@ -160,22 +188,29 @@ class Service:
             TooMuchError: The texts have too many sentences.
         """
         self.batcher.refuse_if_full(owner)
-        work = await _off_the_loop(texts, self._prepare, texts, pair, options, limited)
+        work = await _off_the_loop(texts, self._prepare, texts, pair, options, limited, unchanged)
         ticket = Ticket(work.plan, work.segments, owner=owner)
         with self._queued(ticket):
             results = await asyncio.wrap_future(ticket.results)
         return await _off_the_loop(texts if not options.alignments else None, work.finish, results)
 
     async def stream(
-        self, texts: Sequence[str], pair: Pair, options: TranslateOptions, owner: str
+        self,
+        texts: Sequence[str],
+        pair: Pair,
+        options: TranslateOptions,
+        owner: str,
+        unchanged: frozenset[int] = frozenset(),
     ) -> AsyncIterator[tuple[int, str] | list[Answer] | None]:
         """Yield None once the texts are queued, then (text number, translation) of each sentence in order, then all.
+
+        Texts that stay unchanged come first.
 
         Raises:
             BusyError, ConfigError, TooMuchError: See ``translate``; raised before anything is yielded.
         """
         self.batcher.refuse_if_full(owner)
-        work = await asyncio.to_thread(self._prepare, texts, pair, options, True)
+        work = await asyncio.to_thread(self._prepare, texts, pair, options, True, unchanged)
         loop, arrivals = asyncio.get_running_loop(), asyncio.Queue[tuple[int, SegmentResult] | None]()
         # Search threads finish sentences in any order: one that is early is kept until those before it were yielded.
         # ``call_soon_threadsafe`` because an asyncio queue belongs to its event loop.
@@ -186,6 +221,8 @@ class Service:
         early: dict[int, SegmentResult] = {}
         with self._queued(ticket):
             yield None
+            for number in sorted(unchanged):
+                yield number, texts[number]
             all_results = asyncio.wrap_future(ticket.results)
             all_results.add_done_callback(lambda _: arrivals.put_nowait(None))  # so that a failure ends the wait
             for number, source in enumerate(work.segments):
@@ -208,16 +245,18 @@ class Service:
             if not ticket.results.done() or ticket.results.cancelled():
                 self.batcher.forget(ticket)
 
-    def _prepare(self, texts: Sequence[str], pair: Pair, options: TranslateOptions, limited: bool) -> _Work:
+    def _prepare(
+        self, texts: Sequence[str], pair: Pair, options: TranslateOptions, limited: bool, unchanged: frozenset[int]
+    ) -> _Work:
         plan = self.plan(pair, options)
-        pieces = [_LINE_END.split(text) for text in texts]
+        pieces = [_LINE_END.split("" if i in unchanged else text) for i, text in enumerate(texts)]
         lines = [line for parts in pieces for line in parts[::2]]
         text_of_line = [number for number, parts in enumerate(pieces) for _ in parts[::2]]
         segments = segment(lines, plan, Events())
         if limited:
             self.limits.check_sentences(len(segments))
             self.limits.check_forced(s.search.rules for s in segments if s.search.rules is not None)
-        return _Work(plan, pieces, lines, text_of_line, segments)
+        return _Work(plan, pieces, lines, text_of_line, segments, {i: texts[i] for i in unchanged})
 
 
 async def _off_the_loop(texts: Sequence[str] | None, work: Callable[..., T], *arguments: Any) -> T:
@@ -237,12 +276,13 @@ class _Work:
     lines: list[str]
     text_of_line: list[int]
     segments: list[TextSegment]
+    unchanged: Mapping[int, str]  # texts that are returned as they are, by number
 
     def finish(self, results: Sequence[SegmentResult]) -> list[Answer]:
         """Join the translated sentences; return one answer for each text."""
         translations = iter(assemble(self.lines, self.segments, results, self.plan))
         answers = []
-        for parts in self.pieces:
+        for i, parts in enumerate(self.pieces):
             own = [next(translations) for _ in parts[::2]]
             ends = [*parts[1::2], ""]
             text = "".join(line.text + end for line, end in zip(own, ends, strict=True))
@@ -251,8 +291,16 @@ class _Work:
                 for number, line in enumerate(own, 1)
                 for note in line.notes
             )
+            if i in self.unchanged:
+                message = f"not translated: it is in the target language already ({self.plan.tgt_lang})"
+                text, notes = self.unchanged[i], (Note("same_language", message),)
             answers.append(Answer(text, tuple(own), notes))
         return answers
+
+
+def is_auto(source: str) -> bool:
+    """True if the source language of a request is to be detected."""
+    return not source or source.lower() == "auto"
 
 
 def request_options() -> list[Any]:

@@ -22,6 +22,7 @@ Kind = Literal[
     "dropped",  # it was cancelled, so there is no translation
     "repaired", "too_long",  # a parser's tree
     "not_scored",
+    "same_language",  # the text is in the target language already, so it was not translated
     "zero_shot",  # the model was never trained on this pair of languages
 ]  # fmt: skip
 

@@ -36,6 +36,7 @@ from dragoman.serving.http import (
 from dragoman.serving.jobs import Job
 from dragoman.serving.pairs import name_of
 from dragoman.serving.refusals import MalformedError
+from dragoman.serving.service import is_auto
 from dragoman.serving.transport import until_client_leaves
 
 router = APIRouter(prefix="/v2", tags=["DeepL"])
@@ -115,18 +116,25 @@ async def translate(request: Request) -> Any:
         tagged = await until_client_leaves(request.receive, parsed)
     plain = tagged.plain if tagged else texts
     pair = state.service.pair(source, body.target_lang, plain)
+    unchanged = await state.service.unchanged(source, pair, plain)
     options = state.service.options(**glossary_option(state.glossaries, owner, body.glossary_id, pair, source))
     state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     if tagged:
-        work = translate_markup(state.service, tagged, pair, options)
-        translated = [text for text, _ in await until_client_leaves(request.receive, work)]
+        markup_work = translate_markup(state.service, tagged, pair, options)
+        markup = await until_client_leaves(request.receive, markup_work)
+        translated = [texts[i] if i in unchanged else text for i, (text, _) in enumerate(markup)]
     else:
-        answers = await until_client_leaves(request.receive, state.service.translate(texts, pair, options, owner))
+        work = state.service.translate(texts, pair, options, owner, unchanged=unchanged)
+        answers = await until_client_leaves(request.receive, work)
         translated = [answer.text for answer in answers]
-    detected = primary(source or pair.src).upper()
+    detected = primary(pair.src if is_auto(source) else source).upper()
     translations = [
-        {"detected_source_language": detected, "text": translation, "billed_characters": len(text)}
-        for text, translation in zip(texts, translated, strict=True)
+        {
+            "detected_source_language": primary(pair.tgt).upper() if i in unchanged else detected,
+            "text": translation,
+            "billed_characters": len(text),
+        }
+        for i, (text, translation) in enumerate(zip(texts, translated, strict=True))
     ]
     return JSONResponse({"translations": translations})
 

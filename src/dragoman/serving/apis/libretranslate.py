@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.formats import supported_suffixes
+from dragoman.languages.detection import Detected
 from dragoman.serving import parsing
 from dragoman.serving.apis.api import Api
 from dragoman.serving.delivery import Delivery
@@ -31,8 +32,9 @@ from dragoman.serving.http import (
     upload_body,
     upload_of,
 )
-from dragoman.serving.pairs import Detected, name_of
+from dragoman.serving.pairs import name_of
 from dragoman.serving.refusals import ClientLeft, MalformedError, UnknownError
+from dragoman.serving.service import is_auto
 from dragoman.serving.transport import until_client_leaves
 
 router = APIRouter(tags=["LibreTranslate"])
@@ -78,25 +80,28 @@ async def translate(request: Request) -> Any:
     state.service.limits.check_texts(texts)
     tagged = await until_client_leaves(request.receive, parsing.tagged(texts, "html", owner)) if is_html else None
     plain = tagged.plain if tagged else texts
-    detected = [state.service.pairs.detect(text[:5000], body.target) for text in plain]
     pair = state.service.pair(body.source, body.target, plain)
+    unchanged = await state.service.unchanged(body.source, pair, plain)
     options = state.service.options(**({"n_best": n_others + 1} if n_others and not is_html else {}))
     options = _wide_enough(state, options, n_others)
     state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     others: list[list[str]] = [[] for _ in texts]
     if tagged:
-        work = translate_markup(state.service, tagged, pair, options)
-        translated = [text for text, _ in await until_client_leaves(request.receive, work)]
+        markup_work = translate_markup(state.service, tagged, pair, options)
+        markup = await until_client_leaves(request.receive, markup_work)
+        translated = [texts[i] if i in unchanged else text for i, (text, _) in enumerate(markup)]
     else:
-        answers = await until_client_leaves(request.receive, state.service.translate(texts, pair, options, owner))
+        work = state.service.translate(texts, pair, options, owner, unchanged=unchanged)
+        answers = await until_client_leaves(request.receive, work)
         translated = [answer.text for answer in answers]
         others = [
             [other.text for other in answer.lines[0].alternatives] if len(answer.lines) == 1 else []
             for answer in answers
         ]
     answer: dict[str, Any] = {"translatedText": translated}
-    if body.source.lower() == "auto":
-        answer["detectedLanguage"] = [_detected(language) for language in detected]
+    if is_auto(body.source):
+        pairs = state.service.pairs
+        answer["detectedLanguage"] = [_detected(pairs.detect(text, pair.tgt)) for text in plain]
     if n_others:
         answer["alternatives"] = others
     if not isinstance(fields["q"], list):
@@ -164,7 +169,7 @@ async def detect(request: Request) -> list[dict[str, Any]]:
         raise MalformedError("Invalid request: missing q parameter")
     texts = list(read(DetectRequest, fields).q)
     state.service.limits.check_texts(texts)
-    return [_detected(state.service.pairs.detect(" ".join(texts)[:5000]))]
+    return [_detected(state.service.pairs.detect(" ".join(texts)))]
 
 
 @router.get("/languages", summary="Served languages")

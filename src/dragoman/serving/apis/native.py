@@ -126,15 +126,17 @@ async def translate(body: TranslateRequest, request: Request) -> Any:
     options = service.options(**changes)
     if options.n_best > 1 and any("\n" in text for text in texts):
         raise ConfigError("n_best above 1 needs texts of one line: send each line as a text")
+    unchanged = await service.unchanged(body.source, pair, texts)
     state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     if body.stream:
         # The first step raises what is wrong with the request, while the answer can still have an error status.
-        stream = service.stream(texts, pair, options, owner)
+        stream = service.stream(texts, pair, options, owner, unchanged)
         await anext(stream)
         return StreamingResponse(
             _events(stream, pair, options), media_type="text/event-stream", headers={"cache-control": "no-store"}
         )
-    answers = await until_client_leaves(request.receive, service.translate(texts, pair, options, owner))
+    work = service.translate(texts, pair, options, owner, unchanged=unchanged)
+    answers = await until_client_leaves(request.receive, work)
     return JSONResponse(_response(pair, answers, options).model_dump(exclude_none=True, exclude_defaults=False))
 
 
