@@ -77,7 +77,7 @@ def test_no_cluster_of_unicode_is_divided() -> None:
 
 
 def test_a_text_without_special_characters_is_as_good_as_its_kinds() -> None:
-    special = {"\u0301", "\u094d", "\u200d", "あ", "ก", "เ", "\U0001f1e6"}
+    special = {"\u0301", "\u094d", "\u200d", "ก", "เ", "\U0001f1e6"}
     for code in (*range(0x3200), *range(0xA000, 0x20000, 5), *range(0xE0000, 0xE0200)):
         character = chr(code)
         kind = kind_of(character)
@@ -85,7 +85,7 @@ def test_a_text_without_special_characters_is_as_good_as_its_kinds() -> None:
         assert kinds(character) in (kind, character)
         if kinds(character) == character != kind:
             assert kind not in special
-            assert kind == "0" if character.isdecimal() else (kind == "a") >= character.isalnum()
+            assert kind == "0" if character.isdecimal() else (kind in "aあ") >= character.isalnum()
 
 
 def test_the_core_of_a_word_keeps_its_marks() -> None:

@@ -298,3 +298,66 @@ def test_a_copy_is_one_by_the_words_of_both(src: list[str], other: list[str], lo
     said, words = Counter(ordinary_words(text)), Counter(ordinary_words(output))
     want = len(said) >= COPY_WORDS and (said & words).total() >= COPY_SHARE * max(said.total(), words.total())
     assert is_copy(text, output) == want
+
+
+SAID_TWICE = {
+    "Hindi": "वह धीरे धीरे चला",
+    "Hindi, kinship": "दादा दादी नाना नानी",
+    "Tamil": "மெல்ல மெல்ல நடந்தான்",
+    "Bengali": "সে আস্তে আস্তে হাঁটল",
+    "Telugu": "ఆమె నెమ్మదిగా నెమ్మదిగా వచ్చింది.",
+    "Malayalam": "പതുക്കെ പതുക്കെ നടക്കൂ.",
+    "Sinhala": "හෙමින් හෙමින් යන්න",
+    "Urdu": "آہستہ آہستہ چلو",
+    "Persian": "نرم\u200cنرم نرم\u200cنرم رفت",
+    "Indonesian": "Dia berjalan pelan-pelan.",
+    "Indonesian, plural": "anak-anak dan orang-orang",
+    "Turkish": "yavaş yavaş yürüdü",
+    "Vietnamese": "đi từ từ, xanh xanh",
+    "Thai": "เขาเดินช้าๆ",
+    "Thai, doubled": "เด็กเด็กเดินช้าช้า",
+    "Lao": "ຄ່ອຍໆ ຄ່ອຍຄ່ອຍ",
+    "Khmer": "យឺតៗ តូចតូច",
+    "Burmese": "ဖြည်းဖြည်း သွား",
+    "Tibetan": "ག་ལེར་ག་ལེར་འགྲོ",
+    "Chinese": "他慢慢地走",
+    "Chinese, twice": "我们研究研究这个问题",
+    "Japanese": "時々、人々は色々な物を見る",
+    "Japanese, sounds": "ゆっくりゆっくり歩く",
+    "Korean": "천천히 천천히 걸었다",
+    "Amharic": "ቀስ ቀስ ብሎ ሄደ",
+    "Armenian": "կամաց կամաց գնաց",
+    "Georgian": "ნელ-ნელა წავიდა",
+    "Swahili": "alitembea pole pole",
+    "Tagalog": "araw-araw, dahan-dahan",
+    "Hebrew": "הוא הלך לאט לאט",
+    "Arabic": "مشى رويدا رويدا",
+    "decomposed": "marche doucement, doucement e\u0301te\u0301 e\u0301te\u0301",
+}
+"""Words that are said twice, as these languages do."""
+
+
+@pytest.mark.parametrize("text", SAID_TWICE.values(), ids=SAID_TWICE)
+def test_a_word_said_twice_is_no_loop_in_any_language(text: str) -> None:
+    assert not is_loop("He walked slowly.", text)
+    assert without_loops("He walked slowly.", text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "once"),
+    [
+        ("राजा आया राजा आया राजा आया", "राजा आया"),
+        ("वह घर गया और वह घर गया और", "वह घर गया और"),
+        ("மெல்ல மெல்ல மெல்ல மெல்ல நடந்தான்", "மெல்ல நடந்தான்"),
+        ("เด็กกินข้าวเด็กกินข้าวเด็กกินข้าว", "เด็กกินข้าว"),
+        ("กรุงเทพมหานครเป็นเมืองกรุงเทพมหานครเป็นเมือง", "กรุงเทพมหานครเป็นเมือง"),
+        ("ကျွန်တော်သွားတယ်ကျွန်တော်သွားတယ်ကျွန်တော်သွားတယ်", "ကျွန်တော်သွားတယ်"),
+        ("កកកកកកកកកកកកក", "ក"),
+        ("नीनीनीनीनीनीनी", "नी"),
+        ("他走了他走了他走了", "他走了"),
+        ("かきかきかきかき", "かき"),
+    ],
+)
+def test_a_loop_is_found_in_any_script(text: str, once: str) -> None:
+    assert is_loop("He walked slowly.", text)
+    assert without_loops("He walked slowly.", text) == once

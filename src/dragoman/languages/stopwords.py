@@ -8,10 +8,12 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from dragoman.languages.known import LANGUAGES, known
-from dragoman.languages.words import CLUSTER_OF_WORD, LETTERS, kinds
+from dragoman.languages.words import CLUSTER_OF_WORD, HAN, LETTERS, kinds
 
 WORD = re.compile(rf"{CLUSTER_OF_WORD}|\d+|{LETTERS}")
 """A word, a number, or one character of a script without spaces, in the ``kinds`` of a text."""
+
+_PLAIN_WORD = re.compile(rf"[{HAN}]|\d+|[^\W\d_{HAN}]+")  # of a text that is its own kinds
 
 
 def words_of(text: str) -> list[str]:
@@ -19,7 +21,7 @@ def words_of(text: str) -> list[str]:
     text = text.lower()
     simple = kinds(text)
     if simple is text:
-        return WORD.findall(text)
+        return _PLAIN_WORD.findall(text)
     return [text[match.start() : match.end()] for match in WORD.finditer(simple)]
 
 

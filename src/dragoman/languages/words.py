@@ -37,16 +37,20 @@ MARKS = MARK + VIRAMA + JOINER
 
 _WORD = LETTER + REPH + DIGIT + _ALONE
 
-_BASE = rf"(?:{BINDER}[{LINK}{MARKS}]*+)*+[{IDEOGRAPH}{UNSPACED}]{MARK}*+"
+HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufa6d\ufa70-\ufad9"
+"""Chinese characters, for a class of ``re``. In ``kinds`` they may stand for themselves."""
+
+_ALONE_CLASS = _ALONE + HAN
+_BASE = rf"(?:{BINDER}[{LINK}{MARKS}]*+)*+[{IDEOGRAPH}{UNSPACED}{HAN}]{MARK}*+"
 _JOINED = rf"[{VIRAMA}{JOINER}][{MARKS}]*+(?:{_BASE})?+|{LINK}[{LINK}{MARKS}]*+{_BASE}"
 CLUSTER_OF_WORD = rf"(?:{_BASE}(?:{_JOINED})*+|{BINDER}++[{MARKS}]*+)"
 """Pattern, on ``kinds``, of the least part of a text without spaces that may be a word."""
 
-_LETTERS = rf"[^\W\d_{_ALONE}]"
+_LETTERS = rf"[^\W\d_{_ALONE_CLASS}]"
 LETTERS = rf"(?:{_LETTERS}(?:{_LETTERS}|[{MARKS}]|{LINK}++(?={_LETTERS}))*+)"
 """Pattern, on ``kinds``, of a word of letters in a script with spaces."""
 
-CHARACTERS = rf"(?:[^\W{_ALONE}](?:[^\W{_ALONE}]|[{MARKS}])*+)"
+CHARACTERS = rf"(?:[^\W{_ALONE_CLASS}](?:[^\W{_ALONE_CLASS}]|[{MARKS}])*+)"
 """Pattern, on ``kinds``, of a word of letters, digits and ``_`` in a script with spaces."""
 
 SIGN = rf"(?:[^\w\s][{MARKS}]*+)"
@@ -80,10 +84,10 @@ _PROPERTIES = (
 _SPECIAL = re.compile(
     "[^\\0-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u0590\u05d0-\u05ff\u0606-\u060f\u061d-\u064a\u0660-\u066f\u0671-\u06d5"
     "\u10a0-\u10ff\u1200-\u135c\u1360-\u16ff\u1e00-\u200b\u2010-\u2029\u202f-\u203e\u2041-\u2053\u2055-\u205f\u2070-\u20cf"
-    "\u2100-\u2cee\u3000-\u3004\u3008-\u3020\ua4d0-\ua66e\ua700-\ua7ff\uac00-\ud7a3\ue000-\uf8ff\ufb00-\ufb1d\ufb1f-\ufdff"
+    "\u2100-\u2cee\u3000-\u3020\u3400-\u4dbf\u4e00-\u9fff\ua4d0-\ua66e\ua700-\ua7ff\uac00-\ud7a3\ue000-\ufa6d\ufa70-\ufad9\ufb00-\ufb1d\ufb1f-\ufdff"
     "\ufe10-\ufe1f\uff01-\uff3e\uff40-\uff65]"
 )
-"""A character that ``kinds`` must look up. Without any, a text is as good as its kinds: the usual case in Europe."""
+"""A character that ``kinds`` must look up. Without any, a text is as good as its kinds, as in Europe and China."""
 
 MOST_KEPT = 30_000
 REACH = 64
@@ -114,7 +118,7 @@ def _patterns() -> list[tuple[str, Any]]:
 def kinds(text: str) -> str:
     """Return a text of the same length in which a simple character of the same kind stands for each other.
 
-    A text without marks, joiners and scripts without spaces is returned as it is: its letters are their own kind.
+    A text of letters without marks and joiners, or of Chinese characters, is returned as it is: each is its own kind.
     """
     return text.translate(_KINDS) if _SPECIAL.search(text) else text
 

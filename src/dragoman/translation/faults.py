@@ -20,8 +20,10 @@ from dragoman.languages.words import (
     BINDER,
     CHARACTERS,
     CLUSTER_OF_WORD,
+    HAN,
     IDEOGRAPH,
     LETTERS,
+    MARKS,
     SIGN,
     UNSPACED,
     cluster_end,
@@ -42,6 +44,10 @@ languages say "slowly slowly"."""
 
 SHARES_OF_WORD = {IDEOGRAPH: 0.5, UNSPACED: 0.25, BINDER: 0.25}
 """Words that a unit of a script without spaces counts as, by the kind of its first character."""
+
+CLUSTERS_OF_WORD = 3
+"""Units of a text in an alphabet without spaces, such as Thai, that count as one unit of another: periods, n-grams and
+lengths are so many times as long."""
 
 REPETITION_UNITS = 24
 MAX_REPETITION = 0.33
@@ -64,6 +70,8 @@ FAULTS = ("empty", "loop", "long", "short", "copy")
 
 _UNIT = re.compile(rf"{CHARACTERS}|{CLUSTER_OF_WORD}|{SIGN}")  # both are patterns of the kinds of a text
 _WORD = re.compile(rf"{LETTERS}(?:['’-]{LETTERS})*+|{CLUSTER_OF_WORD}")
+_PLAIN_UNIT = re.compile(rf"[{HAN}]|[^\W{HAN}]+|[^\w\s]")  # of a text that is its own kinds
+_PLAIN_WORD = re.compile(rf"[{HAN}]|[^\W\d_{HAN}]+(?:['’-][^\W\d_{HAN}]+)*+")
 _STRETCH = re.compile(r"(.{1,8}?)\1+")  # characters that come twice or more in a row
 _ADDRESS = re.compile(r"://|[@/\\_=<>{}#|]|\w[.:]\w")  # addresses, paths, code
 
@@ -155,21 +163,30 @@ def _words(text: str) -> list[str]:
     """Return the words of a text, without numbers; of a script without spaces, its clusters."""
     simple = kinds(text)
     if simple is text:  # the usual case
-        return _WORD.findall(text)
+        return _PLAIN_WORD.findall(text)
     return [text[match.start() : match.end()] for match in _WORD.finditer(simple)]
 
 
-def _units(text: str) -> list[tuple[int, int]]:
+def _clusters_of_unit(simple: str) -> int:
+    """Return ``CLUSTERS_OF_WORD`` if a text, given by its kinds, is for the most part in an alphabet without spaces."""
+    if UNSPACED not in simple:  # the usual case
+        return 1
+    n_others = len(simple) - sum(simple.count(kind) for kind in MARKS + BINDER + " ")
+    return CLUSTERS_OF_WORD if 2 * simple.count(UNSPACED) > n_others else 1
+
+
+def _units_of_kinds(text: str, simple: str) -> list[tuple[int, int]]:
     """Return start and end of each unit of a text: words, signs, and clusters of scripts without spaces."""
-    return [match.span() for match in _UNIT.finditer(kinds(text))]
+    return [match.span() for match in (_PLAIN_UNIT if simple is text else _UNIT).finditer(simple)]
 
 
 def runs(text: str, least: int) -> list[Run]:
     """Return the parts of ``text`` that repeat units (words, ideographs, signs) or characters ``least`` times."""
-    spans = _units(text)
+    simple = kinds(text)
+    spans = _units_of_kinds(text, simple)
     units = [text[start:end].casefold() for start, end in spans]
     repeated = []
-    for period in range(1, LOOP_PERIOD + 1):
+    for period in range(1, LOOP_PERIOD * _clusters_of_unit(simple) + 1):
         if sum(map(eq, units, units[period:])) < (least - 1) * period - (period > 2):
             continue  # the usual case: too few units equal the one a period before
         same = 0  # number of units in a row that equal the one a period before
@@ -184,9 +201,9 @@ def runs(text: str, least: int) -> list[Run]:
                 repeated.append(Run(repeats, spans[first][0], spans[first + period][0], spans[last][1], True))
             same = 0
     for match in _STRETCH.finditer(text):
-        period = len(match[1])
-        # no cluster is divided where the stretch begins and ends
-        start, end = cluster_end(text, match.start()), cluster_start(text, match.end())
+        period, (start, end) = len(match[1]), match.span()
+        if simple is not text:  # no cluster is divided where the stretch begins and ends
+            start, end = cluster_end(text, start), cluster_start(text, end)
         repeats = (end - start) // period
         if repeats >= least:
             repeated.append(Run(repeats, start, start + period, start + repeats * period, False))
@@ -199,10 +216,11 @@ def repetition(text: str, n: int = 4) -> float:
     seq-rep-n of https://arxiv.org/abs/1908.04319, on words, ideographs and signs. It also detects loops with changing
     parts, and loops of whole sentences.
     """
-    spans = _units(text)
-    if len(spans) < REPETITION_UNITS:
+    simple = kinds(text)
+    spans, factor = _units_of_kinds(text, simple), _clusters_of_unit(simple)
+    if len(spans) < REPETITION_UNITS * factor:
         return 0.0
-    units = [text[start:end] for start, end in spans]
+    units, n = [text[start:end] for start, end in spans], n * factor
     ngrams = list(zip(*(units[i:] for i in range(n)), strict=False))
     return 1 - len(set(ngrams)) / len(ngrams)
 
@@ -261,10 +279,11 @@ def without_loops(src: str, output: str) -> str:
     """Return ``output`` without loops: reduced by ``without_runs``, and if need be cut at its first repeated 4-gram."""
     output = without_runs(src, output)
     if is_loop(src, output):
-        spans = _units(output)
+        simple = kinds(output)
+        spans, n = _units_of_kinds(output, simple), 4 * _clusters_of_unit(simple)
         seen: set[tuple[str, ...]] = set()
-        for i in range(len(spans) - 3):
-            ngram = tuple(output[start:end] for start, end in spans[i : i + 4])
+        for i in range(len(spans) - n + 1):
+            ngram = tuple(output[start:end] for start, end in spans[i : i + n])
             if ngram in seen:
                 return output[: spans[i][0]].rstrip()
             seen.add(ngram)
