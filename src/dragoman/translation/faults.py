@@ -126,8 +126,8 @@ def _loop(src: str, output: str) -> Run | None:
     long = [
         run
         for run in runs(output, 2)
-        if (run.words and kind_of(output[run.start]) not in (UNSPACED, BINDER))
-        or run.end - run.start >= LOOP_CHARACTERS
+        if run.end - run.start >= LOOP_CHARACTERS
+        or (run.words and kind_of(output[run.start]) not in (UNSPACED, BINDER))
     ]
     long = [
         run
@@ -175,7 +175,7 @@ def _clusters_of_unit(simple: str) -> int:
     return CLUSTERS_OF_WORD if 2 * simple.count(UNSPACED) > n_others else 1
 
 
-def _units_of_kinds(text: str, simple: str) -> list[tuple[int, int]]:
+def _units(text: str, simple: str) -> list[tuple[int, int]]:
     """Return start and end of each unit of a text: words, signs, and clusters of scripts without spaces."""
     return [match.span() for match in (_PLAIN_UNIT if simple is text else _UNIT).finditer(simple)]
 
@@ -183,7 +183,7 @@ def _units_of_kinds(text: str, simple: str) -> list[tuple[int, int]]:
 def runs(text: str, least: int) -> list[Run]:
     """Return the parts of ``text`` that repeat units (words, ideographs, signs) or characters ``least`` times."""
     simple = kinds(text)
-    spans = _units_of_kinds(text, simple)
+    spans = _units(text, simple)
     units = [text[start:end].casefold() for start, end in spans]
     repeated = []
     for period in range(1, LOOP_PERIOD * _clusters_of_unit(simple) + 1):
@@ -217,10 +217,14 @@ def repetition(text: str, n: int = 4) -> float:
     parts, and loops of whole sentences.
     """
     simple = kinds(text)
-    spans, factor = _units_of_kinds(text, simple), _clusters_of_unit(simple)
-    if len(spans) < REPETITION_UNITS * factor:
+    if simple is text:  # the usual case
+        units = _PLAIN_UNIT.findall(text)
+    else:
+        units = [text[start:end] for start, end in _units(text, simple)]
+    factor = _clusters_of_unit(simple)
+    if len(units) < REPETITION_UNITS * factor:
         return 0.0
-    units, n = [text[start:end] for start, end in spans], n * factor
+    n *= factor
     ngrams = list(zip(*(units[i:] for i in range(n)), strict=False))
     return 1 - len(set(ngrams)) / len(ngrams)
 
@@ -280,7 +284,7 @@ def without_loops(src: str, output: str) -> str:
     output = without_runs(src, output)
     if is_loop(src, output):
         simple = kinds(output)
-        spans, n = _units_of_kinds(output, simple), 4 * _clusters_of_unit(simple)
+        spans, n = _units(output, simple), 4 * _clusters_of_unit(simple)
         seen: set[tuple[str, ...]] = set()
         for i in range(len(spans) - n + 1):
             ngram = tuple(output[start:end] for start, end in spans[i : i + n])
