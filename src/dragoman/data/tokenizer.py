@@ -89,8 +89,12 @@ class Tokenizer:
     Ids 0, 1, 2 and 3 are pad, unk, bos and eos; of these ``encode`` returns only unk.
     """
 
-    def __init__(self, proto: bytes, name: str = "tokenizer") -> None:
-        """Load a model from the bytes of a ``.spm`` file; ``name`` is its name in errors.
+    def __init__(self, proto: bytes, name: str = "tokenizer", is_checked: bool = False) -> None:
+        """Load a model from the bytes of a ``.spm`` file.
+
+        Args:
+            name: Its name in errors.
+            is_checked: The bytes are those of a model that was loaded before, with other rules.
 
         Raises:
             BundleError: The bytes are not a SentencePiece model, or its special ids differ from ours.
@@ -106,7 +110,8 @@ class Tokenizer:
         self._begin: list[int] = []  # ids that each text begins with; see ``towards``
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
-            check_model(proto)  # SentencePiece itself does not check the bytes
+            if not is_checked:
+                check_model(proto)  # SentencePiece itself does not check the bytes
             self._processor.LoadFromSerializedProto(proto)
         except (RuntimeError, ValueError) as error:
             raise BundleError(f"{name}: not a SentencePiece model, or damaged ({error}); copy it again") from None
@@ -217,7 +222,7 @@ class Tokenizer:
         if not self.composes:
             return self
         pieces = frozenset(self.pieces(range(self.vocab_size)))
-        return Tokenizer(with_normaliser(self.proto, target_rule(self.normalisation, pieces)))
+        return Tokenizer(with_normaliser(self.proto, target_rule(self.normalisation, pieces)), is_checked=True)
 
     def shares_pieces(self, other: Tokenizer) -> bool:
         """True if two tokenizers have one vocabulary, the same ids, though a target's rules may differ."""
@@ -262,7 +267,7 @@ class Tokenizer:
     @cached_property
     def _exact(self) -> Tokenizer:
         """The same vocabulary without our rules; it takes every space as it is."""
-        return Tokenizer(with_normaliser(self.proto, NO_RULES)) if self.composes else self
+        return Tokenizer(with_normaliser(self.proto, NO_RULES), is_checked=True) if self.composes else self
 
     def normalised(self, text: str) -> Normalised:
         """Return a text as the model reads it, and where each of its characters comes from.

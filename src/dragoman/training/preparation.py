@@ -85,8 +85,8 @@ def prepare(
                 tgt_words=not task_of(config).translates,
                 tags=tags_of(data),
             )
-    joint = tokenizers[0].shares_pieces(tokenizers[1])
-    for tokenizer, side in zip(tokenizers, ("joint" if joint else "src", "joint" if joint else "tgt"), strict=True):
+    sides = ("joint",) if tokenizers[0].shares_pieces(tokenizers[1]) else ("src", "tgt")
+    for tokenizer, side in zip(tokenizers, sides, strict=False):  # the target's rules are made of a joint one's
         with explained(folder):
             tokenizer.save(folder / f"{side}.spm")
     for name, texts, keep_text in (
