@@ -186,7 +186,9 @@ def _is_written_out(number: Number, translation: str, left: Counter[int], words:
     # a superscript is not written out; "ein" beside a unit is mostly an article
     if not groups or (number.has_fraction and len(groups) < 2) or (number.symbol == UNIT and groups == (1,)):
         return False
-    return _as_word(number.core, left, words) or _in_parts(number.core, left, words)
+    # digits without the mark that belongs to them do not count: only a word does
+    digits = left if not (number.sign or number.symbol) else Counter[int]()
+    return _as_word(number.core, digits, words) or _in_parts(number.core, digits, words)
 
 
 def _numbers(text: str) -> Iterable[tuple[str, Context]]:

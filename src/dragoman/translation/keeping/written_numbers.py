@@ -48,7 +48,7 @@ _SIGN_BEFORE = (
     rf"(?:(?<![^\s(\[{{<>«„“”‚‘’\"'|=:~\u2248\u2264\u2265*_{UNSPACED}])(?<!\d[{_SPACE}])(?<![\uff10-\uff19])[{_SIGNS}])"
 )
 _NO_LETTER = (
-    r"(?<![A-Za-z\u00aa\u00ba\u00c0-\u024f\u0370-\u052f\u0531-\u058f\u10a0-\u10ff\u1e00-\u1fff\d])"  # "iPhone15"
+    r"(?<![A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u052f\u0531-\u058f\u10a0-\u10ff\u1e00-\u1fff\d])"  # "iPhone15"
 )
 
 NUMBERS = (
