@@ -24,7 +24,7 @@ def tokenizer(translator: Translator) -> Tokenizer:
 
 FOREIGN = [carrier.format("5") for script, own in CARRIERS.items() if script != "latin" for carrier in own]
 OTHERS = ["Привет, мир", "Καλημέρα κόσμε", "שלום עולם", "გამარჯობა", "Բարեւ", "안녕하세요", "ສະບາຍດີ",
-          "Ｔｈｅ ｄｏｇ", "𝐀 𝐝𝐨𝐠", "教师读书 OK",
+          "𝐀 𝐝𝐨𝐠", "教师读书 OK",
           "Он читает WWW https://example.org/a/long/address"]  # fmt: skip
 
 

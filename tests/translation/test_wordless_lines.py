@@ -39,7 +39,7 @@ def test_they_are_copied_beside_others_and_never_given_to_the_model(
 
     monkeypatch.setattr(plan.engine, "search", recorded)
     translations = translator.translate(texts, plan)
-    assert [translations[i].text for i in (0, 2, 3, 4, 5, 7)] == ["***", "", "...", "5 %", "https://a.org 🙂", "★ ★"]
+    assert [translations[i].text for i in (0, 2, 3, 4, 5, 7)] == ["***", "", "...", "5 %", "https://a.org 🙂", " ★ ★ "]
     assert all(any(map(str.isalpha, text)) for text in given)
     assert [note for i in (0, 2, 3, 4, 5, 7) for note in translations[i].notes] == []
 

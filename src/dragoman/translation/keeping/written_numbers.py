@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-UNSPACED = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"
-"""Scripts in which a number may touch the word before it: Thai, Lao, Tibetan, Burmese, Khmer, Chinese, kana, Hangul."""
+UNSPACED = "\u0600-\u06ff\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"
+"""Scripts in which a number may touch the word before it: Arabic, Thai, Lao, Tibetan, Burmese, Khmer, Chinese, kana,
+Hangul."""
+_MARKED = "|".join(rf"(?<=[{UNSPACED}]{chr(0xAA) * n})" for n in range(1, 5))
+"""Pattern of the place after such a letter with marks, each of which ``marks_as_letters`` writes as U+00AA."""
 CURRENCY = (
     "$\u00a2-\u00a5\u058f\u060b\u07fe\u07ff\u09f2\u09f3\u09fb\u0af1\u0bf9\u0e3f\u17db\u20a0-\u20c0\ua838\ufdfc\ufe69\uff04\uffe0"
     "\uffe1\uffe5\uffe6\U00011fdd-\U00011fe0\U0001e2ff\U0001ecb0"
@@ -44,12 +47,9 @@ _UNIT_AFTER = (
     rf"[{_SPACE}]?[°º](?:[{_SPACE}]?[CFK](?![A-Za-z]))?|[{_SPACE}]?[\u2103\u2109]|[\u2032\u2033]|"
     rf"(?:{_UNITS})(?:[\u207a\u207b]?[{_SUPERSCRIPT}]+)?{_NO_WORD}"
 )
-_SIGN_BEFORE = (
-    rf"(?:(?<![^\s(\[{{<>«„“”‚‘’\"'|=:~\u2248\u2264\u2265*_{UNSPACED}])(?<!\d[{_SPACE}])(?<![\uff10-\uff19])[{_SIGNS}])"
-)
-_NO_LETTER = (
-    r"(?<![A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u052f\u0531-\u058f\u10a0-\u10ff\u1e00-\u1fff\d])"  # "iPhone15"
-)
+_NO_SIGN_AFTER = rf"(?<![^\s(\[{{<>«„“”‚‘’\"'|=:~\u2248\u2264\u2265*_{UNSPACED}])"
+_SIGN_BEFORE = rf"(?:(?:{_NO_SIGN_AFTER}|{_MARKED})(?<!\d[{_SPACE}])(?<![\uff10-\uff19\d])[{_SIGNS}])"
+_NO_LETTER = rf"(?:(?<![^\W_{UNSPACED}])|{_MARKED})(?<!\d)"  # "iPhone15" is a name
 
 NUMBERS = (
     rf"{_SIGN_BEFORE}?{_NO_LETTER}0[xX][0-9A-Fa-f]+{_NO_WORD}",
