@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 from benchmarks.language_inputs import SHORT_LANGUAGES, greetings, short_texts
 from benchmarks.languages import detection_figures, product_guess
 from dragoman.languages.detection import detect, is_target
@@ -63,6 +66,22 @@ def test_texts_of_the_source_are_not_taken_for_the_target() -> None:
         if text.lang == src and is_target(text.text, [src], tgt) is not None
     ]  # fmt: skip
     assert len(wrong) <= 2, wrong
+
+
+def test_a_missing_package_is_named() -> None:
+    script = """
+import sys
+sys.modules["py3langid.langid"] = None
+from dragoman.errors import ConfigError
+from dragoman.languages.detection import detect
+try:
+    detect("hello", ["en", "de"])
+except ConfigError as error:
+    assert "install dragoman[detect], or name the source language" in str(error)
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_a_long_text_takes_no_longer_than_its_beginning() -> None:

@@ -193,6 +193,42 @@ def test_libretranslate_detects_lists_alternatives_and_aliases(live: Any) -> Non
     assert live("/health").json == {"status": "ok"}
 
 
+def test_a_text_in_the_target_language_is_returned_by_every_api_if_the_source_is_detected(live: Any) -> None:
+    german, english = "Guten Morgen, wie geht es dir?\r\nMir geht es gut.", "the dog sees a cat"
+    expected = live("/v1/translate", {"text": english, "source": "en"}).json["translations"][0]["text"]
+
+    answer = live("/v1/translate", {"text": [german, english], "target": "de"}).json["translations"]
+    assert [one["text"] for one in answer] == [german, expected]
+    assert [[note["kind"] for note in one["notes"] if note["kind"] == "same_language"] for one in answer] == [
+        ["same_language"], [],
+    ]  # fmt: skip
+    streamed = live("/v1/translate", {"text": german, "target": "de", "stream": True}).body.decode()
+    assert "Guten Morgen" in streamed
+    assert "same_language" in streamed
+
+    libre = live("/translate", {"q": [german, english], "source": "auto", "target": "de"}).json
+    assert libre["translatedText"] == [german, expected]
+    assert [one["language"] for one in libre["detectedLanguage"]] == ["de", "en"]
+    assert all(one["confidence"] > 90 for one in libre["detectedLanguage"])
+    page = "<p>Guten <b>Morgen</b>, wie geht es dir?</p>"
+    assert live("/translate", {"q": page, "source": "auto", "target": "de", "format": "html"}).json[
+        "translatedText"
+    ] == page  # fmt: skip
+
+    deepl = live("/v2/translate", {"text": [german, english], "target_lang": "DE"}).json["translations"]
+    assert [one["text"] for one in deepl] == [german, expected]
+    assert [one["detected_source_language"] for one in deepl] == ["DE", "EN"]
+
+
+def test_a_short_word_of_both_languages_is_translated_and_so_is_a_named_source(live: Any, served: Translator) -> None:
+    for text, source in (("Hand", "auto"), ("Guten Morgen, wie geht es dir?", "en")):
+        answer = live("/translate", {"q": text, "source": source, "target": "de"}).json
+        assert answer["translatedText"] == served.translate(text).text
+    assert live("/translate", {"q": "Hand", "source": "auto", "target": "de"}).json["detectedLanguage"] == {
+        "language": "en", "confidence": 50.0,
+    }  # fmt: skip
+
+
 def test_html_keeps_its_tags(live: Any) -> None:
     page = '<p>the <b class="x">dog</b> sees</p>\n<ul><li>a cat</li></ul>'
     found = live("/translate", {"q": page, "source": "en", "target": "de", "format": "html"}).json["translatedText"]
