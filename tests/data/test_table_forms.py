@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from itertools import permutations
+from itertools import islice, permutations
 from pathlib import Path
 
 import pytest
@@ -31,7 +31,7 @@ def named(lang: str, page: str) -> str:
 def headings() -> list[tuple[str, str, str, str]]:
     """Return names of two languages, in one language or each in its own, and their codes."""
     rows = []
-    for number, (src, tgt) in enumerate(permutations(NAMED, 2)):
+    for number, (src, tgt) in enumerate(islice(permutations(NAMED, 2), 0, None, 7)):
         page = PAGES[number % len(PAGES)]
         rows.append((named(src, page), named(tgt, page), src, tgt))
         rows.append((named(src, src), named(tgt, tgt), src, tgt))

@@ -300,3 +300,15 @@ def test_the_worst_comes_first_and_lines_are_shown() -> None:
         "error: is so  [d]\n  -> do this\n\nwarning: 2 of 10 pairs (20.0%) are so  [c]"
     )
     assert "    line 7: text\n" in report(found)
+
+
+def test_a_file_in_an_old_encoding_is_named_with_the_command_that_converts_it(tmp_path: Path) -> None:
+    src, tgt = tmp_path / "train.en", tmp_path / "train.ru"
+    src.write_text("We went home late.\n" * 30)
+    tgt.write_bytes("Мы поздно пошли домой, было уже темно.\n".encode("koi8-r") * 30)
+    examination = examine(PairOfFiles(src=src, tgt=tgt), Ticker(quiet=True))
+    finding = next(finding for finding in examination.findings if finding.name == "not-utf8")
+    assert (
+        f"{tgt}: the file is in KOI8-R; convert it with iconv -f KOI8-R -t UTF-8 {tgt} > {tgt}.utf8" in finding.advice
+    )
+    assert str(src) not in finding.advice

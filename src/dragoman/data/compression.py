@@ -152,8 +152,8 @@ class _AsUtf8(io.RawIOBase):
                 self._text = memoryview(self._decoder.decode(block, final=self._ended).encode())
             except UnicodeDecodeError as error:
                 raise DataError(
-                    f"{self._name}: begins with the mark of {self._codec.upper()} but is not all of it ({error.reason});"
-                    " save the text again, as UTF-8"
+                    f"{self._name}: begins with the mark of {self._codec.upper()} but is not all of it "
+                    f"({error.reason}); save the text again, as UTF-8"
                 ) from None
         n = min(len(buffer), len(self._text))
         buffer[:n] = self._text[:n]

@@ -96,7 +96,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
 
 
 def _plain_lines(block: bytes) -> list[str] | None:
-    """Return the lines of a block without CR LF, NUL, escapes and bad bytes; None if the block may have any of these."""
+    """Return the lines of a block without CR LF, NUL, escapes and bad bytes; None if it may have any of these."""
     if len(block) > MAX_LINE_BYTES or b"\r\n" in block or b"\0" in block or ESCAPE in block:
         return None
     try:
@@ -174,6 +174,11 @@ def advice(path: Path, number: int) -> str:
     encoding = encoding_of(path, number)
     if encoding is None:
         return "no encoding fits the file as a whole: mend this line, or remove it from both sides"
+    return conversion(encoding, path)
+
+
+def conversion(encoding: Encoding, path: Path) -> str:
+    """Return the sentence that names the encoding of a file, and the command that makes it UTF-8."""
     seems = "is" if encoding.certain else "may be"
     look = "" if encoding.certain else ", and look at the result"
     return f"the file {seems} in {encoding.name}; convert it with {encoding.command(path)}{look}"

@@ -1,4 +1,4 @@
-"""Rules for the rows of tables that training and documents share; this file imports nothing, so that workers start fast."""
+"""Rules for tables that training and documents share; nothing is imported, so that workers start fast."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ A ``.tsv`` has no quotes: a tab ends a cell and LF a row. A ``.csv`` has commas,
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import logging
 import re
@@ -26,8 +27,8 @@ from dragoman.languages.names import code_named
 logger = logging.getLogger(__name__)
 
 SIDES = (
-    "src source original quelle quelltext ausgangstext fuente origen fonte origine bron źródło источник исходный kaynak "
-    "原文 源文 源语言 원문",
+    "src source original quelle quelltext ausgangstext fuente origen fonte origine bron źródło источник исходный "
+    "kaynak 原文 源文 源语言 원문",
     "tgt target trg ref reference translation translated ziel zieltext übersetzung cible traduction destino traducción "
     "tradução traduzione doel vertaling cel tłumaczenie перевод hedef çeviri 译文 翻译 訳文 翻訳 번역",
 )
@@ -83,8 +84,8 @@ def read_table(path: Path, columns: Columns | None) -> Iterator[tuple[str, str]]
     if ragged.total() > n_rows / 2:
         (n_cells, n), *_ = ragged.most_common(1)
         raise DataError(
-            f"{path}: {n:,} of {n_rows:,} rows have {cells(n_cells)}, but the first row has {len(first)}; each row needs "
-            "all its cells"
+            f"{path}: {n:,} of {n_rows:,} rows have {cells(n_cells)}, but the first row has {len(first)}; each row "
+            "needs all its cells"
         )
     if ragged.total() > SHOWN:
         logger.warning("%s: %s rows in all have not %d cells: left out", path, f"{ragged.total():,}", len(first))
@@ -138,10 +139,8 @@ def _separator(head: Sequence[str]) -> str:
 
     def agreement(separator: str) -> float:
         numbers: list[int] = []
-        try:
+        with contextlib.suppress(csv.Error):  # such as a row that goes on below
             numbers.extend(len(row) for row in _reader(head, separator) if row)
-        except csv.Error:  # such as a row that goes on below
-            pass
         return numbers.count(numbers[0]) / len(numbers) if numbers and numbers[0] > 1 else 0.0
 
     return max(SEPARATORS, key=agreement)  # of equals the first
@@ -161,8 +160,8 @@ def _places(path: Path, first: list[str], columns: Columns | None) -> tuple[int,
         elif column.isdecimal() and 1 <= int(column) <= len(first):
             places.append(int(column) - 1)
         elif column.isdecimal():
-            raise DataError(f"{path}:1: {cells(len(first))}, so there is no column {column}; tabs part those of a .tsv, "
-                            "commas, semicolons or tabs those of a .csv")  # fmt: skip
+            raise DataError(f"{path}:1: {cells(len(first))}, so there is no column {column}; tabs part those of a "
+                            ".tsv, commas, semicolons or tabs those of a .csv")  # fmt: skip
         else:
             raise DataError(f"{path}:1: no column has the heading {column!r}; the first row is: {_shown(first)}")
     return places[0], places[1]

@@ -7,13 +7,13 @@ from dragoman.doctor.findings import Kind
 KINDS: dict[str, Kind] = {
     "not-utf8": Kind(
         "contain bytes that are not UTF-8",
-        "training refuses them: convert the file (iconv -f latin1 -t utf-8) or drop the lines from both sides",
+        "training refuses them: no encoding fits a whole file, so mend these lines, or drop them from both sides",
         error=0,
         unit="lines",
     ),
     "nul": Kind(
         "contain a NUL character",
-        "training refuses them: convert the file if it is UTF-16, or drop the lines from both sides",
+        "training refuses them: mend these lines, or drop them from both sides",
         error=0,
         unit="lines",
     ),

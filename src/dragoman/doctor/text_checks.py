@@ -9,13 +9,14 @@ together. In memory are about 60 bytes per pair, one chunk of text, the sample, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.config import PairOfFiles, TextFiles
+from dragoman.data.corpus import conversion, encoding_of
 from dragoman.data.texts import files_of
 from dragoman.doctor.alignment import Shift
 from dragoman.doctor.findings import N_EXAMPLES, Finding, Tally, findings_of
@@ -66,7 +67,7 @@ def examine(corpus: TextFiles, ticker: Ticker) -> Examination:
     count_length_ratios(lengths[:, :2], first.tallies)
     findings = [
         *_language_findings(corpus, known.other_languages),
-        *_counted_findings(first.tallies, sum(pairs.n_lines), first.n),
+        *_with_encodings(corpus, _counted_findings(first.tallies, sum(pairs.n_lines), first.n)),
         *_shift_findings(pairs, shifts, first.n),
     ]
     return Examination(findings, lengths[:, :2], lengths[:, 2:], scores, digests)
@@ -90,6 +91,19 @@ def _counted_findings(tallies: dict[str, Tally], n_lines: int, n_pairs: int) -> 
     for unit, total in (("lines", n_lines), ("pairs", n_pairs)):
         in_unit = {name: tally for name, tally in tallies.items() if KINDS[name].unit == unit}
         yield from findings_of(in_unit, KINDS, total)
+
+
+def _with_encodings(corpus: TextFiles, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings; those of bytes that are not UTF-8 name each file whose encoding is recognised."""
+    for finding in findings:
+        if finding.name in ("not-utf8", "nul"):
+            advice = [
+                f"training refuses {path}: {conversion(encoding, path)}"
+                for path in files_of(corpus)
+                if (encoding := encoding_of(path, finding.lines[0])) is not None
+            ]
+            finding = finding._replace(advice="; ".join(advice) or finding.advice)
+        yield finding
 
 
 def _shift_findings(pairs: Pairs, shifts: list[Shift], n_pairs: int) -> Iterator[Finding]:
