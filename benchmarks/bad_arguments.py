@@ -81,7 +81,7 @@ class Public:
     @property
     def parameters(self) -> list[inspect.Parameter]:
         """Its own parameters, without the options that ``options.takes`` adds: see ``option_groups``."""
-        own = getattr(self.call, "__func__", self.call)
+        own = inspect.unwrap(getattr(self.call, "__func__", self.call))
         code = getattr(own, "__code__", None)
         parameters = inspect.signature(self.call).parameters.values()
         if code is None:
@@ -111,7 +111,7 @@ def public_calls(run: Path, folder: Path) -> Iterator[Public]:
         "run": run, "a": run, "b": run, "forward": run, "teachers": run, "source": folder / "none", "path": run,
         "src": lines, "ref": lines, "tgt": lines, "text": "A dog runs.", "texts": [""], "to": None,
         "sources": [""], "targets": [""], "translator": translator, "folder": folder / "none",
-        "plan": translator.plan(), "translations": [dragoman.Translation("x", 0.0, n_tokens=1)], "name": "stdin",
+        "plan": translator.plan(), "translations": [dragoman.Translation("x", 0.0, n_tokens=0)], "name": "stdin",
         "hyps": ["x"], "refs": ["x"], "tgt_lang": "de", "metrics": metrics.select_metrics(), "quiet": True,
         "n_samples": 10, "engine": translator.plan().engine, "stream": io.BytesIO(), "terms": [("dog", "Hund")],
     }  # fmt: skip
@@ -142,7 +142,7 @@ def tried(run: Path, folder: Path) -> Iterator[tuple[str, str, str, str]]:
             for number, (name, make) in enumerate(BAD.items()):
                 out = folder / f"{public.name}-{parameter.name}-{number}"
                 yield public.name, parameter.name, name, outcome(public, parameter, make(), out)
-    for group in option_groups(Options):
+    for group in dict.fromkeys(option_groups(Options)):
         for option in group.names():
             for name, make in BAD.items():
                 yield group.__name__, option, name, refusal(lambda g=group, o=option, m=make: g(**{o: m()}))  # type: ignore[misc]

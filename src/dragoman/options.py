@@ -27,6 +27,7 @@ from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
+from dragoman.arguments import checked, is_listable
 from dragoman.errors import ConfigError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -168,7 +169,7 @@ def one_or_several(paths: Any) -> Any:
 
 
 def _as_tuple(values: Any) -> Any:
-    return tuple(values) if isinstance(values, Iterable) else values
+    return tuple(values) if is_listable(values) else values
 
 
 def flags(*names: str) -> str:
@@ -297,15 +298,17 @@ def either(words: Iterable[object]) -> str:
 def takes(*declared: type[Any]) -> Callable[[F], F]:
     """Give a function whose last parameter is ``**changes`` the options of each of ``declared`` in its signature.
 
-    Completion and ``help()`` show them; the function itself still gets a mapping of those that were given.
+    Completion and ``help()`` show them; the function itself still gets a mapping of those that were given. Its own
+    arguments are checked: see ``arguments.checked``.
     """
 
     def decorate(function: F) -> F:
         own = inspect.signature(function, eval_str=True)  # types, as those of the options are, and not their names
         named = [each for each in own.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
         shown = [parameter for group in declared for parameter in _parameters(group)]
-        function.__signature__ = own.replace(parameters=[*named, *shown])  # type: ignore[attr-defined]
-        return function
+        call = checked(function)
+        call.__signature__ = own.replace(parameters=[*named, *shown])  # type: ignore[attr-defined]
+        return call
 
     return decorate
 

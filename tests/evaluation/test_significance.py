@@ -17,6 +17,7 @@ from dragoman.errors import DataError
 from dragoman.evaluation import metrics
 from dragoman.evaluation.metrics import Scorer, bleu, chrf, old_style_bleu, select_metrics, ter
 from dragoman.evaluation.significance import approximate_randomisation, bootstrap, compare
+from dragoman.evaluation.writing import Writing
 
 WORDS = [f"{onset}{rime}" for onset in "bdgkmpt" for rime in ("an", "ot", "il", "esk")]
 
@@ -37,7 +38,7 @@ A, B = with_errors(REFS, 0.25, 2), with_errors(REFS, 0.21, 3)
 
 def scorer(key: str) -> Scorer:
     (metric,) = select_metrics([key])
-    return metric.scorer(None)
+    return metric.scorer(Writing(None))
 
 
 @pytest.fixture(scope="module")

@@ -61,7 +61,7 @@ LANGUAGES.append(Language(
     no_abbreviations="Qap", continues=lambda tail, piece: piece.startswith("je"),
     numbers=NumberWords(stems="pagh wa cha wej los vagh jav soch chorgh hut mah mahwa mahcha", half="bid"),
 ))
-from dragoman.evaluation.metrics import bleu_tokenizer
+from dragoman.evaluation.writing import writing_of
 from dragoman.languages import numbers, scripts, sentences, stopwords
 from dragoman.serving.pairs import name_of
 from dragoman.translation.faults import differ
@@ -71,6 +71,6 @@ assert stopwords.another_language(["jih", "soh"], "en") == "tlh"
 assert numbers.Words("loS targh", "tlh").take(4) and not numbers.Words("loS", "tlh").take(5)
 assert sentences.sentences("Qap. Mach. je Hegh.", "tlh") == ["Qap. ", "Mach. je Hegh."]
 assert scripts.scripts_of("tlh", None) == ("latin",)
-assert bleu_tokenizer("tlh") == "char" and differ("tlh", "en")
+assert writing_of("tlh", ()).bleu_tokenizer == "char" and differ("tlh", "en")
 """
     subprocess.run([sys.executable, "-c", script], check=True)

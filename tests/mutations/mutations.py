@@ -22,8 +22,8 @@ class Mutation(NamedTuple):
 MENDED = [
     Mutation(
         "a perfect translation into Japanese or Thai has BLEU 0",
-        "evaluation/metrics.py",
-        'return "char" if is_unspaced(lang) else "13a"',
+        "evaluation/writing.py",
+        'return "char" if self.unspaced else "13a"',
         'return "13a"',
         "tests/evaluation/test_metrics.py::test_the_same_text_scores_100_in_languages_without_spaces",
     ),

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dragoman.arguments import at_least_1
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import open_corpus, read_lines, read_lines_leniently, read_pairs
 from dragoman.errors import ConfigError, DataError
@@ -26,6 +27,7 @@ from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison, compar
 from dragoman.evaluation.significance import compare as compare_texts
 from dragoman.evaluation.stress import SEED as STRESS_SEED
 from dragoman.evaluation.stress import Stressed, measure, variants
+from dragoman.evaluation.writing import Writing, writing_of
 from dragoman.languages.codes import language_of, variety
 from dragoman.options import DeviceOptions, QuietOptions, takes
 from dragoman.pages.render import render
@@ -142,6 +144,7 @@ def evaluate(
     test = _read_test(run, src, refs, options, how.device)
     translations, seconds = _translated(test, ticker)
     lang = test.tgt_lang or language_of(Path(refs[0]))
+    _say_writing(lang, test, ticker)
     return Evaluation(scores(_texts(translations), test.references, lang, metrics), translations, seconds)
 
 
@@ -189,6 +192,7 @@ def compare(
         ConfigError: See ``evaluate``; or the systems translate into different languages.
         DataError: See ``evaluate``; or a file is a pipe, which cannot be read twice.
     """
+    at_least_1("n_samples", n_samples)
     how, ticker = _scoring(changes)
     metrics = check_metrics(how)
     refs = _references(ref)
@@ -202,6 +206,7 @@ def compare(
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
     lang, references = next(iter(langs), language_of(Path(refs[0]))), tests[0].references
     results = [_translated(test, ticker) for test in tests]
+    _say_writing(lang, tests[0], ticker)
     with ticker.task("resampling"):
         texts_a, texts_b = (_texts(translations) for translations, _ in results)
         comparisons = compare_texts(texts_a, texts_b, references, lang, metrics, n_samples, SEED)
@@ -298,12 +303,18 @@ def check_metrics(how: ScoreOptions) -> list[Metric]:
     if how.old_style and "old-style-bleu" not in how.metrics:
         metrics += select_metrics(["old-style-bleu"])
     for metric in metrics:
-        metric.scorer(None)
+        metric.scorer(Writing(None))
     return metrics
 
 
 def _texts(translations: Sequence[Translation]) -> list[str]:
     return [translation.text for translation in translations]
+
+
+def _say_writing(lang: str | None, test: _Test, ticker: Ticker) -> None:
+    """Say so if the writing of the references decides what a word is, as their language is not known."""
+    if note := writing_of(lang, test.references).note:
+        ticker.say(f"note: {note}")
 
 
 def _references(ref: Reference) -> list[Path | str]:

@@ -23,9 +23,10 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
+from dragoman.arguments import checked
 from dragoman.errors import ConfigError, DataError, not_installed
+from dragoman.evaluation.writing import Writing, split_characters, writing_of
 from dragoman.languages.codes import primary
-from dragoman.languages.known import is_unspaced, known
 
 BOOTSTRAP_SAMPLES = 1000
 BOOTSTRAP_SEED = 12345
@@ -67,8 +68,8 @@ class Metric:
     """Name on a command line, such as chrf++."""
     name: str
     """Printed name, such as chrF2++."""
-    scorer: Callable[[str | None], Scorer]
-    """Makes the scorer for a target language; None: unknown."""
+    scorer: Callable[[Writing], Scorer]
+    """Makes the scorer for the writing of the references."""
     lower_is_better: bool = False
     by_default: bool = True
     """True if it is computed when no metrics are chosen."""
@@ -91,10 +92,10 @@ class Score(NamedTuple):
 class SacreBleu:
     """Metric of sacreBLEU; no other code calls sacreBLEU's private methods."""
 
-    def __init__(self, metric: BLEU | CHRF | TER, prepare: Callable[[Texts], Texts] = list) -> None:
-        """Take a metric; ``prepare`` is applied to hypotheses and references first."""
+    def __init__(self, metric: BLEU | CHRF | TER, prepare: Callable[[Texts], Texts] = list, unit: str = "") -> None:
+        """Take a metric; ``prepare`` is applied to hypotheses and references first, and ``unit`` names the result."""
         self._metric: Any = metric
-        self._prepare = prepare
+        self._prepare, self._unit = prepare, unit
 
     def statistics(self, hyps: Texts, references: Sequence[Texts]) -> Statistics:
         """See ``Scorer``."""
@@ -104,6 +105,12 @@ class SacreBleu:
 
     def score(self, sums: Statistics) -> float:
         """See ``Scorer``."""
+        if not isinstance(self._metric, TER):
+            # Of blank lines alone, sacreBLEU calls the right translation wrong; rounding takes 100 beyond 100.
+            return 100.0 if not sums.any() else min(100.0, self._of_sums(sums))
+        return self._of_sums(sums)
+
+    def _of_sums(self, sums: Statistics) -> float:
         return float(self._metric._compute_score_from_stats(sums.tolist()).score)
 
     def signature(self, n_samples: int | None) -> str:
@@ -112,29 +119,36 @@ class SacreBleu:
         if n_samples is not None:
             signature.update("bs", n_samples)
             signature.update("seed", BOOTSTRAP_SEED)
-        return str(signature)
+        return f"{signature}|unit:{self._unit}" if self._unit else str(signature)
 
 
-def _bleu(tgt_lang: str | None, **options: Any) -> SacreBleu:
-    return SacreBleu(BLEU(**{"tokenize": bleu_tokenizer(tgt_lang), **options}))
+def _bleu(writing: Writing, **options: Any) -> SacreBleu:
+    return SacreBleu(BLEU(**{"tokenize": writing.bleu_tokenizer, **options}))
 
 
-def _ter(tgt_lang: str | None) -> SacreBleu:
-    """Return TER; sacreBLEU splits Chinese and Japanese into characters, but not Thai."""
-    by_characters = is_unspaced(tgt_lang)
-    return SacreBleu(TER(asian_support=by_characters, normalized=by_characters))
+def _chrf(_: Writing, **options: Any) -> SacreBleu:
+    return SacreBleu(CHRF(**options))
 
 
-def _old_style_bleu(tgt_lang: str | None) -> SacreBleu:
+def _ter(writing: Writing) -> SacreBleu:
+    """Return TER; sacreBLEU splits Chinese characters, and here the characters of other scripts without spaces."""
+    if not writing.unspaced:
+        return SacreBleu(TER())
+    if writing.has_han:
+        return SacreBleu(TER(asian_support=True, normalized=True))
+    return SacreBleu(TER(normalized=True), lambda texts: [split_characters(text) for text in texts], "characters")
+
+
+def _old_style_bleu(writing: Writing) -> SacreBleu:
     moses_tokens([], "en")  # fail before anything is translated if it is not installed
-    return SacreBleu(BLEU(tokenize="none", force=True), lambda texts: moses_tokens(texts, tgt_lang or "en"))
+    return SacreBleu(BLEU(tokenize="none", force=True), lambda texts: moses_tokens(texts, writing.lang or "en"))
 
 
 METRICS = [
     Metric("bleu", "BLEU", _bleu),
-    Metric("chrf", "chrF2", lambda _: SacreBleu(CHRF())),
+    Metric("chrf", "chrF2", _chrf),
     Metric("ter", "TER", _ter, lower_is_better=True),
-    Metric("chrf++", "chrF2++", lambda _: SacreBleu(CHRF(word_order=2)), by_default=False),
+    Metric("chrf++", "chrF2++", lambda writing: _chrf(writing, word_order=2), by_default=False),
     Metric("old-style-bleu", OLD_STYLE, _old_style_bleu, by_default=False),
 ]
 
@@ -152,6 +166,7 @@ def select_metrics(keys: Sequence[str] = ()) -> list[Metric]:
     return [metric for metric in METRICS if (metric.key in keys if keys else metric.by_default)]
 
 
+@checked
 def scores(
     hyps: Texts, refs: References, tgt_lang: str | None, metrics: Sequence[Metric], interval: bool = True
 ) -> list[Score]:
@@ -165,45 +180,41 @@ def scores(
     Raises:
         DataError: The counts differ or there are none.
     """
-    return [_score(metric.name, metric.scorer(tgt_lang), hyps, refs, interval) for metric in metrics]
+    writing = writing_of(tgt_lang, refs)
+    return [_score(metric.name, metric.scorer(writing), hyps, refs, interval) for metric in metrics]
 
 
-def bleu_tokenizer(lang: str | None) -> str:
-    """Return sacreBLEU's tokeniser for a target language.
-
-    Chinese is split into characters except for Latin words (``zh``). Other languages without spaces, such as Japanese
-    and Thai, are split into characters (``char``), as 13a would take a sentence for one word. All others use WMT's 13a.
-    """
-    if known(lang).code == "zh":
-        return "zh"
-    return "char" if is_unspaced(lang) else "13a"
-
-
+@checked
 def bleu(hyps: Texts, refs: References, tgt_lang: str | None = None, interval: bool = False, **options: Any) -> Score:
     """Return corpus BLEU, cased and detokenised (https://aclanthology.org/W18-6319).
 
     Args:
         hyps: Translations, one a line.
         refs: References, one for each line; or several such lists.
-        tgt_lang: Chooses the tokeniser, see ``bleu_tokenizer``.
+        tgt_lang: Chooses the tokeniser, with the script of the references; see ``writing.Writing``.
         interval: See ``scores``.
         options: For sacreBLEU, such as ``lowercase=True``.
 
     Raises:
         DataError: The counts differ or there are none.
     """
-    return _score("BLEU", _bleu(tgt_lang, **options), hyps, refs, interval)
+    return _score("BLEU", _bleu(writing_of(tgt_lang, refs), **options), hyps, refs, interval)
 
 
-def chrf(hyps: Texts, refs: References, interval: bool = False) -> Score:
+@checked
+def chrf(hyps: Texts, refs: References, interval: bool = False, **options: Any) -> Score:
     """Return corpus chrF2, on characters (https://aclanthology.org/W15-3049).
+
+    Args:
+        options: For sacreBLEU, such as ``lowercase=True``.
 
     Raises:
         DataError: The counts differ or there are none.
     """
-    return _score("chrF2", SacreBleu(CHRF()), hyps, refs, interval)
+    return _score("chrF2", _chrf(writing_of(None, ()), **options), hyps, refs, interval)
 
 
+@checked
 def sentence_chrf(hyps: Texts, refs: Texts) -> list[float]:
     """Return chrF2 of each sentence in per cent.
 
@@ -211,17 +222,18 @@ def sentence_chrf(hyps: Texts, refs: Texts) -> list[float]:
         DataError: The counts differ or there are none.
     """
     check_parallel(hyps, refs)
-    metric = CHRF()
-    return [float(metric.sentence_score(hyp, [ref]).score) for hyp, ref in zip(hyps, refs, strict=True)]
+    metric = SacreBleu(CHRF())
+    return [metric.score(counts) for counts in metric.statistics(hyps, [refs])]
 
 
+@checked
 def ter(hyps: Texts, refs: References, tgt_lang: str | None = None, interval: bool = False) -> Score:
-    """Return the translation edit rate; lower is better.
+    """Return the translation edit rate, which ignores case; lower is better. See ``writing.Writing`` for its words.
 
     Raises:
         DataError: The counts differ or there are none.
     """
-    return _score("TER", _ter(tgt_lang), hyps, refs, interval)
+    return _score("TER", _ter(writing_of(tgt_lang, refs)), hyps, refs, interval)
 
 
 def old_style_bleu(hyps: Texts, refs: References, tgt_lang: str) -> Score:
@@ -234,7 +246,7 @@ def old_style_bleu(hyps: Texts, refs: References, tgt_lang: str) -> Score:
         ConfigError: sacremoses is not installed.
         DataError: The counts differ or there are none.
     """
-    return _score(OLD_STYLE, _old_style_bleu(tgt_lang), hyps, refs, False)
+    return _score(OLD_STYLE, _old_style_bleu(writing_of(tgt_lang, refs)), hyps, refs, False)
 
 
 def tokenized_bleu(hyps: Texts, refs: References) -> Score:

@@ -34,6 +34,7 @@ from dragoman.evaluation.metrics import (
     select_metrics,
     sets_of,
 )
+from dragoman.evaluation.writing import writing_of
 
 N_SAMPLES = 10_000
 SEED = 12345
@@ -113,9 +114,9 @@ def compare(
     """
     for hyps in (hyps_a, hyps_b):
         check_parallel(hyps, refs)
-    comparisons = []
+    comparisons, writing = [], writing_of(tgt_lang, refs)
     for metric in select_metrics() if metrics is None else metrics:
-        scorer = metric.scorer(tgt_lang)
+        scorer = metric.scorer(writing)
         a, b = (scorer.statistics(hyps, sets_of(refs)) for hyps in (hyps_a, hyps_b))
         comparison = _compared(metric.name, scorer.score, (a, b), n_samples, seed)
         signature = scorer.signature(None)

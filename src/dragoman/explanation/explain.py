@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dragoman.arguments import at_least_1, checked
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.constraints import Rules, Spelling
@@ -27,7 +28,7 @@ from dragoman.explanation.trace import Side, Step, Trace
 from dragoman.explanation.words import END, word_spans, written_words
 from dragoman.pages.render import framed
 from dragoman.parsing import trees
-from dragoman.translation.segments import as_texts, one_line
+from dragoman.translation.segments import one_line
 from dragoman.translation.translator import Translator
 
 
@@ -60,6 +61,7 @@ class Explanation(Trace):
         return write(self, Path(out), show, subwords)
 
 
+@checked
 @torch.inference_mode()
 def explain(
     translator: Translator, text: str, target: str | None = None, n_best: int = 5, prefix: Sequence[int] = (),
@@ -91,7 +93,7 @@ def explain(
         DecodeError: A text is blank, or longer than the model was trained on.
         DataError: The ``target`` of a parser is not a tree, or ``text`` is not a text.
     """
-    as_texts([text])
+    at_least_1("n_best", n_best)
     if isinstance(translator.model, Ensemble):
         raise ConfigError("an ensemble has no attention of its own: explain its members one by one")
     is_parser = translator.is_parser

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman import __version__
+from dragoman.arguments import checked
 from dragoman.bundle import Bundle, find_bundle, is_unfinished, load_bundle
 from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import (
@@ -50,6 +51,7 @@ class KeptExport(NamedTuple):
     temporary: contextlib.ExitStack | None  # removes the folder; None: it is the run's
 
 
+@checked
 def export(
     run: Path | str, to: str = "ctranslate2", out: Path | str | None = None, quantization: str = "float32"
 ) -> Path:

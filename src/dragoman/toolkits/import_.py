@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from dragoman.arguments import checked
 from dragoman.bundle import save_bundle
 from dragoman.data.corpus import read_lines
 from dragoman.errors import BundleError, ConfigError, parsing
@@ -33,6 +34,7 @@ BUNDLE = "bundle"
 """Name of the one folder in an imported run."""
 
 
+@checked
 def import_model(
     source: Path | str, out: Path | str, *, keep_pieces_of: Sequence[Path | str] = (),
     src_lang: str | None = None, tgt_lang: str | None = None, revision: str | None = None,

@@ -234,12 +234,13 @@ def _align(
         parts.append([])
         # if one part has no translation, the whole text is blank
         for i in group if all(results[i].hypotheses for i in group) else ():
-            numbers = [-1 if character.isspace() else next(solid) for character in segments[i].text]
+            segment = results[i].read or segments[i]
+            numbers = [-1 if character.isspace() else next(solid) for character in segment.text]
             ids: Sequence[int] = results[i].hypotheses[0].ids
             # the guard may have changed the text after the search
             if results[i].note is not None:
                 ids = plan.tgt_tokenizer.encode([results[i].texts[0]])[0]
-            parts[-1].append(TextPart(segments[i].text, numbers, segments[i].search.ids, ids))
+            parts[-1].append(TextPart(segment.text, numbers, segment.search.ids, ids))
     return plan.reader.align(parts, plan.search.decode.batch_tokens)
 
 
@@ -254,7 +255,7 @@ def _with_confidence(
     best = {i: result.hypotheses[0] for i, result in enumerate(results) if result.hypotheses}
     rows = [
         confidence_features(hypothesis.log_prob, len(hypothesis.ids) + 1, len(ids), sum(token in rare for token in ids))
-        for hypothesis, ids in ((hypothesis, segments[i].search.ids) for i, hypothesis in best.items())
+        for hypothesis, ids in ((best[i], (results[i].read or segments[i]).search.ids) for i in best)
     ]
     known = {i: value if results[i].sound else 0.0 for i, value in zip(best, plan.confidence.of(rows), strict=True)}
     confident = []

@@ -7,11 +7,12 @@ Nothing here imports torch, even indirectly.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import WithJsonSchema, field_validator, model_validator
 
+from dragoman.arguments import is_listable
 from dragoman.errors import ConfigError
 from dragoman.options import LanguageOptions, SamplingOptions, default_of, must, option, option_group
 from dragoman.toolkits.options import FastOptions
@@ -52,6 +53,11 @@ class TranslateOptions(LanguageOptions, SamplingOptions, FastOptions):
     protect: bool = option(
         True, "Checks", "Carry over numbers, addresses, placeholders, markup and emoji unchanged; name what is missing."
     )
+    truecase: bool = option(
+        True,
+        "Checks",
+        "Read lines in CAPITALS or Title Case in usual case too, and take the likelier translation; CAPITALS stay so.",
+    )
     workers: int | None = option(
         None, "Speed", "Number of batches decoded in parallel, one CPU core each (default: one for each core).", ge=1
     )
@@ -68,7 +74,7 @@ class TranslateOptions(LanguageOptions, SamplingOptions, FastOptions):
     @field_validator("include", "exclude", mode="before")
     @classmethod
     def _a_list_of_words(cls, words: Any, info: Any) -> Any:
-        if isinstance(words, str) or not isinstance(words, Iterable):
+        if not is_listable(words):
             raise must(f"be a list of words, such as {info.field_name}=['word']")
         if not all(isinstance(word, str) and word.strip() for word in words):
             raise must("hold no blank word")
@@ -77,7 +83,7 @@ class TranslateOptions(LanguageOptions, SamplingOptions, FastOptions):
     @field_validator("prefix", mode="before")
     @classmethod
     def _a_prefix_or_one_for_each(cls, prefix: Any) -> Any:
-        return tuple(prefix) if isinstance(prefix, Iterable) and not isinstance(prefix, str) else prefix
+        return tuple(prefix) if is_listable(prefix) else prefix
 
     @model_validator(mode="after")
     def _check(self) -> Self:

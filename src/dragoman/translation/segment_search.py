@@ -12,6 +12,7 @@ from dragoman.translation.keeping.carrying import copied, put_in, search_without
 from dragoman.translation.keeping.placing import place_terms
 from dragoman.translation.notes import Note
 from dragoman.translation.plan import Plan
+from dragoman.translation.second_reading import in_source_case, search_both
 from dragoman.translation.segments import SegmentResult, TextSegment, is_wordless, texts_of
 from dragoman.translation.unseen_scripts import note_on_script
 
@@ -48,9 +49,13 @@ def _translate(segments: Sequence[TextSegment], plan: Plan, progress: Progress |
     def search(some: Sequence[TextSegment], progress: Progress | None = None) -> list[SegmentResult]:
         return _search(some, plan, progress) if some else []
 
-    results = search(segments, progress)
     if plan.trees:
-        return results
+        return search(segments, progress)
+    original = segments
+    if plan.options.truecase:
+        segments, results = search_both(segments, plan, lambda both: search(both, progress))
+    else:
+        results = search(segments, progress)
     # from here on, guard and glossary see each segment without the spans that were cut out; ``put_in`` puts them back
     changed = search_without(results, segments, plan, search) if plan.options.protect else {}
     used = [changed[i].segment if i in changed else segment for i, segment in enumerate(segments)]
@@ -59,7 +64,14 @@ def _translate(segments: Sequence[TextSegment], plan: Plan, progress: Progress |
     place_terms(results, used, plan)
     results = [_with_unknown(*each, plan) for each in zip(results, used, strict=True)]
     results = [_with_script(*each, plan) for each in zip(results, used, strict=True)]
-    return put_in(results, segments, changed, plan) if plan.options.protect else results
+    if plan.options.protect:
+        results = put_in(results, segments, changed, plan)
+    if plan.options.truecase:
+        results = in_source_case(results, original, plan)
+    return [
+        result if segment is before else replace(result, read=segment)
+        for result, segment, before in zip(results, segments, original, strict=True)
+    ]
 
 
 def _with_unknown(result: SegmentResult, segment: TextSegment, plan: Plan) -> SegmentResult:

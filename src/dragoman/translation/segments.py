@@ -47,6 +47,7 @@ class SegmentResult:
     lost: Note | None = None  # names missing spans that should have arrived unchanged
     unknown: Note | None = None  # names unknown characters of the source
     script: Note | None = None  # names letters of the source that the model never saw
+    read: TextSegment | None = None  # what the model read, if the line was written in another case
 
 
 def as_texts(texts: Iterable[str], what: str = "texts") -> list[str]:

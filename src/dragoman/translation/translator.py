@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Self, overload
 
 import torch
 
+from dragoman.arguments import at_least_1, checked
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
@@ -84,6 +85,7 @@ class Translator:
         """Quality estimation of its translations; None: not learned, as for an ensemble. May be set."""
 
     @classmethod
+    @checked
     def load(cls, path: Path | str | Sequence[Path | str], device: str = "auto") -> Self:
         """Load a run or a bundle; several become an ensemble with the settings of the first.
 
@@ -250,6 +252,7 @@ class Translator:
             shortlist=shortlist,
         )  # fmt: skip
 
+    @checked
     def with_engine(self, plan: Plan, engine: Searcher) -> Plan:
         """Return a plan with another engine, such as that of an export.
 
@@ -259,6 +262,7 @@ class Translator:
         self._engines.refuse(engine, plan.needs)
         return replace(plan, engine=engine)
 
+    @checked
     def translate_planned(
         self, texts: Sequence[str], plan: Plan, events: Events = QUIET, first_number: int = 0
     ) -> list[Translation]:
@@ -403,6 +407,7 @@ class Translator:
         """Least target subwords for each source subword in 975 of 1,000 training pairs; 0 if unknown."""
         return float(min(bundle.facts.least_length_ratio for bundle in self._bundles))
 
+    @checked
     def confidence_features(
         self, texts: Sequence[str], translations: Sequence[Translation], to: str | None = None
     ) -> list[list[float]]:
@@ -440,6 +445,7 @@ class Translator:
         Raises:
             DecodeError: Lines ran out of memory; raised at the end. They are blank, and warnings name them.
         """
+        at_least_1("read_ahead", read_ahead)
         plan = self._plan_of_lines(options, changes)
         arriving = windows(read_lines_leniently(stream, name), read_ahead)
         return self._translated(arriving, name, plan, events, flush)
@@ -498,6 +504,7 @@ class Translator:
             DragomanError: ``out`` cannot be written, or was started from another input, model or options.
             DecodeError: Lines ran out of memory; ``out`` is complete, they are blank, and a warning names each.
         """
+        at_least_1("read_ahead", read_ahead)
         plan, form = self._plan_of_lines(options, changes), form or TEXT
         n_failed = 0
 
@@ -518,6 +525,7 @@ class Translator:
         _raise_if(n_failed, str(src))
         return n_lines
 
+    @checked
     def facts(self, plan: Plan, form: str = "text") -> dict[str, Any]:
         """Return everything that a file of translations depends on, besides the input."""
         options = {field.name: getattr(plan.options, field.name) for field in fields(plan.options)}
@@ -525,6 +533,8 @@ class Translator:
         del options["workers"], options["fast"]
         if not options["allow_unk"]:
             del options["allow_unk"]  # journals of earlier versions do not have it
+        if options["truecase"]:
+            del options["truecase"]  # nor this one
         options["engine"] = plan.engine.name  # auto may choose another one in the process that resumes
         models = [bundle.facts.sha256 for bundle in self._bundles]
         return {"models": models, "device": self.device.type, "form": form, **options}

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from dragoman.arguments import checked
 from dragoman.data.corpus import read_lines
 from dragoman.errors import ConfigError, DataError
 from dragoman.languages.words import divides_word, is_whole
@@ -29,6 +30,7 @@ class Match(NamedTuple):
 class Glossary:
     """Terms and their translations."""
 
+    @checked
     def __init__(self, terms: Iterable[tuple[str, str | None]]) -> None:
         """Take (source, target) pairs; a target of None copies the source.
 
@@ -41,6 +43,7 @@ class Glossary:
         self._index()
 
     @classmethod
+    @checked
     def load(cls, path: Path | str) -> Self:
         """Read a glossary file; blank lines are skipped.
 
@@ -90,6 +93,7 @@ class Glossary:
             beginnings.append(number)
 
     @classmethod
+    @checked
     def of(cls, source: Self | Path | str | Mapping[str, str | None] | None) -> Self | None:
         """Return a glossary from a glossary, a file or a mapping of terms; None if it has no terms.
 
@@ -112,6 +116,7 @@ class Glossary:
     def __len__(self) -> int:
         return len(self._terms)
 
+    @checked
     def find(self, text: str) -> list[Match]:
         """Return all occurrences of terms in ``text``, in order."""
         matches = []

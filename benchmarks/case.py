@@ -1,9 +1,10 @@
 """What capitals and Title Case cost: a test set as it is, in CAPITALS and With Capitals.
 
-    python -m benchmarks.questions.case before --run RUN --src test.en --ref test.de
+    python -m benchmarks.case before --run RUN --src test.en --ref test.de
 
-Scores without case, too: what is translated into capitals has other letters than its reference, and the same words.
-Lines that are short and in capitals, most of them names, must come out as they do without a second reading.
+``before`` is without a second reading (``truecase=False``). Scores without case, too: what is translated into capitals
+has other letters than its reference, and the same words. Lines
+of one word in capitals, most of them names, must come out as they do without a second reading.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ def main() -> None:
     arguments = parser.parse_args()
     translator = Translator.load(arguments.run, "cpu")
     sources, references = (list(read_lines(path))[: arguments.lines] for path in (arguments.src, arguments.ref))
-    figures: dict[str, Any] = {}
+    figures: dict[str, Any] = {"lines": len(sources)}
+    truecase = arguments.when == "after"
     for name, dress in DRESSES.items():
-        translations = translator.translate([dress(text) for text in sources])
+        translations = translator.translate([dress(text) for text in sources], truecase=truecase)
         hyps, lang = [translation.text for translation in translations], translator.config.data.tgt_lang
         capitals = [text.upper() for text in references]
         figures[name] = {
@@ -50,7 +52,7 @@ def main() -> None:
             "lines with a note on a fault": sum(bool(translation.notes) for translation in translations),
             "examples": list(zip([dress(text) for text in sources[:3]], hyps[:3], strict=True)),
         }
-    figures["names"] = {name: str(translator.translate(name)) for name in NAMES}
+    figures["names"] = {name: str(translator.translate(name, truecase=truecase)) for name in NAMES}
     record(
         "questions.case",
         arguments.when,

@@ -1,0 +1,81 @@
+"""Writing of the references: whether there are spaces between words, and so what a metric counts as a word.
+
+    writing_of("th", references).bleu_tokenizer    # "char"
+    writing_of(None, references).note              # a sentence for the reader: the language is not known
+
+The script of the references decides, not the language alone: Javanese is written with spaces in Latin letters, and
+without in its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import regex
+
+from dragoman.languages.known import is_unspaced, known
+
+_SCRIPTS = (
+    "Thai", "Lao", "Khmer", "Myanmar", "Tibetan", "Han", "Hiragana", "Katakana", "Bopomofo", "Javanese", "Balinese",
+    "Tai_Tham", "Tai_Le", "New_Tai_Lue", "Tai_Viet", "Ahom", "Yi", "Batak", "Buginese", "Makasar", "Nushu", "Tangut",
+)  # fmt: skip
+"""Scripts without spaces between words."""
+
+_UNSPACED = regex.compile("[" + "".join(rf"\p{{Script={name}}}" for name in _SCRIPTS) + "]")
+_HAN = regex.compile(r"\p{Script=Han}")
+_LETTER = regex.compile(r"\p{L}")
+
+SAMPLE = 200_000
+"""Number of characters of the references that are looked at."""
+HAN_SHARE = 0.05
+"""Least share of the letters that are Chinese characters for sacreBLEU's way of splitting them."""
+
+
+@dataclass(frozen=True)
+class Writing:
+    """Writing of a language, as metrics need it."""
+
+    lang: str | None  # None: not known
+    unspaced: bool = False  # True without spaces between words
+    has_han: bool = False  # True if Chinese characters are part of it
+
+    @property
+    def bleu_tokenizer(self) -> str:
+        """Tokenizer of sacreBLEU's BLEU.
+
+        Chinese is split into characters except for Latin words (``zh``). All else without spaces, such as Japanese,
+        Thai and Tibetan, is split into characters (``char``), as 13a would take a sentence for one word. With spaces,
+        it is WMT's 13a.
+        """
+        if known(self.lang).code == "zh":
+            return "zh"
+        return "char" if self.unspaced else "13a"
+
+    @property
+    def note(self) -> str:
+        """Sentence for the reader if the writing alone has decided; "" if the language is known."""
+        if self.lang or not self.unspaced:
+            return ""
+        return "the target language is not known: BLEU and TER count characters, as the references have no spaces"
+
+
+def writing_of(lang: str | None, refs: Sequence[str] | Sequence[Sequence[str]]) -> Writing:
+    """Return the writing of references, one text for each line or several such lists, in a language.
+
+    Args:
+        lang: Code of their language; None: not known.
+    """
+    lines = chain.from_iterable([ref] if isinstance(ref, str) else ref for ref in refs)
+    sample = "".join(islice(chain.from_iterable(lines), SAMPLE))
+    if sample.isascii():
+        return Writing(lang, is_unspaced(lang), known(lang).code in ("zh", "ja"))
+    n_letters, n_unspaced = len(_LETTER.findall(sample)), len(_UNSPACED.findall(sample))
+    unspaced = is_unspaced(lang) or n_unspaced > n_letters / 2
+    return Writing(lang, unspaced, unspaced and len(_HAN.findall(sample)) > HAN_SHARE * n_letters)
+
+
+def split_characters(text: str) -> str:
+    """Return text with a space around each character of a script without spaces."""
+    return " ".join(_UNSPACED.sub(lambda match: f" {match[0]} ", text).split())
