@@ -89,3 +89,23 @@ def test_terms_are_absent_as_often_as_they_are() -> None:
     assert absent(glossary, "a dog, a cat", "Ein Hündchen, eine cat") == []
     assert absent(glossary, "a dog, a dog", "Ein Hündchen") == [Match("dog", "Hündchen", 9)]
     assert absent(glossary, "a cat", "Eine Katze") == [Match("cat", "cat", 2)]
+
+PHRASES = [
+    ("the dog sees a cat", {"the dog": "die wauwau"}, {"der hund": "die wauwau"}),
+    ("the dog sees a cat", {"a cat": "miau"}, {"ein katze": "miau"}),
+    ("a dog likes the big dog here", {"big dog": "wauwau"}, {"gross hund": "wauwau"}),
+    ("a dog likes the big dog here", {"the big dog": "den wauwau"}, {"der gross hund": "den wauwau"}),
+    ("today the red cat sleeps", {"red cat": "miau"}, {"rot katze": "miau"}),
+]
+
+
+@pytest.mark.xfail(strict=True, reason="one word of the rendering is replaced, the others stay")
+@pytest.mark.parametrize(("line", "terms", "words"), PHRASES)
+def test_all_words_that_render_a_phrase_are_replaced_and_no_others(
+    translator: Translator, line: str, terms: dict[str, str | None], words: dict[str, str]
+) -> None:
+    expected = translator.translate(line).text
+    for old, new in words.items():
+        assert old in expected
+        expected = expected.replace(old, new)
+    assert translator.translate(line, glossary=terms).text == expected
