@@ -41,7 +41,7 @@ HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufa6d\ufa70-\ufad9"
 """Chinese characters, for a class of ``re``. In ``kinds`` they may stand for themselves."""
 
 _ALONE_CLASS = _ALONE + HAN
-_BASE = rf"(?:{BINDER}[{LINK}{MARKS}]*+)*+[{IDEOGRAPH}{UNSPACED}{HAN}]{MARK}*+"
+_BASE = rf"(?:{BINDER}[{LINK}{MARKS}]*+){{0,3}}+[{IDEOGRAPH}{UNSPACED}{HAN}]{MARK}*+"
 _JOINED = rf"[{VIRAMA}{JOINER}][{MARKS}]*+(?:{_BASE})?+|{LINK}[{LINK}{MARKS}]*+{_BASE}"
 CLUSTER_OF_WORD = rf"(?:{_BASE}(?:{_JOINED})*+|{BINDER}++[{MARKS}]*+)"
 """Pattern, on ``kinds``, of the least part of a text without spaces that may be a word."""

@@ -6,9 +6,9 @@ const [START, END] = ["(start)", "(end)"];
 const CANDIDATES = 5;
 const UNSPACED = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}]/u;
 
-/** Whether a character belongs to a word that ends only where another kind of character stands (languages/codes.py). */
+/** Whether a character belongs to a word that ends only where another kind of character stands (languages/words.py). */
 function inWord(character) {
-  return character !== undefined && /[\p{L}\p{N}\p{M}]/u.test(character) && !UNSPACED.test(character);
+  return character !== undefined && /[\p{L}\p{N}\p{M}\u200c\u200d\u00ad\u2060]/u.test(character) && !UNSPACED.test(character);
 }
 
 /** Bytes, one list after the other. */
@@ -29,6 +29,7 @@ function mayPart(before, after) {
   const left = [...loose.decode(before.slice(-8))].slice(-2), right = [...loose.decode(after.slice(0, 8))].slice(0, 2);
   const last = left[left.length - 1];
   if (last === undefined || /\s/u.test(last)) return false; // a space belongs to the word that follows it
+  if (right.length && /[\p{M}\u200c\u200d]/u.test(right[0])) return false; // a mark belongs to the character before it
   const joins = (character) => character !== undefined && "'’-".includes(character);
   if ((joins(right[0]) && inWord(right[1])) || (joins(last) && left.length > 1 && inWord(left[0]))) return !(inWord(last) || inWord(right[0]));
   return !(inWord(last) && inWord(right[0]));
