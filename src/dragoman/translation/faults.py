@@ -47,7 +47,7 @@ SHARES_OF_WORD = {IDEOGRAPH: 0.5, UNSPACED: 0.25, BINDER: 0.25}
 
 CLUSTERS_OF_WORD = 3
 """Units of a text in an alphabet without spaces, such as Thai, that count as one unit of another: periods, n-grams and
-lengths are so many times as long."""
+lengths grow by this factor."""
 
 REPETITION_UNITS = 24
 MAX_REPETITION = 0.33
