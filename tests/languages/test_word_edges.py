@@ -8,9 +8,11 @@ from itertools import pairwise
 import pytest
 import regex
 
+from dragoman.data import noise
 from dragoman.languages.words import (
     clusters,
     core,
+    count_word,
     divides_cluster,
     divides_word,
     is_word_character,
@@ -19,6 +21,7 @@ from dragoman.languages.words import (
     kinds,
     word_places,
 )
+from dragoman.translation.keeping.glossary import Glossary
 from dragoman.translation.keeping.protected import find
 from script_texts import places_inside, places_inside_clusters, words_by_script
 from word_functions import CLUSTERS_ONLY, FUNCTIONS
@@ -115,3 +118,21 @@ def test_hashtags_accounts_and_names_with_digits_keep_their_marks() -> None:
         "看@小明": [],
     }.items():  # fmt: skip
         assert [span.text for span in find(text)] == spans
+
+
+def test_no_word_stands_in_a_longer_word_of_its_script() -> None:
+    longer = {"किताबें": "किताब", "বাংলাদেশের": "বাংলা", "राजा": "राज", "می\u200cخواهم": "می", "soft\u00adware": "soft"}
+    for text, part in longer.items():
+        assert count_word(text, part) == 0
+        assert count_word(f"{part} {text}", part) == 1
+    assert not Glossary([("राम", "Ram")]).find("रामायण एक ग्रंथ है")
+    assert [match.start for match in Glossary([("राम", "Ram")]).find("राम, रामायण")] == [0]
+
+
+def test_noise_learns_and_writes_whole_words() -> None:
+    pairs = [("the king came", "राजा आया"), ("the boy went", "लड़का गया"), ("a dog", "कुत्ता")] * 6
+    lexicon = noise.sure_translations([*pairs, *[("king", "राजा"), ("boy", "लड़का"), ("the", "वह")] * 6])
+    assert (lexicon["king"], lexicon["boy"], lexicon["dog"]) == ("राजा", "लड़का", "कुत्ता")
+    for seed in range(40):
+        _, tgt = noise.with_masks("the king", "राजा", lexicon, random.Random(seed))
+        assert all(word == "राजा" or word.startswith("[") for word in tgt.split())
