@@ -43,9 +43,10 @@ def _characters(*ranges: tuple[int, int]) -> str:
 INVISIBLE = _characters((1, 8), (0x0E, 0x1B), (0x7F, 0x84), (0x86, 0x9F)) + "\u00ad\ufeff\ufff9\ufffa\ufffb"
 """Left out on both sides: control characters, soft hyphens, byte order marks, marks of annotations."""
 TYPOGRAPHIC_INVISIBLE = "\u034f\u061c\u17b4\u17b5\u200b\u200e\u200f\u2060\u3164\uffa0" + _characters(
-    (0x202A, 0x202E), (0x2061, 0x2064), (0x2066, 0x206F), (0xFE00, 0xFE0F), (0x1D173, 0x1D17A), (0xE0100, 0xE01EF)
+    (0x202A, 0x202E), (0x2061, 0x2064), (0x2066, 0x206F), (0xFE00, 0xFE0D), (0x1D173, 0x1D17A), (0xE0100, 0xE01EF)
 )
-"""Left out, unless a target was learned with them: zero-width spaces, direction marks, variation selectors and such."""
+"""Left out, unless a target was learned with them: zero-width spaces, direction marks, variation selectors and such.
+The two selectors of emoji stay: an emoji with one is copied with it."""
 JOINERS = "\u200c\u200d"
 """Left out before a letter of a script that joins nothing. Elsewhere they have a meaning: in Indic scripts, Persian,
 emoji."""
