@@ -64,7 +64,7 @@ def n_lines(content: bytes) -> int:
 ODD = ["\r", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029", "\0", "\ufeff", "\u2581", "\t", "\u3000", "猫"]
 """Characters that other programs take for the end of a line, or that mean something to a tokenizer."""
 
-# The model does not see control characters: "a\x080" is a0 for it. Digits, which are then looked for, are tested elsewhere.
+# The model does not see control characters: "a\x080" is a0 for it. So digits, which must arrive, are tested elsewhere.
 ANY = st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Nd", "So"], exclude_characters="#@")
 TEXT = st.text(st.one_of(st.sampled_from(ODD), st.sampled_from("ab cdog. "), ANY), max_size=30)
 
