@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
 import shutil
 from collections.abc import Callable
 from functools import cache
@@ -13,18 +14,19 @@ from typing import Any
 
 import pytest
 import sentencepiece
+from tokenizers import Tokenizer as JsonTokenizer
 
 import dragoman
 from dragoman.bundle import load_bundle
 from dragoman.config import ModelConfig, TokenizerConfig
-from dragoman.data.normalisation import NO_RULES, with_normaliser
+from dragoman.data.normalisation import NO_RULES, replacements, with_normaliser
 from dragoman.data.sentencepiece_check import bytes_field, fields, normaliser_of, number_field
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError
 from dragoman.evaluation.certify import Certificate
 from dragoman.evaluation.odd_text import CHANGES
 from dragoman.model.transformer import Transformer
-from dragoman.toolkits.huggingface.tokenizer_json import write_tokenizer_json
+from dragoman.toolkits.huggingface.tokenizer_json import tokenizer_json, write_tokenizer_json
 from export_readers import Encode, compared, readers, written
 from odd_sentences import SENTENCES, learning_lines
 
@@ -189,3 +191,17 @@ def test_subwords_without_rules_are_written_as_before(tmp_path: Path) -> None:
         ],
     }  # fmt: skip
     assert content["decoder"]["decoders"][-1] == {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+
+
+@pytest.mark.parametrize("normalisation", ["standard", "with_quotes"])
+def test_tokenizer_json_replaces_as_one_pass_over_the_text_does(normalisation: str) -> None:
+    table = replacements(normalisation)
+    assert not {character for new in table.values() for character in new} & set(table)
+    own = Tokenizer.learn(learning_lines(60), TokenizerConfig(vocab_size=560, normalisation=normalisation))
+    chance = random.Random(11)
+    marks = "\u200c\u200d\uff9e\uff9f\uff76\u0301\u0323\u0302\u0327\u0915\u093c\u1112\u1161\u11ab\u1ead"
+    others = [*" aeo1A", *marks, *SENTENCES]
+    texts = ["".join(chance.choice([*table, *others]) for _ in range(7)) for _ in range(150)]
+    texts += ["".join(chance.choice(others) for _ in range(5)) for _ in range(150)]
+    theirs = JsonTokenizer.from_str(json.dumps(tokenizer_json(own)))
+    assert [text for text in texts if theirs.encode(text).ids[:-1] != own.encode([text])[0]] == []
