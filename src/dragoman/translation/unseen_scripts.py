@@ -27,7 +27,7 @@ LEAST_LETTERS = 5
 
 @dataclass(frozen=True)
 class _Known:
-    """What a vocabulary knows of letters."""
+    """Letters that a vocabulary knows."""
 
     alphabets: frozenset[str]
     letters: frozenset[str]
