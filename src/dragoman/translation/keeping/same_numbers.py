@@ -22,7 +22,7 @@ _SCALE = re.compile(
 _DECADE = re.compile(r"(?<=0)(?:['’]?s\b|er|年代)")  # behind "1990"
 _TIME = re.compile(r"(\d{1,2})[:.](\d\d)")
 _GROUPING = re.compile(r"(?<=\d)[.,'’\u00a0\u2007\u2009\u202f\u066c\uff0c\uff0e_ ](?=\d{3}(?!\d))")
-_UNEVEN_GROUPS = re.compile(r"\d{1,2}(?:,\d\d)+,\d{3}(?!\d)|\d{1,4}(?:,\d{4})+(?!\d)")  # 12,34,567 and 1,2345
+_UNEVEN_GROUPS = re.compile(r"(?<![\d,])(?:\d{1,2}(?:,\d\d)+,\d{3}|\d{1,4}(?:,\d{4})+)(?!\d)")  # 12,34,567 and 1,2345
 
 
 def groups_of(text: str) -> tuple[int, ...]:
