@@ -19,6 +19,7 @@ from dragoman.serving.options import ServeOptions
 PACKAGES = {
     "fastapi": "fastapi", "uvicorn": "uvicorn", "prometheus_client": "prometheus-client",
     "python_multipart": "python-multipart",
+    "py3langid": "py3langid",
 }  # fmt: skip
 """Modules that serving needs in addition to the plain install, with their names for pip."""
 
