@@ -54,7 +54,7 @@ def tag_of(lang: str | None) -> Tag:
 
 
 def _standard(lang: str) -> tuple[str, str]:
-    """Return a tag in standard form, "" if it is none, and its first part as it is written."""
+    """Return a tag in standard form, "" if the text is no tag, and its first part as it is written."""
     from langcodes import standardize_tag
     from langcodes.tag_parser import LanguageTagError
 

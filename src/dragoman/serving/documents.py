@@ -199,7 +199,7 @@ class Documents:
             window = texts[first : first + WINDOW]
             while True:
                 try:
-                    answers = await self._service.translate(window, pair, options, owner, limited=False)
+                    answers = await self._service.translate_document(window, pair, options, owner)
                     break
                 except BusyError as busy:
                     await asyncio.sleep(min(5.0, busy.retry_after_s))

@@ -169,8 +169,6 @@ class Service:
         pair: Pair,
         options: TranslateOptions,
         owner: str,
-        *,
-        limited: bool = True,
         unchanged: frozenset[int] = frozenset(),
     ) -> list[Answer]:
         """Translate texts; line ends stay as they are.
@@ -179,7 +177,6 @@ class Service:
 
         Args:
             owner: Name of the client's API key, whose turns and share of the queue these texts take.
-            limited: Limit the number of sentences; documents are limited by their size in bytes instead.
             unchanged: Numbers of texts to return as they are, with a note; see the method ``unchanged``.
 
         Raises:
@@ -188,11 +185,29 @@ class Service:
             TooMuchError: The texts have too many sentences.
         """
         self.batcher.refuse_if_full(owner)
-        work = await _off_the_loop(texts, self._prepare, texts, pair, options, limited, unchanged)
+        return await self._answers(
+            await _off_the_loop(texts, self._prepare, texts, pair, options, True, unchanged), owner
+        )
+
+    async def translate_document(
+        self, texts: Sequence[str], pair: Pair, options: TranslateOptions, owner: str
+    ) -> list[Answer]:
+        """Translate texts of a document, whose size in bytes was limited, and not its number of sentences.
+
+        Raises:
+            BusyError, ConfigError: See ``translate``.
+        """
+        self.batcher.refuse_if_full(owner)
+        return await self._answers(
+            await _off_the_loop(texts, self._prepare, texts, pair, options, False, frozenset()), owner
+        )
+
+    async def _answers(self, work: _Work, owner: str) -> list[Answer]:
+        """Return the answers for prepared texts, once they have been searched."""
         ticket = Ticket(work.plan, work.segments, owner=owner)
         with self._queued(ticket):
             results = await asyncio.wrap_future(ticket.results)
-        return await _off_the_loop(texts if not options.alignments else None, work.finish, results)
+        return await _off_the_loop(work.lines if not work.plan.options.alignments else None, work.finish, results)
 
     async def stream(
         self,
