@@ -16,6 +16,7 @@ from typing import Any
 
 import dragoman
 from dragoman.languages.known import LANGUAGES
+from dragoman.translation.keeping import written_numbers
 from growth import LARGEST
 
 SRC = Path(dragoman.__file__).parent
@@ -67,6 +68,7 @@ EXAMPLES.update({
     ("languages/stopwords.py", "f'[{language.letters}]'"): lambda: [f"[{x}]" for x in _languages("letters")],
     ("translation/keeping/cutting.py", "f'(?<![^\\\\s(\\\\[]){mark}(?=\\\\S)'"): lambda: [r"(?<![^\s(\[])\"(?=\S)"],
     ("translation/keeping/cutting.py", "f'(?<=\\\\S){mark}(?!\\\\w)'"): lambda: [r"(?<=\S)\"(?!\w)"],
+    ("translation/keeping/written_numbers.py", "words"): lambda: [*written_numbers.WORDS_OF_SYMBOLS.values()],
     ("data/noise.py", "re.escape(word)"): lambda: [re.escape("word"), re.escape("a")],
     ("files.py", "re.escape(f'.{path.name}.') + '[0-9a-f]{8}\\\\.tmp'"): lambda: [r"\.a\.[0-9a-f]{8}\.tmp"],
     ("toolkits/marian/read.py", "re.escape(model.removesuffix('.npz')) + '\\\\.iter[0-9]+\\\\.npz'"): lambda: [

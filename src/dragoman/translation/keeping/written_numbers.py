@@ -159,7 +159,7 @@ _WORDS_OF_MINUS = re.compile(
     "below zero|below freezing|under null|unter null", re.IGNORECASE,
 )  # fmt: skip
 _WORDS_OF_PLUS = re.compile("plus|más|mais|più|плюс|正|プラス|플러스|زائد", re.IGNORECASE)
-_WORDS_OF_SYMBOLS = {
+WORDS_OF_SYMBOLS = {
     "%": "per ?cent|pct|prozent|pour[ -]cent|por ?cento|por ciento|per cento|procent|процент|відсот|százalék|yüzde|"
     "prosent|τοις εκατό|"
     "بالمئة|بالمائة|في المئة|درصد|प्रतिशत|শতাংশ|ร้อยละ|เปอร์เซ็นต์|百分|个百分点|パーセント|퍼센트|프로",
@@ -173,7 +173,8 @@ _WORDS_OF_SYMBOLS = {
     "\u20a9": "won|вон|韩元|韓元|ウォン|원",
     "\u00a2": "cent|цент|分|セント|센트",
 }
-_SYMBOL_WORDS = {symbol: re.compile(words, re.IGNORECASE) for symbol, words in _WORDS_OF_SYMBOLS.items()}
+"""Words for each symbol in many languages, as a pattern."""
+_SYMBOL_WORDS = {symbol: re.compile(words, re.IGNORECASE) for symbol, words in WORDS_OF_SYMBOLS.items()}
 _WORDS_OF_FRACTIONS = {
     Fraction(1, 2): re.compile(
         "hal[bfv]|demi|moitié|medi[ao]|mezz|mei[ao]|metade|mitad|pół|połow|polovi|půl|полов|пол|半|二分之一|절반|반|"
@@ -184,7 +185,7 @@ _WORDS_OF_FRACTIONS = {
     Fraction(1, 3): re.compile("third|drittel|tiers|tercio|terzo|terç|trzeci|třetin|трет|三分之一|ثلث", re.IGNORECASE),
     Fraction(2, 3): re.compile("third|drittel|tiers|tercio|terzi|terç|dwie trzecie|трет|三分之二|ثلث", re.IGNORECASE),
 }  # fmt: skip
-AROUND = 16
+AROUND = 24
 """Number of characters before and after a number in which words for its sign, symbol or unit are looked for."""
 _ANY_UNIT = re.compile(r"[\s\u00a0-]*[^\W\d_]|[\s\u00a0]*[°º\u2032\u2033\u2103\u2109\"'´]")
 
@@ -201,13 +202,19 @@ def signs_of(number: Number, context: Context) -> tuple[str, ...]:
 
 def has_symbol(symbol: str, number: Number, context: Context) -> bool:
     """True if a number has a symbol, its own or in words around it; an unknown symbol or unit may be any word."""
-    if symbol in ("", number.symbol):
+    if symbol in ("", number.symbol) or _is_of_both(symbol, context.after):
         return True
     if symbol in _SYMBOL_WORDS:
         return _SYMBOL_WORDS[symbol].search("\n".join(context)) is not None
     if number.symbol == UNIT or _ANY_UNIT.match(context.after) is not None:
         return True
     return any(map(str.isalpha, context.before.rstrip()[-1:]))
+
+
+def _is_of_both(symbol: str, after: str) -> bool:
+    """True if a symbol follows that may be of two numbers, as in "1 bis 3 %"."""
+    place = after.find(symbol)
+    return place >= 0 and not after[place + len(symbol) :].lstrip()[:1].isdecimal()
 
 
 def symbol_in(symbol: str, text: str) -> bool:
