@@ -50,7 +50,7 @@ def test_a_line_is_cut_into_sentences_and_joined_with_its_own_spaces(tiny_run: P
         JOINED, "one dog", f"  {JOINED} ", "the dog.  a cat.", "狗。 猫。"
     ]  # fmt: skip
     assert [one.n_parts for one in found] == [3, 1, 3, 2, 2]
-    assert warned == []  # it is no more than what was asked for
+    assert {note.kind for note in warned} == {"script"}  # Chinese; splitting is no more than what was asked for
     assert parts(echo, JOINED) == ["the dog sees a cat.", "a man sleeps!", "the house?"]
 
 
