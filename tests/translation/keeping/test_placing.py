@@ -90,7 +90,6 @@ def test_terms_are_absent_as_often_as_they_are() -> None:
     assert absent(glossary, "a dog, a dog", "Ein Hündchen") == [Match("dog", "Hündchen", 9)]
     assert absent(glossary, "a cat", "Eine Katze") == [Match("cat", "cat", 2)]
 
-
 PHRASES = [
     ("the dog sees a cat", {"the dog": "die wauwau"}, {"der hund": "die wauwau"}),
     ("the dog sees a cat", {"a cat": "miau"}, {"ein katze": "miau"}),
