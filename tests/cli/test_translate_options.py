@@ -64,7 +64,7 @@ def test_words_prefixes_and_glossaries(command: Command, tiny_run: Path, tmp_pat
         "translate", tiny_run, "--glossary", "terms.tsv", "--prefix", "ein", "--include", "baum", "--include", "rot",
         "--exclude", "der", "--no-repeat-ngram", "2", "--no-guard", stdin=LINES, cwd=tmp_path,
     )  # fmt: skip
-    assert (done.status, done.err) == (0, "")
+    assert (done.status, done.err) == (0, "glossary: 2 terms read, 2 found in the text\n")
     first, blank, third = done.out.decode().split("\n")[:-1]
     assert blank == ""
     for text, term in ((first, "wauwau"), (third, "house")):

@@ -168,6 +168,20 @@ def test_constraints_reach_the_search(live: Any) -> None:
     assert "haus" in text.split()
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_glossary_may_be_a_text_and_its_terms_are_counted(live: Any, stream: bool) -> None:
+    terms = "# animals\ndog -> haus\ncat\tbaum\nzebra"
+    answer = live("/v1/translate", {"text": ["the dog", "a dog"], "glossary": terms, "stream": stream})
+    done = json.loads(answer.body.decode().split("data: ")[-1]) if stream else answer.json
+    assert done["glossary"] == {"read": 3, "found": 1}
+    assert all("haus" in translation["text"].split() for translation in done["translations"])
+    refused = live("/v1/translate", {"text": "the dog", "glossary": "dog = haus\ndog = baum"})
+    assert refused.status == 400
+    assert "glossary:2: 'dog' is translated as 'baum' here and as 'haus' above" in refused.json["error"]["message"]
+    named = live("/v1/translate", {"text": "the dog", "glossary": "/etc/passwd"})
+    assert named.json["glossary"] == {"read": 1, "found": 0}  # a term, never a file of the server
+
+
 @pytest.mark.parametrize("how", ["json", "form", "query"])
 def test_libretranslate_takes_json_forms_and_queries(live: Any, served: Translator, how: str) -> None:
     asked = {"q": "the dog", "source": "en", "target": "de", "format": "text"}

@@ -7,7 +7,6 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
@@ -85,8 +84,8 @@ METAVARS = {int: "N", float: "NUM"}
 
 def _kind(annotation: Any) -> Any:
     """Return the type of an option's value on the command line, without None."""
-    if annotation is Any:
-        return Path
+    if annotation is Any:  # a file or a text
+        return str
     is_union = get_origin(annotation) in (Union, types.UnionType)
     kind = get_args(annotation)[0] if is_union else annotation
     return list[str] if get_origin(kind) is tuple and get_args(kind)[-1] is Ellipsis else kind

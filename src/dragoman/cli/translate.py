@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -94,18 +94,22 @@ def translate(
         plan = translator.plan(dataclasses.replace(options, alignments=output.alignments is not None))
     if file is not None and output.out is not None:
         if is_document:
-            _document(translator, file, output.out, options, output.column)
+            terms = _document(translator, file, output.out, options, output.column)
         else:
-            _into_file(translator, file, output.out, _Rendering(plan, output.as_json), output.restart)
+            terms = _into_file(translator, file, output.out, _Rendering(plan, output.as_json), output.restart)
     else:
-        _to_stdout(translator, plan, file, output, interactive)
+        terms = _to_stdout(translator, plan, file, output, interactive)
+    if plan.glossary is not None:
+        say(f"glossary: {len(plan.glossary):,} terms read, {len(terms):,} found in the text")
 
 
 def _check(run: Path, file: Path | None, options: TranslateOptions, output: Output, interactive: bool) -> bool:
     """Refuse options that exclude each other; return True if ``file`` is a document or a folder of documents."""
     from dragoman.documents.formats import UNSUPPORTED_SUFFIXES, supported_suffixes
     from dragoman.files import check_output, refuse_an_input
+    from dragoman.translation.keeping.glossary import glossary_file
 
+    glossary = glossary_file(options.glossary)
     out, alignments = output.out, output.alignments
     if interactive and file is not None:
         raise ConfigError(f"-i reads from a prompt, but {file} was given too: leave out one of them")
@@ -138,14 +142,16 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
     if alignments is not None and out is not None:
         raise ConfigError("--alignments cannot be resumed, but --out can: leave out one of them, or redirect stdout")
     if alignments is not None:
-        check_output(alignments, file, options.glossary)
+        check_output(alignments, file, glossary)
     if out is not None:
-        refuse_an_input(out, options.glossary)
+        refuse_an_input(out, glossary)
     return is_document
 
 
-def _to_stdout(translator: Translator, plan: Plan, file: Path | None, output: Output, interactive: bool) -> None:
-    """Print the translations of a file, of stdin, or of lines typed at a prompt."""
+def _to_stdout(
+    translator: Translator, plan: Plan, file: Path | None, output: Output, interactive: bool
+) -> Collection[str]:
+    """Print the translations of a file, of stdin, or of typed lines; return the terms of the glossary found in them."""
     show, alignments = _Rendering(plan, output.as_json), output.alignments
     translations = _typed(translator, plan) if interactive else _streamed(translator, plan, file)
     number = 0
@@ -162,10 +168,11 @@ def _to_stdout(translator: Translator, plan: Plan, file: Path | None, output: Ou
             if interactive:
                 sys.stdout.flush()
     sys.stdout.flush()
+    return show.terms
 
 
-def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, restart: bool) -> None:
-    """Translate a file into another, or resume that."""
+def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, restart: bool) -> Collection[str]:
+    """Translate a file into another, or resume that; return the terms of the glossary found in lines translated now."""
     from dragoman.translation.assemble import LineFormat
     from dragoman.translation.resumable import lines_done
 
@@ -180,6 +187,7 @@ def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, 
         )
     if has_live_line():
         say(f"{out}: {n_lines:,} lines")
+    return show.terms
 
 
 def _is_document(file: Path) -> bool:
@@ -189,8 +197,10 @@ def _is_document(file: Path) -> bool:
     return file.name.lower().endswith(supported_suffixes()) and not file.name.lower().endswith(".txt")
 
 
-def _document(translator: Translator, file: Path, out: Path, options: TranslateOptions, columns: Sequence[str]) -> None:
-    """Translate a document or a folder of documents, and list the segments that were not translated."""
+def _document(
+    translator: Translator, file: Path, out: Path, options: TranslateOptions, columns: Sequence[str]
+) -> Collection[str]:
+    """Translate a document or a folder, and list the segments left; return the terms of the glossary found in it."""
     from dragoman.documents.translate import translate_document
     from dragoman.translation.notes import Events
 
@@ -205,6 +215,7 @@ def _document(translator: Translator, file: Path, out: Path, options: TranslateO
     if len(report.left) > MOST_LISTED:
         _warn(f"{len(report.left) - MOST_LISTED:,} more segments were not translated")
     say(f"{out}: {report}")
+    return report.terms
 
 
 def _folder(runs: list[Path], src: Path | None, options: TranslateOptions, machines: Machines, output: Output) -> None:
@@ -293,6 +304,7 @@ class _Rendering:
 
     plan: Plan
     as_json: bool
+    terms: set[str] = dataclasses.field(default_factory=set)  # of the glossary, found so far
 
     @property
     def form(self) -> str:
@@ -300,6 +312,7 @@ class _Rendering:
 
     def __call__(self, number: int, translation: Translation) -> str:
         n_best = self.plan.options.n_best
+        self.terms.update(translation.terms)
         if self.as_json:
             return json.dumps(_fields(translation, n_best), ensure_ascii=False)
         if n_best == 1:
@@ -328,6 +341,8 @@ def _fields(translation: Translation, n_best: int) -> dict[str, Any]:
         fields["alignment"] = translation.alignment
     if translation.confidence is not None:
         fields["confidence"] = translation.confidence
+    if translation.terms:
+        fields["terms"] = translation.terms
     if translation.notes:
         fields["notes"] = [{"kind": note.kind, "text": note.text} for note in translation.notes]
     return fields

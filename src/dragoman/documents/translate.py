@@ -41,6 +41,7 @@ class Report:
     translated: int
     left: tuple[Untranslated, ...] = ()
     notes: tuple[Note, ...] = ()  # ``where`` is the beginning of the text, "" for the whole document
+    terms: frozenset[str] = frozenset()  # source terms of the glossary that were found
 
     def __str__(self) -> str:
         counts = f"{self.translated:,} of {self.found:,} segments translated"
@@ -50,7 +51,7 @@ class Report:
     def __add__(self, other: Report) -> Report:
         return Report(
             self.found + other.found, self.translated + other.translated, self.left + other.left,
-            self.notes + other.notes,
+            self.notes + other.notes, self.terms | other.terms,
         )  # fmt: skip
 
 
@@ -98,7 +99,8 @@ def finished_report(result: Mapping[str, Any], translations: Mapping[str, Transl
     notes = [replace(note, where=_short(text)) for text, line in translations.items() for note in line.notes]
     if result["read_as"]:
         notes.insert(0, Note("input", f"read as {result['read_as']}; the translation is written in UTF-8"))
-    return result["content"], Report(result["found"], result["found"] - len(left), left, tuple(notes))
+    terms = frozenset(term for line in translations.values() for term in line.terms)
+    return result["content"], Report(result["found"], result["found"] - len(left), left, tuple(notes), terms)
 
 
 def _why_missing(translation: Translation) -> str:

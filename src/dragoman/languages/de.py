@@ -39,6 +39,7 @@ LANGUAGE = Language(
     code="de",
     name="German",
     scripts=("latin",),
+    articles="der die das den dem des ein eine einen einem einer eines",
     stop_words=(
         "der das und ist nicht ich sie ein eine zu mit den auf für von dem sich es wir dass auch er wie einen einem "
         "einer haben wird sind aus nach bei mein ihr im zum zur kann wenn nur oder über du bist da um was hat"

@@ -25,6 +25,7 @@ LANGUAGE = Language(
     code="en",
     name="English",
     scripts=("latin",),
+    articles="a an the",
     stop_words=(
         "the and of to is that it for you with are this have not be at they from what he she his her which their we "
         "your there would been has had my how when who i do did don by or all an about"

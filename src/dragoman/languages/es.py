@@ -9,6 +9,7 @@ LANGUAGE = Language(
     name="Spanish",
     scripts=("latin",),
     family="ibero-romance",
+    articles="el la los las un una unos unas",
     stop_words=(
         "el los las y una por para está con del lo como más pero sus muy yo tiene hay qué ser fue esta este cuando "
         "ella usted nosotros sobre"

@@ -8,6 +8,7 @@ LANGUAGE = Language(
     code="fr",
     name="French",
     scripts=("latin",),
+    articles="le la les un une des",
     stop_words=(
         "le les et est une des dans pour pas qui vous nous avec sur ce je il elle sont au aux cette ont être été ils "
         "mais où mon leur plus deux du"

@@ -8,6 +8,7 @@ LANGUAGE = Language(
     code="it",
     name="Italian",
     scripts=("latin",),
+    articles="il lo la i gli le un uno una",
     stop_words=(
         "il di che è per non gli della sono ho ha questo questa anche nel alla delle dei più mi si lui molto ma "
         "abbiamo hanno perché essere"

@@ -43,6 +43,8 @@ class Language:
     """Characters that identify this language, as in a regular expression's brackets; shared ones: the most spoken."""
     stop_words: str = ""
     """Frequent words that tell this language from others; a word of two languages is ignored."""
+    articles: str = ""
+    """Articles, in lower case, with spaces between; "" for a language without, or where they are not known."""
     no_abbreviations: str = ""
     """Pattern of words that may end a sentence, although the sentence splitter takes them for abbreviations."""
     continues: Callable[[str, str], bool] = never

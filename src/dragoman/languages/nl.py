@@ -9,6 +9,7 @@ LANGUAGE = Language(
     name="Dutch",
     scripts=("latin",),
     family="dutch",
+    articles="de het een",
     stop_words=(
         "het een niet ik dat van zijn voor op met hij maar zij wij wat heb heeft ook naar er bij deze werd aan ze dit "
         "geen"

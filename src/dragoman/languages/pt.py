@@ -9,6 +9,7 @@ LANGUAGE = Language(
     name="Portuguese",
     scripts=("latin",),
     family="ibero-romance",
+    articles="o a os as um uma uns umas",
     stop_words=(
         "os uma não em um com ele eu você isso muito mais são foi ao pelo seu sua também ela dos da estava tem nós"
     ),

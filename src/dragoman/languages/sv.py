@@ -9,5 +9,6 @@ LANGUAGE = Language(
     name="Swedish",
     scripts=("latin",),
     family="scandinavian",
+    articles="en ett den det de",
     stop_words="och är att det inte jag som på ett för med han till vi har av från hon kan din",
 )

@@ -4,7 +4,8 @@ const SAYS = {
   en: {
     from: "From", to: "To", clear: "Clear", copy: "Copy", copied: "Copied", why: "What the model looked at",
     source: "Text to translate", result: "Translation", others: "Other translations", notes: "Notes", glossary: "Glossary",
-    "glossary-help": "One term a line, such as: dog = Hündin. Without = the term is kept as it is.",
+    "glossary-help": "One term a line, such as: dog = Hündin, or dog -> Hündin. A term alone is kept as it is.",
+    terms: (read, found) => `${read.toLocaleString("en")} terms read, ${found.toLocaleString("en")} found in the text.`,
     "line-choice": "Line to look at", long: (n) => `Lines of more than ${n} characters have no picture of their attention.`,
     key: "API key", "use-key": "Use", working: "translating …", detect: "Detect", other: "中文", dark: "Dark", light: "Light",
     placeholder: "Type or paste text", count: (n, most) => `${n.toLocaleString("en")} of ${most.toLocaleString("en")} characters`,
@@ -20,7 +21,8 @@ const SAYS = {
   zh: {
     from: "源语言", to: "目标语言", clear: "清空", copy: "复制", copied: "已复制", why: "模型看了哪里",
     source: "待译文本", result: "译文", others: "其他译文", notes: "说明", glossary: "术语表",
-    "glossary-help": "每行一个术语，例如：dog = 犬；不写等号则原样保留。",
+    "glossary-help": "每行一个术语，例如：dog = 犬 或 dog -> 犬；只写术语则原样保留。",
+    terms: (read, found) => `读入 ${read.toLocaleString("en")} 个术语，文中出现 ${found.toLocaleString("en")} 个。`,
     "line-choice": "查看哪一行", long: (n) => `超过 ${n} 个字符的行不显示注意力。`,
     key: "API 密钥", "use-key": "使用", working: "正在翻译……", detect: "自动检测", other: "English", dark: "深色", light: "浅色",
     placeholder: "输入或粘贴文本", count: (n, most) => `${n.toLocaleString("en")} / ${most.toLocaleString("en")} 字符`,
@@ -113,8 +115,8 @@ async function translate() {
   $("state").textContent = say("working");
   $("result").classList.add("old");
   const asked = { text, source: $("from").value || "auto", target: $("to").value };
-  const glossary = terms();
-  if (glossary) asked.glossary = glossary;
+  const glossary = $("glossary").value;
+  if (glossary.trim()) asked.glossary = glossary;
   if (!text.trim().includes("\n")) {
     asked.text = text.trim();
     asked.n_best = Math.min(4, settings.beam);
@@ -124,6 +126,7 @@ async function translate() {
     const found = await answer.json();
     if (mine !== asking) return;
     $("access").hidden = answer.status !== 401 && answer.status !== 403;
+    $("terms-found").textContent = found.glossary ? say("terms", found.glossary.read, found.glossary.found) : "";
     if (answer.ok) show(found.translations[0], asked.text, found.source, found.target);
     else show(null, "", "", "", found.error.message);
   } catch (error) {
@@ -148,12 +151,6 @@ function show(found, source = "", from = "", to = "", problem = "") {
     return item;
   }));
   lines(found ? source : "", from, to);
-}
-
-/** The glossary field: source and target terms around "=", or a term that is kept. */
-function terms() {
-  const rows = $("glossary").value.split("\n").map((row) => row.split("=").map((part) => part.trim())).filter(([term]) => term);
-  return rows.length ? Object.fromEntries(rows.map(([term, target]) => [term, target || null])) : null;
 }
 
 function ask(route, asked, signal) {

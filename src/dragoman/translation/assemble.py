@@ -32,6 +32,7 @@ class Translation:
         alignment: Pairs (source word, target word), counted from 0; None: not requested.
         notes: Messages for the reader.
         confidence: Expected sentence chrF, over 100; 0 for a part that still has a fault; None: unknown.
+        terms: Source terms of the glossary that the source contains.
     """
 
     text: str
@@ -43,6 +44,7 @@ class Translation:
     alignment: Links | None = None
     notes: tuple[Note, ...] = ()
     confidence: float | None = None
+    terms: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -91,6 +93,9 @@ def assemble(
         translations = [without_seam(texts[i], whole) if i in cut else whole for i, whole in enumerate(joined)]
     translations = [_with_warning(*pair) for pair in zip(texts, translations, strict=True)]
     translations = _with_confidence(translations, groups, segments, results, plan)
+    if plan.glossary is not None:
+        found = [plan.glossary.terms_in(text) for text in texts]
+        translations = [replace(line, terms=terms) for line, terms in zip(translations, found, strict=True)]
     if plan.direction.zero_shot is not None:
         note = Note("zero_shot", plan.direction.zero_shot)
         translations = [replace(line, notes=(*line.notes, note)) if line.n_tokens else line for line in translations]

@@ -41,8 +41,11 @@ class TranslateOptions(LanguageOptions, SamplingOptions, FastOptions):
     exclude: tuple[str, ...] = option(
         (), "Words", "Negative constraint: word or phrase that no translation may contain."
     )
-    glossary: Annotated[Any, WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "null"}]})] = option(
-        None, "Words", "Glossary file: lines of 'source TAB target', or a source term alone to copy it."
+    glossary: Annotated[Any, WithJsonSchema({"type": ["object", "string", "null"]})] = option(
+        None,
+        "Words",
+        "Glossary: a file, or its text, with lines of 'source = target', or a source term alone to copy it.",
+        metavar="FILE",
     )
     no_repeat_ngram: int = option(0, "Words", "Forbid repeated n-grams of this many subwords; 0 allows them.", ge=0)
     guard: bool = option(

@@ -13,8 +13,8 @@ from dragoman.data.tokenizer import UNK_ID, Tokenizer
 from dragoman.decoding.beam_allocation import Phrase
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.errors import ConfigError
-from dragoman.languages.words import count_word, has_word
-from dragoman.translation.keeping.glossary import Match
+from dragoman.languages.words import has_word
+from dragoman.translation.keeping.glossary import Match, count_term
 from dragoman.translation.options import TranslateOptions
 
 
@@ -36,7 +36,7 @@ class WordConstraints:
 
     def unplaced(self, translation: str) -> list[str]:
         """Return the names of words that must appear and do not; a word required twice must appear twice."""
-        there = {word: count_word(translation, word) for word, _ in self.placed}
+        there = {word: count_term(translation, word) for word, _ in self.placed}
         names = []
         for word, name in self.placed:
             there[word] -= 1

@@ -44,11 +44,11 @@ def test_a_term_without_capitals_is_found_in_any_case_and_one_with_them_as_it_is
 
 def test_a_file_has_two_columns_or_one(tmp_path: Path) -> None:
     path = tmp_path / "terms.tsv"
-    path.write_bytes("dog\tHund\r\n\n GPU \n# x\t狗\ndog\tHund\n".encode())
+    path.write_bytes("dog\tHund\r\n\n GPU \n#x\t狗\n# y\t狗\ndog\tHund\n".encode())
     glossary = Glossary.load(path)
     assert len(glossary) == 3
-    assert [match.target for match in glossary.find("dog GPU # x")] == ["Hund", "GPU", "狗"]
-    assert repr(glossary) == repr(Glossary([("# x", "狗"), ("GPU", None), ("dog", "Hund")]))
+    assert [match.target for match in glossary.find("dog GPU #x # y")] == ["Hund", "GPU", "狗"]
+    assert repr(glossary) == repr(Glossary([("#x", "狗"), ("GPU", None), ("dog", "Hund")]))
     assert repr(glossary) != repr(TERMS)
 
 

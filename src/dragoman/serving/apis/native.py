@@ -20,6 +20,7 @@ from dragoman.serving.http import JsonRoute, Text, Texts, check_key, state_of
 from dragoman.serving.pairs import Pair, name_of
 from dragoman.serving.service import Answer, Service, request_options
 from dragoman.serving.transport import until_client_leaves
+from dragoman.translation.keeping.glossary import Glossary
 from dragoman.translation.options import TranslateOptions
 
 router = APIRouter(prefix="/v1", tags=["dragoman"], route_class=JsonRoute)
@@ -47,8 +48,12 @@ def _declared() -> dict[str, Any]:
     fields: dict[str, Any] = {
         option.name: (hints[option.name], declaration_of(TranslateOptions, option.name)) for option in request_options()
     }
-    about = Field(None, description="Glossary: source terms and their target terms; null copies.")
-    return {**fields, "glossary": (dict[str, str | None] | None, about)}
+    about = Field(
+        None,
+        description="Glossary: source terms and their target terms, null copies; or a text of lines such as "
+        "'source = target', as in a glossary file.",
+    )
+    return {**fields, "glossary": (dict[str, str | None] | Text | None, about)}
 
 
 TranslateRequest: Any = create_model("TranslateRequest", __base__=_RequestBase, **_declared())
@@ -84,12 +89,20 @@ class TranslationOut(BaseModel):
     )
 
 
+class GlossaryOut(BaseModel):
+    """Numbers of terms of a request's glossary."""
+
+    read: int
+    found: int = Field(description="Terms that occur in the texts.")
+
+
 class TranslateResponse(BaseModel):
     """Translations of all texts, in order."""
 
     source: str
     target: str
     translations: list[TranslationOut]
+    glossary: GlossaryOut | None = Field(default=None, description="Only if the request has a glossary.")
 
 
 class Language(BaseModel):
@@ -123,6 +136,8 @@ async def translate(body: TranslateRequest, request: Request) -> Any:
     service.limits.check_texts(texts)
     pair = service.pair(body.source, body.target, texts)
     changes = {name: getattr(body, name) for name in body.model_fields_set - set(_RequestBase.model_fields)}
+    if isinstance(changes.get("glossary"), str):  # never the name of a file of the server
+        changes["glossary"] = dict(Glossary.parse(changes["glossary"]).terms)
     options = service.options(**changes)
     if options.n_best > 1 and any("\n" in text for text in texts):
         raise ConfigError("n_best above 1 needs texts of one line: send each line as a text")
@@ -141,9 +156,12 @@ async def translate(body: TranslateRequest, request: Request) -> Any:
 
 
 def _response(pair: Pair, answers: list[Answer], options: TranslateOptions) -> TranslateResponse:
-    return TranslateResponse(
-        source=pair.src, target=pair.tgt, translations=[_translation(answer, options) for answer in answers]
-    )
+    terms = None
+    if options.glossary:
+        found = {term for answer in answers for line in answer.lines for term in line.terms}
+        terms = GlossaryOut(read=len(options.glossary), found=len(found))
+    translations = [_translation(answer, options) for answer in answers]
+    return TranslateResponse(source=pair.src, target=pair.tgt, translations=translations, glossary=terms)
 
 
 def _translation(answer: Answer, options: TranslateOptions) -> TranslationOut:

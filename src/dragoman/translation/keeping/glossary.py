@@ -1,22 +1,28 @@
 """A glossary: source terms and the target terms that must translate them.
 
-The file has one term a line, in UTF-8: ``source TAB target``, or the source alone to copy it. A term without capitals
-matches in any case ("dog" in "Dog" and "DOG"), another term only as it is written. Terms match whole words. Of
-overlapping terms the first is taken, of those the longest.
+    glossary = Glossary.load("terms.tsv")             # or Glossary([("dog", "Hund"), ("GeForce", None)])
+    glossary.find("A dog.")                           # [Match("dog", "Hund", 2)]
+    len(glossary)                                     # number of terms
+
+A term without capitals matches in any case ("dog" in "Dog" and "DOG"), another term only as it is written. Composed and
+decomposed characters are equal. Terms match whole words. Of overlapping terms the first is taken, of those the longest.
+``glossary_entries`` reads the lines of a file or a text.
 """
 
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from dragoman.arguments import checked
 from dragoman.data.corpus import read_lines
 from dragoman.errors import ConfigError, DataError
-from dragoman.languages.words import divides_word, is_whole
+from dragoman.languages.words import count_word, divides_word, is_whole
+from dragoman.translation.keeping.glossary_entries import FORMS, is_text, read_entries
 
 
 class Match(NamedTuple):
@@ -45,30 +51,34 @@ class Glossary:
     @classmethod
     @checked
     def load(cls, path: Path | str) -> Self:
-        """Read a glossary file; blank lines are skipped.
+        """Read a glossary file, whose lines have the forms of ``glossary_entries``.
 
         Raises:
             DataError: The file cannot be read, or a line is no term; the message names it.
         """
+        return cls._of_lines(read_lines(path), str(path))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a glossary from a text of lines such as ``dog = Hund``; their forms are those of a file.
+
+        Raises:
+            DataError: A line is no term; the message names it.
+        """
+        return cls._of_lines((line.removesuffix("\r") for line in text.split("\n")), "glossary")
+
+    @classmethod
+    def _of_lines(cls, lines: Iterable[str], name: str) -> Self:
         glossary = cls(())
-        for number, line in enumerate(read_lines(path), 1):
-            fields = [field.strip() for field in line.split("\t")]
-            where = f"{path}:{number}"
-            if not any(fields):
-                continue
-            if len(fields) > 2:
-                raise DataError(
-                    f"{where}: {len(fields)} columns, but a glossary line is a source term, a tab, a target term"
-                )
-            if fields[-1] == "":
-                raise DataError(f"{where}: a tab but no target term: add a term, or remove the tab to copy the source")
-            glossary._add(fields[0], fields[1] if len(fields) > 1 else None, where)
+        for entry in read_entries(lines, name):
+            glossary._add(*entry)
         glossary._index()
         return glossary
 
     def _add(self, source: str, target: str | None, where: str) -> None:
         if not source.strip() or (target is not None and not target.strip()):
-            raise DataError(f"{where}: a term is blank; write a source term, a tab and a target term")
+            raise DataError(f"{where}: a term is blank; write {FORMS}")
+        source = unicodedata.normalize("NFC", source)
         known = self._terms.get(source, target)
         if source in self._terms and known != target:
             raise DataError(
@@ -95,18 +105,22 @@ class Glossary:
     @classmethod
     @checked
     def of(cls, source: Self | Path | str | Mapping[str, str | None] | None) -> Self | None:
-        """Return a glossary from a glossary, a file or a mapping of terms; None if it has no terms.
+        """Return a glossary from a glossary, a file, a text or a mapping of terms; None if it has no terms.
+
+        A string is a text if it has entries such as ``dog = Hund`` and is no file.
 
         Raises:
             ConfigError: The argument is something else.
             DataError: As ``load``.
         """
-        if isinstance(source, Path | str):
+        if isinstance(source, str) and glossary_file(source) is None:
+            source = cls.parse(source)
+        elif isinstance(source, Path | str):
             source = cls.load(source)
         elif isinstance(source, Mapping):
             source = cls(source.items())
         elif source is not None and not isinstance(source, cls):
-            raise ConfigError(f"glossary must be a Glossary, a file or a mapping of terms, got {source!r}")
+            raise ConfigError(f"glossary must be a Glossary, a file, a text or a mapping of terms, got {source!r}")
         return source or None
 
     def __repr__(self) -> str:
@@ -116,30 +130,40 @@ class Glossary:
     def __len__(self) -> int:
         return len(self._terms)
 
+    @property
+    def terms(self) -> Mapping[str, str | None]:
+        """Source terms with their target terms; None copies the source."""
+        return self._terms
+
     @checked
     def find(self, text: str) -> list[Match]:
         """Return all occurrences of terms in ``text``, in order."""
-        matches = []
-        # Each character keeps its place: this one alone would become two.
-        lower = "İ".join(part.lower() for part in text.split("İ"))
-        start = 0
-        while start < len(text):
-            match = self._at(text, lower, start)
-            if match is not None:
-                matches.append(match)
-            start += len(match.source) if match is not None else 1
-        return matches
+        return [match for _, match in self._occurrences(text)]
 
-    def _at(self, text: str, lower: str, start: int) -> Match | None:
+    def terms_in(self, text: str) -> tuple[str, ...]:
+        """Return the source terms that occur in ``text``, each once, as the glossary writes them."""
+        return tuple(dict.fromkeys(term for term, _ in self._occurrences(text)))
+
+    def _occurrences(self, text: str) -> Iterator[tuple[str, Match]]:
+        """Yield each occurrence with the term as the glossary writes it."""
+        composed, places = composed_with_places(text)
+        # Each character keeps its place: this one alone would become two.
+        lower = "İ".join(part.lower() for part in composed.split("İ"))
+        start = 0
+        while start < len(composed):
+            term = self._at(composed, lower, start)
+            if term:
+                first, end = places[start], places[start + len(term)]
+                source = text[first:end]
+                yield term, Match(source, self._terms[term] or source, first)
+            start += len(term) or 1
+
+    def _at(self, text: str, lower: str, start: int) -> str:
+        """Return the term that stands at ``start``; "" if there is none."""
         if divides_word(text, start):
-            return None
+            return ""
         # lower case matches only terms without capitals; of equally long terms the exact one is taken
-        terms = [self._term_at(form, start) for form in (text, lower)]
-        term = max(terms, key=len)
-        if not term:
-            return None
-        source = text[start : start + len(term)]
-        return Match(source, self._terms[term] or source, start)
+        return max((self._term_at(form, start) for form in (text, lower)), key=len)
 
     def _term_at(self, text: str, start: int) -> str:
         """Return the longest term that stands at ``start`` and ends with a word; "" if there is none.
@@ -154,3 +178,50 @@ class Glossary:
         if number >= 0 and not is_whole(text, start, start + len(self._sorted[number])):
             number = self._whole[number]
         return self._sorted[number] if number >= 0 else ""
+
+
+def composed_with_places(text: str) -> tuple[str, Sequence[int]]:
+    """Return a text in NFC, and the place in ``text`` of each of its characters and of its end."""
+    if unicodedata.is_normalized("NFC", text):
+        return text, range(len(text) + 1)
+    parts: list[str] = []
+    places: list[int] = []
+    start = 0
+    for end in range(1, len(text) + 1):
+        if end < len(text) and _composes(text[start:end], text[end]):
+            continue
+        composed = unicodedata.normalize("NFC", text[start:end])
+        parts.append(composed)
+        places += [start] * len(composed)
+        start = end
+    return "".join(parts), [*places, len(text)]
+
+
+def _composes(before: str, character: str) -> bool:
+    """True if a character composes with those before it, or is a mark on them."""
+    if unicodedata.combining(character):
+        return True
+    apart = unicodedata.normalize("NFC", before) + unicodedata.normalize("NFC", character)
+    return unicodedata.normalize("NFC", before + character) != apart
+
+
+def count_term(text: str, term: str) -> int:
+    """Return how often a term stands in a text by itself; composed and decomposed characters are equal."""
+    return count_word(unicodedata.normalize("NFC", text), unicodedata.normalize("NFC", term))
+
+
+def glossary_file(source: object) -> Path | None:
+    """Return the file that an option ``glossary`` names; None if it is no path, or a text of entries."""
+    if isinstance(source, Path):
+        return source
+    if not isinstance(source, str) or (is_text(source) and not _is_file(source)):
+        return None
+    return Path(source)
+
+
+def _is_file(name: str) -> bool:
+    """True if there is a file of this name."""
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):  # too long, or with a NUL
+        return False

@@ -1,44 +1,38 @@
-"""Replaces the words that translate a glossary's source terms by its target terms.
+"""Replaces the words that render a glossary's source terms by its target terms.
 
-A line is first translated without its glossary. If the translation lacks a term, the words that translate the source
-term are found by scoring the translation twice: with the whole source, and with the source without the term. Words that
-become unlikely without it (erasure, https://arxiv.org/abs/1612.08220) and attended to it are candidates. The term
-replaces the candidate that makes the whole translation likeliest. A constrained search, which often puts the term next
-to the word that it should replace, is used only for terms without candidates.
+A line is first translated without its glossary. If the translation lacks a term, ``rendering`` names the runs of words
+that may render the source term, and the term replaces the best. Then the words around are scored: if they are much less
+probable than before, a search with the terms as lexical constraints may do better. It is taken if it has all terms,
+leaves none of the replaced words, loses no others, and is more probable. Such a search also places terms that no run of
+words renders.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dragoman.decoding.alignment import attention_to
 from dragoman.decoding.request import Hypothesis
 from dragoman.decoding.scoring import Read
 from dragoman.decoding.search import scored
-from dragoman.decoding.words import word_numbers, word_spans
-from dragoman.languages.words import core, count_word
-from dragoman.translation.keeping.glossary import Glossary, Match
+from dragoman.languages.known import known
+from dragoman.languages.words import count_word, is_whole
+from dragoman.translation.keeping.glossary import Glossary, Match, count_term
+from dragoman.translation.keeping.rendering import COHERENCE, Readings, Run, cores, evidence, owners, runs, with_article
 from dragoman.translation.plan import Plan
 from dragoman.translation.scoring import words_of_tokens
 from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
 
-PLACES = 3
-"""Number of places tried for a term, each with and without neighbouring words that may belong to it."""
+MOST_FALL = 15.0
+"""Nats that the words around a placed term may lose: right placings lose less in 98 of 100 cases.
 
-LEAST_SHARE = 0.1
-NEIGHBOUR_SHARE = 0.5
-"""Least evidence, as a fraction of the best word's, for a place and for a neighbouring word to belong to it."""
+See ``benchmarks/questions/glossary_weights.py``.
+"""
 
 MOST_PLACED = 100
 """Largest number of ids of words that a constrained search must place: its time grows with their square."""
-
-WORD_COST = 3.0  # in nats, for each word after the first that a term replaces
-EVIDENCE = 2.0  # in nats: weight of the log of the evidence against the log-probability of the translation
-CONTENT = 4  # characters: shorter words, often articles and prepositions, have less evidence
-ATTENTION_FLOOR = 0.05  # added to the attention of each word, which may be spread over other words
 
 
 class _Lacking(NamedTuple):
@@ -49,16 +43,13 @@ class _Lacking(NamedTuple):
     match: Match
 
 
-class _Place(NamedTuple):
-    """Candidate place of a term: characters of the translation that it replaces."""
+class _Placed(NamedTuple):
+    """A hypothesis with terms in the places of the words that rendered them."""
 
-    start: int
-    end: int
-    worth: float  # evidence, in nats
-
-    def changed(self, text: str, term: str) -> str:
-        """Return the translation with the term in this place."""
-        return text[: self.start] + term + text[self.end :]
+    text: str
+    hypothesis: Hypothesis
+    replaced: tuple[Run, ...]  # in the old text
+    fall: float  # nats that the other words lost, for each term
 
 
 def place_terms(results: list[SegmentResult], segments: Sequence[TextSegment], plan: Plan) -> None:
@@ -69,64 +60,127 @@ def place_terms(results: list[SegmentResult], segments: Sequence[TextSegment], p
     """
     if plan.glossary is None:
         return
-    _replace_words(results, segments, plan, plan.glossary)
-    # terms without candidates: search again, with the terms as lexical constraints
-    left = []
-    for i, (segment, result) in enumerate(zip(segments, results, strict=True)):
-        if segment.constraints is not None and result.texts and segment.constraints.unplaced(result.texts[0]):
-            rules = segment.constraints.with_terms
-            if rules.room <= MOST_PLACED:  # notes name the terms of the others
-                left.append((i, replace(segment.search, rules=rules)))
-    again = plan.constrained.engine.search([search for _, search in left], plan.constrained.settings)
-    for (i, _), hypotheses in zip(left, again.hypotheses, strict=True):
-        if hypotheses:
-            texts = texts_of(hypotheses, plan.tgt_tokenizer)
-            results[i] = replace(results[i], hypotheses=tuple(hypotheses), texts=tuple(texts))
+    before = list(results)
+    placed = _replace_words(results, segments, plan, plan.glossary)
+    for (i, rank), new in placed.items():
+        results[i] = _with_text(results[i], rank, new)
+    doubtful = [i for (i, rank), new in placed.items() if rank == 0 and new.fall > MOST_FALL]
+    without_place = [
+        i for i, (segment, result) in enumerate(zip(segments, results, strict=True))
+        if segment.constraints is not None and result.texts and segment.constraints.unplaced(result.texts[0])
+    ]  # fmt: skip
+    for i, found in _searched(sorted({*doubtful, *without_place}), segments, plan).items():
+        if i in without_place or _is_better(found, placed[i, 0], before[i].texts[0], segments[i]):
+            results[i] = replace(results[i], hypotheses=found.hypotheses, texts=found.texts)
+
+
+def _searched(indices: Sequence[int], segments: Sequence[TextSegment], plan: Plan) -> dict[int, SegmentResult]:
+    """Translate segments again with their terms as lexical constraints, unless there are too many."""
+    again = {}
+    for i in indices:
+        constraints = segments[i].constraints
+        if constraints is not None and constraints.with_terms.room <= MOST_PLACED:  # notes name the other terms
+            again[i] = replace(segments[i].search, rules=constraints.with_terms)
+    if not again:
+        return {}
+    found = plan.constrained.engine.search(list(again.values()), plan.constrained.settings)
+    return {
+        i: SegmentResult(tuple(hypotheses), tuple(texts_of(hypotheses, plan.tgt_tokenizer)))
+        for i, hypotheses in zip(again, found.hypotheses, strict=True)
+        if hypotheses
+    }
+
+
+def _is_better(found: SegmentResult, placed: _Placed, before: str, segment: TextSegment) -> bool:
+    """True if a searched translation is more probable than the placed one, has all terms, and neither leaves nor loses.
+
+    A replaced word must not stand in it oftener than in the placed one. Of the other words, one for each term may be
+    missing, for it may be a word that the placed one left.
+    """
+    text, best = found.texts[0], found.hypotheses[0]
+    if segment.constraints is None or segment.constraints.unplaced(text) or best.score <= placed.hypothesis.score:
+        return False
+    replaced = {word for run in placed.replaced for word in before[run.start : run.end].split()}
+    if any(count_word(text, word) > count_word(placed.text, word) for word in replaced):
+        return False
+    missing = Counter(_words(placed.text)) - Counter(_words(text))
+    return missing.total() <= len(placed.replaced)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text without the marks around them, or its characters, as ``cores`` cuts it."""
+    return [text[start:end] for start, end in cores(text, unspaced=" " not in text)]
 
 
 def _replace_words(
-    results: list[SegmentResult], segments: Sequence[TextSegment], plan: Plan, glossary: Glossary
-) -> None:
-    """Replace words by terms, for terms with candidate places."""
+    results: Sequence[SegmentResult], segments: Sequence[TextSegment], plan: Plan, glossary: Glossary
+) -> dict[tuple[int, int], _Placed]:
+    """Replace words by terms, for terms that words render; return the changed hypotheses by segment and rank."""
     lacking = [
         _Lacking(i, rank, match)
         for i, (segment, result) in enumerate(zip(segments, results, strict=True))
         for rank, text in enumerate(result.texts)
         for match in absent(glossary, segment.text, text)
     ]
-    chosen: dict[tuple[int, int], list[tuple[_Place, str]]] = {}
-    for term, places in zip(lacking, _places(lacking, results, segments, plan), strict=True):
+    chosen: dict[tuple[int, int], list[tuple[Run, str]]] = {}
+    whole, places = _places(lacking, results, segments, plan)
+    for term, possible in zip(lacking, places, strict=True):
         taken = chosen.setdefault((term.i, term.rank), [])
-        free = (place for place in sorted(places, key=lambda place: -place.worth)
-                if all(place.end <= other.start or other.end <= place.start for other, _ in taken))  # fmt: skip
-        taken += [(place, term.match.target) for place in [*free][:1]]
-    changed = {}
-    for (i, rank), replacements in chosen.items():
-        text = results[i].texts[rank]
-        for place, target in sorted(replacements, reverse=True):
-            text = place.changed(text, target)
-        changed[i, rank] = text
-    ids = plan.tgt_tokenizer.encode(list(changed.values()))
-    read = plan.reader.read(
-        [(segments[i].search.ids, new) for (i, _), new in zip(changed, ids, strict=True)],
+        free = (run for run in sorted(possible, key=lambda run: -run.log_odds)
+                if all(run.end <= other.start or other.end <= run.start for other, _ in taken))  # fmt: skip
+        taken += [(run, term.match.target) for run in [*free][:1]]
+    chosen = {key: sorted(replacements) for key, replacements in chosen.items() if replacements}
+    texts = [_changed(results[i].texts[rank], chosen[i, rank]) for i, rank in chosen]
+    ids = plan.tgt_tokenizer.encode([text for text, _ in texts])
+    reads = plan.reader.read(
+        [(segments[i].search.ids, new) for (i, _), new in zip(chosen, ids, strict=True)],
         plan.search.decode.batch_tokens,
     )
-    for ((i, rank), text), new, its_read in zip(changed.items(), ids, read, strict=True):
-        if its_read is not None:
-            results[i] = _with_text(results[i], rank, text, scored(new, its_read.log_prob, plan.search.penalty))
+    placed = {}
+    for key, (text, spans), new, read in zip(chosen, texts, ids, reads, strict=True):
+        if read is not None:
+            replaced = tuple(run for run, _ in chosen[key])
+            around = _around(
+                results[key[0]].texts[key[1]], [(run.start, run.end) for run in replaced], *whole[key], plan
+            )
+            fall = (around - _around(text, spans, new, read, plan)) / len(replaced)
+            placed[key] = _Placed(text, scored(new, read.log_prob, plan.search.penalty), replaced, fall)
+    return placed
 
 
-def _with_text(result: SegmentResult, rank: int, text: str, hypothesis: Hypothesis) -> SegmentResult:
+def _changed(text: str, replacements: Sequence[tuple[Run, str]]) -> tuple[str, list[tuple[int, int]]]:
+    """Return a text with terms in the places of runs, and start and end of each term in it."""
+    spans, shift = [], 0
+    changed = text
+    for run, target in replacements:
+        start = run.start + shift
+        changed = changed[:start] + target + changed[run.end + shift :]
+        spans.append((start, start + len(target)))
+        shift += len(target) - (run.end - run.start)
+    return changed, spans
+
+
+def _around(text: str, spans: Sequence[tuple[int, int]], ids: Sequence[int], read: Read, plan: Plan) -> float:
+    """Return the log-probability of the tokens outside some spans of a translation, eos included."""
+    numbers = [0] * len(text)
+    for start, end in spans:
+        numbers[start:end] = [1] * (end - start)
+    words = words_of_tokens(plan.tgt_tokenizer, ids, text, numbers)
+    inside = [1 in its_words for its_words in words]
+    return sum(log_prob for log_prob, within in zip(read.log_probs, [*inside, False], strict=True) if not within)
+
+
+def _with_text(result: SegmentResult, rank: int, new: _Placed) -> SegmentResult:
     """Return the result with another text and hypothesis at this rank."""
     texts, hypotheses = list(result.texts), list(result.hypotheses)
-    texts[rank], hypotheses[rank] = text, hypothesis
+    texts[rank], hypotheses[rank] = new.text, new.hypothesis
     return replace(result, texts=tuple(texts), hypotheses=tuple(hypotheses))
 
 
 def absent(glossary: Glossary, src: str, translation: str) -> list[Match]:
     """Return the terms that a translation has less often than its source, the last of equal ones."""
     matches = glossary.find(src)
-    there = {target: count_word(translation, target) for target in {match.target for match in matches}}
+    there = {target: count_term(translation, target) for target in {match.target for match in matches}}
     lacking = []
     for match in matches:
         there[match.target] -= 1
@@ -137,98 +191,95 @@ def absent(glossary: Glossary, src: str, translation: str) -> list[Match]:
 
 def _places(
     lacking: Sequence[_Lacking], results: Sequence[SegmentResult], segments: Sequence[TextSegment], plan: Plan
-) -> list[list[_Place]]:
-    """Return the candidate places of each term in its hypothesis, with their evidence."""
-    outputs = [results[term.i].texts[term.rank] for term in lacking]
-    src, tgt = [segments[term.i].search.ids for term in lacking], plan.tgt_tokenizer.encode(outputs)
-    sources = [(segments[term.i].text, term.match) for term in lacking]
-    without_term = plan.src_tokenizer.encode(
-        [" ".join((text[: m.start] + text[m.start + len(m.source) :]).split()) for text, m in sources]
-    )
-    batch_tokens = plan.search.decode.batch_tokens
-    whole = plan.reader.read(list(zip(src, tgt, strict=True)), batch_tokens, attention=True)
-    erased = plan.reader.read(list(zip(without_term, tgt, strict=True)), batch_tokens)
-    places: list[list[_Place]] = []
-    for term, text, ids, with_term, without in zip(lacking, outputs, tgt, whole, erased, strict=True):
-        segment = segments[term.i]
-        if with_term is None or without is None:  # out of memory
-            places.append([])
+) -> tuple[dict[tuple[int, int], tuple[Sequence[int], Read]], list[list[Run]]]:
+    """Return the reading of each hypothesis with its source, and the runs of words that may render each term.
+
+    The log-odds of a run include how well the translation without it fits the source without the term.
+    """
+    keys = list(dict.fromkeys((term.i, term.rank) for term in lacking))
+    ids = dict(zip(keys, plan.tgt_tokenizer.encode([results[i].texts[rank] for i, rank in keys]), strict=True))
+    src, batch_tokens = {i: segments[i].search.ids for i, _ in keys}, plan.search.decode.batch_tokens
+    reads = plan.reader.read([(src[i], ids[i, rank]) for i, rank in keys], batch_tokens, attention=True)
+    whole: dict[tuple[int, int], tuple[Sequence[int], Read]]
+    whole = {key: (ids[key], read) for key, read in zip(keys, reads, strict=True) if read is not None}
+    parts = [part for term in lacking for part in _parts(segments[term.i].text, term.match)]
+    pairs = zip(plan.src_tokenizer.encode(parts), [term for term in lacking for _ in range(2)], strict=True)
+    split = plan.reader.read([(part, ids[term.i, term.rank]) for part, term in pairs], batch_tokens)
+    possible: list[list[Run]] = []
+    for term, without, alone in zip(lacking, split[::2], split[1::2], strict=True):
+        key = term.i, term.rank
+        if key not in whole or without is None or alone is None:  # out of memory
+            possible.append([])
             continue
-        evidence = _evidence(segment, term.match, _Readings(text, ids, with_term, without), plan)
-        places.append(_possible(text, evidence, segment, plan))
-    # the model scores the translation with the term in each place
-    flat = [(k, place) for k, candidates in enumerate(places) for place in candidates]
-    texts = [place.changed(outputs[k], lacking[k].match.target) for k, place in flat]
-    pairs = [(src[k], ids) for (k, _), ids in zip(flat, plan.tgt_tokenizer.encode(texts), strict=True)]
-    worth: list[list[_Place]] = [[] for _ in lacking]
-    for (k, place), read in zip(flat, plan.reader.read(pairs, batch_tokens), strict=True):
+        text = results[term.i].texts[term.rank]
+        words = words_of_tokens(plan.tgt_tokenizer, ids[key], text, owners(text, plan.reader.tgt_unspaced))
+        possible.append(_runs(term, segments[term.i], Readings(text, words, whole[key][1], without, alone), plan))
+    # the model reads what is left without each run, if there are several
+    flat = [(k, run) for k, some in enumerate(possible) for run in some if len(some) > 1]
+    left = [_without(results[lacking[k].i].texts[lacking[k].rank], run.start, run.end) for k, run in flat]
+    sources = plan.src_tokenizer.encode(parts[::2])
+    rest = [(sources[k], own) for (k, _), own in zip(flat, plan.tgt_tokenizer.encode(left), strict=True)]
+    weighed: list[list[Run]] = [some if len(some) == 1 else [] for some in possible]
+    for (k, run), read in zip(flat, plan.reader.read(rest, batch_tokens), strict=True):
         if read is not None:
-            worth[k].append(place._replace(worth=place.worth + read.log_prob))
-    return worth
+            key = lacking[k].i, lacking[k].rank
+            around = _around(results[key[0]].texts[key[1]], [(run.start, run.end)], *whole[key], plan)
+            weighed[k].append(run._replace(log_odds=run.log_odds + COHERENCE * (read.log_prob - around)))
+    return whole, weighed
 
 
-class _Readings(NamedTuple):
-    """A translation, scored with its source and with the source without a term."""
-
-    text: str
-    ids: Sequence[int]
-    whole: Read
-    erased: Read
+def _parts(text: str, match: Match) -> tuple[str, str]:
+    """Return a source without a term, and the term alone."""
+    return _without(text, match.start, match.start + len(match.source)), match.source
 
 
-def _evidence(segment: TextSegment, match: Match, readings: _Readings, plan: Plan) -> list[float]:
-    """Return for each word of a translation the evidence (0 or more) that it translates the term."""
-    text, whole = readings.text, readings.whole
-    reader = plan.reader
-    numbers = word_numbers(text, reader.tgt_unspaced)
-    tgt_words = words_of_tokens(plan.tgt_tokenizer, readings.ids, text, numbers)
-    src_numbers = [-1] * len(segment.text)
-    src_numbers[match.start : match.start + len(match.source)] = [0] * len(match.source)
-    of_term = words_of_tokens(plan.src_tokenizer, segment.search.ids, segment.text, src_numbers)
-    assert whole.attention is not None  # requested
-    attended = attention_to(whole.attention, [bool(words) for words in of_term], tgt_words)
-    lost = [0.0] * len(attended)
-    for token, words in enumerate(tgt_words):
-        for word in words:
-            lost[word] += whole.log_probs[token] - readings.erased.log_probs[token]
-    sizes = [core(text, *span) for span in word_spans(text, reader.tgt_unspaced)]
-    return [
-        max(0.0, nats) * (share + ATTENTION_FLOOR) * (1 if reader.tgt_unspaced else min(CONTENT, end - start)) / CONTENT
-        for nats, share, (start, end) in zip(lost, attended, sizes, strict=True)
-    ]
+def _without(text: str, start: int, end: int) -> str:
+    """Return a text without some of its characters, and without the spaces that would be too many."""
+    return " ".join((text[:start] + text[end:]).split())
 
 
-def _possible(text: str, evidence: Sequence[float], segment: TextSegment, plan: Plan) -> list[_Place]:
-    """Return candidate places: one or several words, but not of the prefix, nor of terms that are already there."""
-    unspaced = plan.reader.tgt_unspaced
+def _runs(term: _Lacking, segment: TextSegment, readings: Readings, plan: Plan) -> list[Run]:
+    """Return runs of words that may render a term, but none of the prefix, nor of terms that are already there."""
+    reader, match, text = plan.reader, term.match, readings.text
+    numbers = [-1] * len(segment.text)
+    numbers[match.start : match.start + len(match.source)] = [0] * len(match.source)
+    of_term = [bool(words) for words in words_of_tokens(plan.src_tokenizer, segment.search.ids, segment.text, numbers)]
+    found = evidence(readings, of_term, reader.tgt_unspaced)
     first = len(segment.constraints.prefix) if segment.constraints is not None else 0
-    own = [match.target for match in (plan.glossary.find(segment.text) if plan.glossary is not None else ())]
-    own = [term for term in own if count_word(text, term)]
-    cores = [core(text, *span) for span in word_spans(text, unspaced)]
-    free = []
-    for amount, (start, end) in zip(evidence, cores, strict=True):
-        word_text = text[start:end]
-        taken = start < first or start == end or any(term in word_text or word_text in term for term in own)
-        free.append(0.0 if taken else amount)
-    top = max(free, default=0.0)
-    places: dict[tuple[int, int], _Place] = {}
-    for word in sorted(range(len(free)), key=lambda k: -free[k])[:PLACES]:
-        if not free[word] or free[word] < LEAST_SHARE * top:
-            continue
-        low = high = word
-        content = _beside(word, free, cores, 0.0, unspaced)
-        while content and low > 0 and _beside(low - 1, free, cores, top, unspaced):
-            low -= 1
-        while content and high + 1 < len(free) and _beside(high + 1, free, cores, top, unspaced):
-            high += 1
-        for begin, last in {(word, word), (low, high)}:
-            share = min(1.0, sum(free[begin : last + 1]) / top)
-            cost = 0.0 if unspaced else WORD_COST * (last - begin)
-            places[begin, last] = _Place(cores[begin][0], cores[last][1], EVIDENCE * math.log(share) - cost)
-    return list(places.values())
+    targets = {other.target for other in (plan.glossary.find(segment.text) if plan.glossary is not None else ())}
+    held = [span for target in targets for span in _occurrences(text, target)]
+    spans = cores(text, reader.tgt_unspaced)
+    log_odds = [
+        float("-inf") if start < first or any(start < stop and begin < end for begin, stop in held) else word.log_odds
+        for word, (start, end) in zip(found, spans, strict=True)
+    ]
+    articles, free = _articles(plan.tgt_lang), [span for span, odds in zip(spans, log_odds, strict=True)
+                                                if span[0] < span[1] and odds > float("-inf")]  # fmt: skip
+    own_article = _begins_with(match.source, _articles(plan.src_lang)) or _begins_with(match.target, articles)
+    possible: dict[tuple[int, int], Run] = {}
+    for run in runs(log_odds, spans, reader.tgt_unspaced):
+        run = with_article(run, text, free, articles, own_article)
+        possible.setdefault((run.start, run.end), run)  # the best comes first
+    return list(possible.values())
 
 
-def _beside(word: int, free: Sequence[float], cores: Sequence[tuple[int, int]], top: float, unspaced: bool) -> bool:
-    """True if a word next to a candidate may belong to it."""
-    start, end = cores[word]
-    return free[word] >= NEIGHBOUR_SHARE * top and (unspaced or end - start >= CONTENT)
+def _articles(lang: str | None) -> frozenset[str]:
+    """Return the articles of a language, as far as they are known."""
+    return frozenset(known(lang).articles.split())
+
+
+def _begins_with(term: str, articles: Collection[str]) -> bool:
+    """True if a term of several words begins with an article."""
+    first, *others = term.lower().split() or [""]
+    return bool(others) and first in articles
+
+
+def _occurrences(text: str, term: str) -> list[tuple[int, int]]:
+    """Return start and end of each place where a term stands by itself."""
+    spans, start = [], text.find(term)
+    while start >= 0:
+        end = start + len(term)
+        if is_whole(text, start, end):
+            spans.append((start, end))
+        start = text.find(term, start + 1)
+    return spans
