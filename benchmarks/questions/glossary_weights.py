@@ -95,7 +95,7 @@ def with_evidence(corpora: Corpora, some: Sequence[tuple[int, str, tuple[int, in
     sources = [corpora.src[i] for i, _, _ in some]
     plains = [corpora.plain[i] for i, _, _ in some]
     starts = [source.index(term) for source, (_, term, _) in zip(sources, some, strict=True)]
-    parts = [placing._parts(source, Match(term, "", start))
+    parts = [placing.parts(source, Match(term, "", start))
              for source, (_, term, _), start in zip(sources, some, starts, strict=True)]  # fmt: skip
     src, tgt = plan.src_tokenizer.encode(sources), plan.tgt_tokenizer.encode(plains)
     halves = [plan.src_tokenizer.encode([part[k] for part in parts]) for k in (0, 1)]
@@ -154,10 +154,10 @@ def _fits(terms: Sequence[Term], flat: Sequence[tuple[int, Run]], plan: Plan) ->
     texts = []
     for k, run in flat:
         start = terms[k].src.index(terms[k].term)
-        source = placing._without(terms[k].src, start, start + len(terms[k].term))
-        texts.append((source, placing._without(terms[k].plain, run.start, run.end)))
+        source = placing.without(terms[k].src, start, start + len(terms[k].term))
+        texts.append((source, placing.without(terms[k].plain, run.start, run.end)))
     return [
-        read.log_prob - placing._around(terms[k].plain, [(run.start, run.end)], *before[k], plan)
+        read.log_prob - placing.around(terms[k].plain, [(run.start, run.end)], *before[k], plan)
         for (k, run), (_, read) in zip(flat, _read(texts, plan), strict=True)
     ]
 
@@ -172,8 +172,8 @@ def _falls(terms: Sequence[Term], best: Mapping[int, Run], plan: Plan) -> dict[s
     for (k, run), text, own in zip(best.items(), texts, after, strict=True):
         is_right = (run.start, run.end) == terms[k].gold
         falls["right" if is_right else "wrong"].append(
-            placing._around(terms[k].plain, [(run.start, run.end)], *before[k], plan)
-            - placing._around(text, [(run.start, run.start + len(target))], *own, plan)
+            placing.around(terms[k].plain, [(run.start, run.end)], *before[k], plan)
+            - placing.around(text, [(run.start, run.start + len(target))], *own, plan)
         )
     return {
         name: {str(share): round(sorted(some)[int(share * (len(some) - 1))], 1) for share in (0.1, 0.5, 0.9, 0.98)}

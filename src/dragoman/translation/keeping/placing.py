@@ -69,9 +69,9 @@ def place_terms(results: list[SegmentResult], segments: Sequence[TextSegment], p
         i for i, (segment, result) in enumerate(zip(segments, results, strict=True))
         if segment.constraints is not None and result.texts and segment.constraints.unplaced(result.texts[0])
     ]  # fmt: skip
-    for i, found in _searched(sorted({*doubtful, *without_place}), segments, plan).items():
-        if i in without_place or _is_better(found, placed[i, 0], before[i].texts[0], segments[i]):
-            results[i] = replace(results[i], hypotheses=found.hypotheses, texts=found.texts)
+    for i, searched in _searched(sorted({*doubtful, *without_place}), segments, plan).items():
+        if i in without_place or _is_better(searched, placed[i, 0], before[i].texts[0], segments[i]):
+            results[i] = replace(results[i], hypotheses=searched.hypotheses, texts=searched.texts)
 
 
 def _searched(indices: Sequence[int], segments: Sequence[TextSegment], plan: Plan) -> dict[int, SegmentResult]:
@@ -83,21 +83,21 @@ def _searched(indices: Sequence[int], segments: Sequence[TextSegment], plan: Pla
             again[i] = replace(segments[i].search, rules=constraints.with_terms)
     if not again:
         return {}
-    found = plan.constrained.engine.search(list(again.values()), plan.constrained.settings)
+    searched = plan.constrained.engine.search(list(again.values()), plan.constrained.settings)
     return {
         i: SegmentResult(tuple(hypotheses), tuple(texts_of(hypotheses, plan.tgt_tokenizer)))
-        for i, hypotheses in zip(again, found.hypotheses, strict=True)
+        for i, hypotheses in zip(again, searched.hypotheses, strict=True)
         if hypotheses
     }
 
 
-def _is_better(found: SegmentResult, placed: _Placed, before: str, segment: TextSegment) -> bool:
+def _is_better(searched: SegmentResult, placed: _Placed, before: str, segment: TextSegment) -> bool:
     """True if a searched translation is more probable than the placed one, has all terms, and neither leaves nor loses.
 
     A replaced word must not stand in it oftener than in the placed one. Of the other words, one for each term may be
     missing, for it may be a word that the placed one left.
     """
-    text, best = found.texts[0], found.hypotheses[0]
+    text, best = searched.texts[0], searched.hypotheses[0]
     if segment.constraints is None or segment.constraints.unplaced(text) or best.score <= placed.hypothesis.score:
         return False
     replaced = {word for run in placed.replaced for word in before[run.start : run.end].split()}
@@ -140,10 +140,8 @@ def _replace_words(
     for key, (text, spans), new, read in zip(chosen, texts, ids, reads, strict=True):
         if read is not None:
             replaced = tuple(run for run, _ in chosen[key])
-            around = _around(
-                results[key[0]].texts[key[1]], [(run.start, run.end) for run in replaced], *whole[key], plan
-            )
-            fall = (around - _around(text, spans, new, read, plan)) / len(replaced)
+            nats = around(results[key[0]].texts[key[1]], [(run.start, run.end) for run in replaced], *whole[key], plan)
+            fall = (nats - around(text, spans, new, read, plan)) / len(replaced)
             placed[key] = _Placed(text, scored(new, read.log_prob, plan.search.penalty), replaced, fall)
     return placed
 
@@ -160,7 +158,7 @@ def _changed(text: str, replacements: Sequence[tuple[Run, str]]) -> tuple[str, l
     return changed, spans
 
 
-def _around(text: str, spans: Sequence[tuple[int, int]], ids: Sequence[int], read: Read, plan: Plan) -> float:
+def around(text: str, spans: Sequence[tuple[int, int]], ids: Sequence[int], read: Read, plan: Plan) -> float:
     """Return the log-probability of the tokens outside some spans of a translation, eos included."""
     numbers = [0] * len(text)
     for start, end in spans:
@@ -202,38 +200,38 @@ def _places(
     reads = plan.reader.read([(src[i], ids[i, rank]) for i, rank in keys], batch_tokens, attention=True)
     whole: dict[tuple[int, int], tuple[Sequence[int], Read]]
     whole = {key: (ids[key], read) for key, read in zip(keys, reads, strict=True) if read is not None}
-    parts = [part for term in lacking for part in _parts(segments[term.i].text, term.match)]
-    pairs = zip(plan.src_tokenizer.encode(parts), [term for term in lacking for _ in range(2)], strict=True)
+    texts = [part for term in lacking for part in parts(segments[term.i].text, term.match)]
+    pairs = zip(plan.src_tokenizer.encode(texts), [term for term in lacking for _ in range(2)], strict=True)
     split = plan.reader.read([(part, ids[term.i, term.rank]) for part, term in pairs], batch_tokens)
     possible: list[list[Run]] = []
-    for term, without, alone in zip(lacking, split[::2], split[1::2], strict=True):
+    for term, erased, alone in zip(lacking, split[::2], split[1::2], strict=True):
         key = term.i, term.rank
-        if key not in whole or without is None or alone is None:  # out of memory
+        if key not in whole or erased is None or alone is None:  # out of memory
             possible.append([])
             continue
         text = results[term.i].texts[term.rank]
         words = words_of_tokens(plan.tgt_tokenizer, ids[key], text, owners(text, plan.reader.tgt_unspaced))
-        possible.append(_runs(term, segments[term.i], Readings(text, words, whole[key][1], without, alone), plan))
+        possible.append(_runs(term, segments[term.i], Readings(text, words, whole[key][1], erased, alone), plan))
     # the model reads what is left without each run, if there are several
     flat = [(k, run) for k, some in enumerate(possible) for run in some if len(some) > 1]
-    left = [_without(results[lacking[k].i].texts[lacking[k].rank], run.start, run.end) for k, run in flat]
-    sources = plan.src_tokenizer.encode(parts[::2])
+    left = [without(results[lacking[k].i].texts[lacking[k].rank], run.start, run.end) for k, run in flat]
+    sources = plan.src_tokenizer.encode(texts[::2])
     rest = [(sources[k], own) for (k, _), own in zip(flat, plan.tgt_tokenizer.encode(left), strict=True)]
     weighed: list[list[Run]] = [some if len(some) == 1 else [] for some in possible]
     for (k, run), read in zip(flat, plan.reader.read(rest, batch_tokens), strict=True):
         if read is not None:
             key = lacking[k].i, lacking[k].rank
-            around = _around(results[key[0]].texts[key[1]], [(run.start, run.end)], *whole[key], plan)
-            weighed[k].append(run._replace(log_odds=run.log_odds + COHERENCE * (read.log_prob - around)))
+            nats = around(results[key[0]].texts[key[1]], [(run.start, run.end)], *whole[key], plan)
+            weighed[k].append(run._replace(log_odds=run.log_odds + COHERENCE * (read.log_prob - nats)))
     return whole, weighed
 
 
-def _parts(text: str, match: Match) -> tuple[str, str]:
+def parts(text: str, match: Match) -> tuple[str, str]:
     """Return a source without a term, and the term alone."""
-    return _without(text, match.start, match.start + len(match.source)), match.source
+    return without(text, match.start, match.start + len(match.source)), match.source
 
 
-def _without(text: str, start: int, end: int) -> str:
+def without(text: str, start: int, end: int) -> str:
     """Return a text without some of its characters, and without the spaces that would be too many."""
     return " ".join((text[:start] + text[end:]).split())
 
@@ -244,14 +242,14 @@ def _runs(term: _Lacking, segment: TextSegment, readings: Readings, plan: Plan) 
     numbers = [-1] * len(segment.text)
     numbers[match.start : match.start + len(match.source)] = [0] * len(match.source)
     of_term = [bool(words) for words in words_of_tokens(plan.src_tokenizer, segment.search.ids, segment.text, numbers)]
-    found = evidence(readings, of_term, reader.tgt_unspaced)
+    by_word = evidence(readings, of_term, reader.tgt_unspaced)
     first = len(segment.constraints.prefix) if segment.constraints is not None else 0
     targets = {other.target for other in (plan.glossary.find(segment.text) if plan.glossary is not None else ())}
     held = [span for target in targets for span in _occurrences(text, target)]
     spans = cores(text, reader.tgt_unspaced)
     log_odds = [
         float("-inf") if start < first or any(start < stop and begin < end for begin, stop in held) else word.log_odds
-        for word, (start, end) in zip(found, spans, strict=True)
+        for word, (start, end) in zip(by_word, spans, strict=True)
     ]
     articles, free = _articles(plan.tgt_lang), [span for span, odds in zip(spans, log_odds, strict=True)
                                                 if span[0] < span[1] and odds > float("-inf")]  # fmt: skip
