@@ -47,11 +47,13 @@ def test_check_prints_the_certificate(command: Command, run: Path, corpus: Any) 
     assert said[1] == "A: our model, float32, torch; B: ctranslate2, float32, computed in float32"
     assert said[2] == "20 lines, beam 4, length penalty 0.6 (gnmt)"
     assert said[4] == "identical translations: 20 of 20 (100.0%)"
-    assert said[5].startswith("reason for differences: B stops a sentence at as many finished hypotheses as the beam")
-    assert said[7].split() == ["A", "B", "B", "-", "A", "95%", "interval", "p"]
+    assert said[5] == "lines split into other subwords: 0"
+    assert said[6].endswith("letters in other forms (11 kinds): the same subwords")
+    assert said[7].startswith("reason for differences: B stops a sentence at as many finished hypotheses as the beam")
+    assert said[9].split() == ["A", "B", "B", "-", "A", "95%", "interval", "p"]
     names = ["BLEU", "chrF2", "TER", "megabytes", "seconds", "", "BLEU:", "chrF2:", "TER:"]
-    assert [line.split(" ")[0] for line in said[8:-1]] == names
-    assert max(map(len, said[7:13])) < 60
+    assert [line.split(" ")[0] for line in said[10:-1]] == names
+    assert max(map(len, said[9:15])) < 60
     done = command("export", run, "--to", "ctranslate2", "--check", corpus.valid_src, "--json")
     kept = (run / "exports/ctranslate2-float32/certificate.json").read_text(encoding="utf-8")
     assert json.loads(done.out) == json.loads(kept)
