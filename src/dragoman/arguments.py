@@ -76,9 +76,11 @@ def _checked(name: str, value: Any, hint: Any, owner: Any) -> Any:
     """Return an argument, a generator or array as a list; refuse one that does not fit."""
     options = _options(hint)
     lists = [option for option in options if get_origin(option) in _LISTS]
+    if any(_fits(value, option, owner) for option in options if option not in lists):
+        return value
     if lists and is_listable(value) and not isinstance(value, Sequence):
         value = list(value)
-    if any(_fits(value, option, owner) for option in options):
+    if any(_fits(value, option, owner) for option in lists):
         return value
     if name in TEXTS and lists and is_listable(value):
         number, entry = next((i, entry) for i, entry in enumerate(value, 1) if not isinstance(entry, str))

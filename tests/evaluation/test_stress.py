@@ -1,4 +1,4 @@
-"""Stress: seven dresses of one test set, and what is counted of their translations."""
+"""Stress: eleven dresses of one test set, and what is counted of their translations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from dragoman.data.noise import EMOJI
 from dragoman.evaluation import stress
 from dragoman.evaluation.metrics import bleu, chrf
-from dragoman.evaluation.stress import CLEAN, Stressed, Variant, long_lines, measure, n_words, table, variants
+from dragoman.evaluation.stress import CLEAN, Stressed, Variant, long_lines, measure, n_words, table, typeset, variants
 from dragoman.translation.notes import Note
 from dragoman.translation.translator import Translation
 
@@ -19,18 +19,24 @@ def by_name(seed: int = 1) -> dict[str, Variant]:
     return {variant.name: variant for variant in variants(SOURCES, REFERENCES, "en", "de", seed)}
 
 
-def test_there_are_eight_variants_with_the_references_as_they_are() -> None:
+def test_there_are_twelve_variants_with_the_references_as_they_are() -> None:
     found = by_name()
     assert list(found) == [
-        CLEAN, "capitals", "lower case", "typing errors", "no final mark", "emoji, addresses", "one word",
-        "2,000 words",
+        CLEAN, "capitals", "Title Case", "lower case", "typing errors", "no final mark", "more final marks",
+        "white space", "typography", "emoji, addresses", "one word", "2,000 words",
     ]  # fmt: skip
     assert found[CLEAN].sources == SOURCES
-    for name in list(found)[:5]:
+    for name in list(found)[:9]:
         assert found[name].references == REFERENCES
     assert found["capitals"].sources[0] == "THE DOG RUNS OVER 3 BRIDGES."
     assert found["lower case"].sources[2] == "two women see the house today!"
     assert found["no final mark"].sources[:4] == ["The dog runs over 3 bridges", "", SOURCES[2][:-1], "No mark"]
+    assert found["Title Case"].sources[0] == "The Dog Runs Over 3 Bridges."
+    assert found["more final marks"].sources[:4] == [SOURCES[0] + ".", "", SOURCES[2] + "!", "No mark."]
+    spaced = found["white space"].sources
+    assert [text.split() for text in spaced] == [text.split() for text in SOURCES]
+    assert len({(text[:1], text[3:5]) for text in spaced[::4]}) > 3
+    assert typeset('He said "It\'s a dog - no..." twice.') == "He said “It’s a dog – no…”\u00a0twice."
     typed = found["typing errors"].sources
     assert sum(a != b for a, b in zip(typed, SOURCES, strict=True)) > 80
     assert typed[1] == ""
@@ -57,7 +63,7 @@ def test_one_word_has_no_reference() -> None:
     assert word.references is None
     assert set(word.sources[::4]) == {"The", "dog", "runs", "over", "3", "bridges"}
     assert set(word.sources[1::4]) == {""}
-    chinese = variants(["那只大狗在房子里睡觉。"] * 50, ["The dog sleeps."] * 50, "zh", "en")[6]
+    chinese = variants(["那只大狗在房子里睡觉。"] * 50, ["The dog sleeps."] * 50, "zh", "en")[10]
     assert all(len(word) == 2 and word in "那只大狗在房子里睡觉。" for word in chinese.sources)
 
 
@@ -72,7 +78,7 @@ def test_long_lines_hold_whole_sentences_and_their_references(monkeypatch: pytes
 
 
 def test_two_thousand_words_are_two_thousand() -> None:
-    lines = variants([*SOURCES * 30], [*REFERENCES * 30], "en", "de")[7]
+    lines = variants([*SOURCES * 30], [*REFERENCES * 30], "en", "de")[11]
     assert lines.references is not None
     assert len(lines.sources) == len(lines.references) > 3
     assert all(2000 <= n_words(line, "en") < 2006 for line in lines.sources)
@@ -81,7 +87,9 @@ def test_two_thousand_words_are_two_thousand() -> None:
 def test_the_same_seed_gives_the_same_variants_and_another_one_does_not() -> None:
     assert by_name() == by_name()
     one, other = by_name(1), by_name(2)
-    assert [name for name in one if one[name] != other[name]] == ["typing errors", "emoji, addresses", "one word"]
+    assert [name for name in one if one[name] != other[name]] == [
+        "typing errors", "white space", "emoji, addresses", "one word",
+    ]  # fmt: skip
 
 
 def test_what_is_measured() -> None:

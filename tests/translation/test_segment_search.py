@@ -154,7 +154,7 @@ def test_a_call_that_is_cancelled_while_it_is_searched_for_ends(translator: Tran
 def test_the_guard_does_not_search_again_for_what_is_cancelled(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cancelled, plan, handed = Cancellation(), translator.plan(protect=False), list[int]()
+    cancelled, plan, handed = Cancellation(), translator.plan(protect=False, truecase=False), list[int]()
     segments = segment(hard_texts(20, 3), plan, Events(cancellation=cancelled))
     search = plan.engine.search
 
