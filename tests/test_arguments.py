@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dragoman
 from dragoman.arguments import checked, in_words
 from dragoman.errors import ConfigError, DataError
 
@@ -67,3 +68,8 @@ def test_what_python_itself_names_stays_with_python() -> None:
 def test_types_are_named_in_words() -> None:
     assert in_words(Path | str | Sequence[Path | str]) == "a path or a list of paths"
     assert in_words(Sequence[str] | Sequence[Sequence[str]]) == "a list of texts or a list, each a list of texts"
+
+
+def test_the_views_of_a_mapping_have_an_order_and_are_lists() -> None:
+    assert work({"a": 1, "b": 2}.keys()) == (["a", "b"], "x", 1, None)
+    assert len(dragoman.Glossary({"dog": "Hund"}.items())) == 1

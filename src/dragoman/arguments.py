@@ -16,7 +16,7 @@ import inspect
 import os
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeVar, Union, get_args, get_origin
 
@@ -90,7 +90,7 @@ def _checked(name: str, value: Any, hint: Any, owner: Any) -> Any:
 
 def is_listable(value: Any) -> bool:
     """True for a list and the like, a generator and an array; not for text, mappings and sets, which have no order."""
-    if isinstance(value, str | bytes | bytearray | Mapping | Set | type) or not isinstance(value, Iterable):
+    if isinstance(value, str | bytes | bytearray | Mapping | set | frozenset | type) or not isinstance(value, Iterable):
         return False
     return getattr(value, "ndim", 1) > 0
 

@@ -12,7 +12,7 @@ import pytest
 
 import dragoman
 from dragoman.errors import ConfigError, DataError
-from dragoman.evaluation.metrics import scores, select_metrics
+from dragoman.evaluation.metrics import bleu, chrf, scores, select_metrics
 from dragoman.evaluation.stress import CLEAN, is_guarded, variants
 from dragoman.translation.translator import Translator
 
@@ -57,7 +57,7 @@ def test_settings_reach_every_search(tiny_run: Path, corpus: Any, monkeypatch: p
     dragoman.evaluate(tiny_run, **files, **settings)
     dragoman.compare(tiny_run, tiny_run, **files, **settings, n_samples=10)
     dragoman.stress(tiny_run, **files, **settings)
-    assert seen == [[2, 0.3, 1.5, False]] * (1 + 2 + 8)
+    assert seen == [[2, 0.3, 1.5, False]] * (1 + 2 + 12)
 
 
 def test_stress_measures_the_variants(tiny_run: Path, corpus: Any) -> None:
@@ -71,8 +71,10 @@ def test_stress_measures_the_variants(tiny_run: Path, corpus: Any) -> None:
         assert one.lines == len(hyps)
         if variant.references is not None:
             texts = [hyp.text for hyp in hyps]
-            bleu, chrf = scores(texts, variant.references, "de", select_metrics(["bleu", "chrf"]))
-            assert (one.bleu, one.chrf) == pytest.approx((bleu.value, chrf.value))
+            caseless = variant.caseless
+            by_bleu = bleu(texts, variant.references, "de", lowercase=caseless).value
+            by_chrf = chrf(texts, variant.references, lowercase=caseless).value
+            assert (one.bleu, one.chrf) == pytest.approx((by_bleu, by_chrf))
     other = dragoman.stress(translator, src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True, noise_seed=2)
     assert other[:3] == found[:3]
     assert other[3] != found[3]

@@ -83,8 +83,8 @@ EXAMPLES.update({
 })  # fmt: skip
 
 
-OF_ONE_CHARACTER = {("languages/words.py", "pattern")}
-"""For a file and the source of a pattern of the package ``regex``: it is only matched with a single character."""
+OF_ONE_CHARACTER = {("languages/words.py", "pattern"), ("evaluation/writing.py", "pattern")}
+"""For a file and the source of a pattern of the package ``regex``: it matches a single character."""
 
 
 @cache

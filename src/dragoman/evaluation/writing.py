@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import Any
 
 import regex
 
@@ -23,9 +24,15 @@ _SCRIPTS = (
 )  # fmt: skip
 """Scripts without spaces between words."""
 
-_UNSPACED = regex.compile("[" + "".join(rf"\p{{Script={name}}}" for name in _SCRIPTS) + "]")
-_HAN = regex.compile(r"\p{Script=Han}")
-_LETTER = regex.compile(r"\p{L}")
+
+def _character(pattern: str) -> Any:
+    """Return the regular expression of one character."""
+    return regex.compile(pattern)
+
+
+_UNSPACED = _character("[" + "".join(rf"\p{{Script={name}}}" for name in _SCRIPTS) + "]")
+_HAN = _character(r"\p{Script=Han}")
+_LETTER = _character(r"\p{L}")
 
 SAMPLE = 200_000
 """Number of characters of the references that are looked at."""
