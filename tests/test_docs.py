@@ -388,13 +388,13 @@ def test_make_targets_that_are_named_exist() -> None:
 
 def test_measurements_are_those_that_are_described() -> None:
     text = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
-    folders = {"": ROOT / "benchmarks", "questions.": ROOT / "benchmarks/questions"}
+    folders = {name: ROOT / "benchmarks" / name.rstrip(".") for name in ("", "questions.", "real_documents.")}
     runnable = {
         f"{before}{path.stem}"
         for before, folder in folders.items() for path in folder.glob("*.py")
         if "\ndef main(" in path.read_text(encoding="utf-8")
     }  # fmt: skip
-    assert set(re.findall(r"-m benchmarks\.((?:questions\.)?\w+)", text)) == runnable - {"__main__"}
+    assert set(re.findall(r"-m benchmarks\.((?:(?:questions|real_documents)\.)?\w+)", text)) == runnable - {"__main__"}
 
 
 def test_questions_that_were_asked_once_are_found_by_the_commands_of_their_results() -> None:

@@ -21,6 +21,8 @@ THEIRS = {
     "tests/fast/test_private_ops.py": {"_is_mkldnn_bf16_supported", "_foreach_lerp_"},  # what the module is about
     "tests/faults/test_server_faults.py": {"_validate_path"},  # http.client refuses what a server must be asked
     "benchmarks/harness/arguments.py": {"_actions"},  # of argparse
+    "benchmarks/encodings.py": {"_catalog"},
+    "benchmarks/questions/small_corpora.py": {"_catalog"},
     "benchmarks/language_inputs.py": {"_catalog"},  # all texts of a gettext.GNUTranslations
     "benchmarks/peers/products.py": {"_int_mm"},  # of torch
 }

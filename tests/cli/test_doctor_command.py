@@ -197,7 +197,6 @@ def test_a_run_is_diagnosed(command: Command, tiny_run: Path) -> None:
         (("train.en",), "train.en: one side alone"),
         (("pairs.tsv",), "pairs.tsv: no such file"),
         (("--set", "data.train={file: a.tmx}"), "a.tmx: no such file"),
-        (("ragged.tsv",), "ragged.tsv:2: 1 cell, but the first row has 2"),
         (("three.csv",), "three.csv:1: 3 cells (1, en, de); choose source and target, for example --columns 1,2"),
         (("three.csv", "--columns", "1"), "columns must be two names or numbers, as en,de, got '1'"),
         (("train.en", "train.de", "--columns", "1,2"), "--columns belongs to a table"),
@@ -211,7 +210,6 @@ def test_a_run_is_diagnosed(command: Command, tiny_run: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_is_one_line(command: Command, folder: Path, args: tuple[str, ...], says: str) -> None:
-    (folder / "ragged.tsv").write_text("a dog\tein Hund\na cat\n", encoding="utf-8")
     (folder / "three.csv").write_text("1,en,de\n", encoding="utf-8")
     (folder / "run").mkdir()
     (folder / "run/config.yaml").write_text("", encoding="utf-8")

@@ -22,6 +22,7 @@ from dragoman.data.corpus import Report
 from dragoman.data.store import FORMAT, Entry, Store, build_store, check_store, fingerprint, throttled
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import DataError, DragomanError
+from dragoman.languages.scripts import is_blank
 
 SRC = Tokenizer.learn(["a quick brown fox jumps over the lazy dog"] * 5, TokenizerConfig(vocab_size=300))
 TGT = Tokenizer.learn(["ein flinker brauner Fuchs springt über den faulen Hund"] * 5, TokenizerConfig(vocab_size=310))
@@ -69,7 +70,7 @@ def test_any_pairs_come_back_but_the_blank_ones(
     pairs.append(("one", "is kept"))
     folder = tmp_path_factory.mktemp("t") / "s"
     report = build_store(folder, [Entry(pairs)], (SRC, TGT), config(), keep_text=True)
-    kept = [pair for pair in pairs if pair[0].strip() and pair[1].strip()]
+    kept = [pair for pair in pairs if not any(map(is_blank, pair))]
     store = Store.open(folder)
     assert list(zip(*store.texts(range(len(store))), strict=True)) == kept
     assert report == Report(read=len(pairs), kept=len(kept), empty=len(pairs) - len(kept))

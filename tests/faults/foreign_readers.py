@@ -167,14 +167,16 @@ def _document(suffix: str, _: Models | None, content: bytes, folder: Path) -> st
     info = DocumentInfo(f"a{suffix}", "en", "de", _COLUMNS.get(suffix, ()))
     opened = open_document(content, info)
     texts = opened.texts
-    unchanged, _ = opened.finish({})
+    unchanged, report = opened.finish({})
+    if any(note.kind == "input" for note in report.notes):  # read in another encoding, and named: written in UTF-8
+        unchanged, content = (bytes(byte for byte in data if byte < 128) for data in (unchanged, content))
     if suffix in PACKAGES:
         if _texts_of(unchanged) != _texts_of(content):
             return "written without translations its members are others"
     elif unchanged != content and suffix not in (".xlf", ".po"):
         # an .xlf gets its target language; a message of several lines of a .po keeps those without a translation
         return "written without translations it has other bytes"
-    translated, _ = open_document(content, info).finish({text: Translation(text.upper(), 0.0) for text in texts})
+    translated, _ = opened.finish({text: Translation(text.upper(), 0.0) for text in texts})
     try:
         open_document(translated, info)
     except DataError as error:

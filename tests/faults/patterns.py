@@ -83,7 +83,11 @@ EXAMPLES.update({
 })  # fmt: skip
 
 
-OF_ONE_CHARACTER = {("languages/words.py", "pattern"), ("evaluation/writing.py", "pattern")}
+OF_ONE_CHARACTER = {
+    ("languages/words.py", "pattern"), ("evaluation/writing.py", "pattern"), ("languages/detection.py", r"'\\p{L}'"),
+    ("languages/detection.py", "'(?!)'"), ("languages/detection.py", "'[' + ''.join((f'\\\\p{{Script={name}}}' for name in names)) + ']'"),
+    ("languages/detection.py", r"'[\\p{Han}\\p{Hiragana}\\p{Katakana}\\p{Thai}\\p{Lao}\\p{Khmer}\\p{Myanmar}]'"),
+}  # fmt: skip
 """For a file and the source of a pattern of the package ``regex``: it matches a single character."""
 
 

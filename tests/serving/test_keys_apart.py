@@ -369,14 +369,14 @@ def test_documents_take_turns_by_key(
 ) -> None:
     monkeypatch.setattr(documents, "AT_ONCE", 1)
     server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
-    translate, order, go = server.state.service.translate, [], threading.Event()
+    translate, order, go = server.state.service.translate_document, [], threading.Event()
 
     async def noted(texts: Any, pair: Any, options: Any, owner: str, **more: Any) -> Any:
         order.append(owner)
         await asyncio.to_thread(go.wait, LONG_S)
         return await translate(texts, pair, options, owner, **more)
 
-    monkeypatch.setattr(server.state.service, "translate", noted)
+    monkeypatch.setattr(server.state.service, "translate_document", noted)
     fields = {"target_lang": "DE", "source_lang": "EN"}
     for name in ("ann", "ann", "ann", "bob"):
         assert upload(server, "/v2/document", "a.txt", b"the dog", headers=keys[name], **fields).status == 200

@@ -187,7 +187,7 @@ def conversion(encoding: Encoding, path: Path) -> str:
 def encoding_of(path: Path, number: int = 1) -> Encoding | None:
     """Return the encoding of a file by lines that are not ASCII: the first ones, and those from ``number`` on.
 
-    Of a pipe it is None, since that is read once.
+    None of a pipe, which is read once.
     """
     if not path.is_file():
         return None

@@ -105,10 +105,10 @@ class SacreBleu:
 
     def score(self, sums: Statistics) -> float:
         """See ``Scorer``."""
-        if not isinstance(self._metric, TER):
-            # Of blank lines alone, sacreBLEU calls the right translation wrong; rounding takes 100 beyond 100.
-            return 100.0 if not sums.any() else min(100.0, self._of_sums(sums))
-        return self._of_sums(sums)
+        if isinstance(self._metric, BLEU) and not sums.any():
+            return 100.0  # of blank lines alone, where sacreBLEU calls the right translation wrong
+        value = self._of_sums(sums)
+        return value if isinstance(self._metric, TER) else min(100.0, value)  # rounding takes 100 beyond 100
 
     def _of_sums(self, sums: Statistics) -> float:
         return float(self._metric._compute_score_from_stats(sums.tolist()).score)

@@ -100,7 +100,7 @@ def case_of(text: str, fixed: Sequence[Span] = ()) -> Case | None:
         if len(cased) >= 2 and capital == len(cased):
             whole += not whole or any(map(str.isspace, text[last:start]))  # AC/DC is one name
             last = end
-        if cased:
+        if len(cased) >= 2:  # a letter alone is a label or an initial
             titled.append(capital >= 1 and is_capital(text[start]))
             small += not titled[-1] and len(cased) > SHORT_WORD
     if n_cased < LEAST_SHARE * n_letters or not titled:

@@ -59,6 +59,7 @@ class Glossary:
         return cls._of_lines(read_lines(path), str(path))
 
     @classmethod
+    @checked
     def parse(cls, text: str) -> Self:
         """Read a glossary from a text of lines such as ``dog = Hund``; their forms are those of a file.
 
@@ -140,6 +141,7 @@ class Glossary:
         """Return all occurrences of terms in ``text``, in order."""
         return [match for _, match in self._occurrences(text)]
 
+    @checked
     def terms_in(self, text: str) -> tuple[str, ...]:
         """Return the source terms that occur in ``text``, each once, as the glossary writes them."""
         return tuple(dict.fromkeys(term for term, _ in self._occurrences(text)))
