@@ -71,7 +71,8 @@ def test_X1_as_many_lines_come_out_as_go_in_and_in_order_of_a_stub(n: int, tiny_
         texts = content.removeprefix(BOM_BYTES).decode("utf-8", "replace").replace("\0", "\ufffd").split("\n")
         ended = [text.removesuffix("\r") for text in texts[:-1]] + texts[-1:]
         wanted = ["" if is_blank(text) else text for text in ended][: len(found)]
-        assert [translation.text for translation in found] == wanted
+        read = echo.src_tokenizer.normalised  # the stub says what the model reads
+        assert [read(translation.text).text for translation in found] == [read(text).text for text in wanted]
         if not any(wanted):
             assert stub.n_rows == asked, "the model was asked about blank lines"
         tried, lines = tried + 1, lines + len(found)

@@ -198,7 +198,7 @@ def test_of_uploads_at_once_no_more_are_taken_than_may_wait(
         await asyncio.Event().wait()
 
     server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
-    monkeypatch.setattr(server.state.service, "translate", never)
+    monkeypatch.setattr(server.state.service, "translate_document", never)
     monkeypatch.setattr(documents, "MOST_WAITING", 8)
     barrier = threading.Barrier(20)
 
