@@ -5,6 +5,9 @@ back by word alignment (``cutting``): the model does not read text that it canno
 (``data.noise.inserts``; see its manifest) also translates the line with a mask for each span. That translation is taken
 if it has each mask once and is more probable per token: "Press [1] to [2]." is a sentence, "Press to." is not. A line
 of spans alone is copied. A note names the spans that are still missing.
+
+A number that the model garbled is replaced by the right one (``wrong_numbers``), and so is a number of its own that
+stands where one is put back. If one stays beside a number that was put back, the note names it too.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from dragoman.decoding.request import Hypothesis
 from dragoman.decoding.words import word_numbers
 from dragoman.languages.words import is_word_character
 from dragoman.translation.keeping.cutting import Cut, put_back, without
-from dragoman.translation.keeping.protected import Span, find, missing
+from dragoman.translation.keeping.protected import Sides, Span, find, missing, unmatched
+from dragoman.translation.keeping.wrong_numbers import beside, in_digits_of, in_place
 from dragoman.translation.notes import Kind, Note
 from dragoman.translation.plan import Plan
 from dragoman.translation.scoring import TextPart
@@ -51,6 +55,8 @@ def search_without(
     Returns:
         The segments that were translated without spans, by index.
     """
+    for i, (segment, result) in enumerate(zip(segments, results, strict=True)):
+        results[i] = _with_right_numbers(result, segment, plan)
     masked = _search_with_masks(results, segments, plan, search) if plan.facts.masks else {}
     changed: dict[int, Without] = {}
     indices = [i for i, result in enumerate(results) if result.hypotheses]
@@ -74,6 +80,49 @@ def search_without(
         if not results[i].hypotheses or _mean_log_prob(result, n_masks) > _mean_log_prob(results[i]):
             results[i], changed[i] = result, with_masks
     return changed
+
+
+def _with_right_numbers(result: SegmentResult, segment: TextSegment, plan: Plan) -> SegmentResult:
+    """Return a result with the right numbers in place of garbled ones, if all its translations then lack no span."""
+    texts = [_with_right(text, segment, plan) for text in result.texts]
+    whole = tuple(text for text in texts if text is not None)
+    if len(whole) < len(texts) or whole == result.texts:
+        return result
+    return _with_texts(result, whole, plan)
+
+
+def _with_right(text: str, segment: TextSegment, plan: Plan) -> str | None:
+    """Return a translation with the right numbers in place of garbled ones; None if a span is missing even so."""
+    spans = _spans(segment.text, plan)
+    lost = missing(spans, text, segment.text, plan.tgt_lang) if spans else []
+    if not lost:
+        return text
+    if any(span.kind != "number" for span in lost):
+        return None
+    return _checked(in_place(text, lost, _wrong(text, segment, plan), alike=True), text, segment, plan)
+
+
+def _wrong(text: str, segment: TextSegment, plan: Plan) -> list[Span]:
+    """Return the numbers of a translation, after its prefix, that its source has in no form."""
+    first = len(segment.constraints.prefix) if segment.constraints is not None else 0
+    return [span for span in unmatched(Sides(segment.text, text, plan.src_lang, plan.tgt_lang)) if span.start >= first]
+
+
+def _checked(new: str | None, text: str, segment: TextSegment, plan: Plan) -> str | None:
+    """Return a new text if it lacks no span, nor a word that the request wants and the old text has; else None."""
+    if new is None or missing(_spans(segment.text, plan), new, segment.text, plan.tgt_lang):
+        return None
+    constraints = segment.constraints
+    is_worse = constraints is not None and len(constraints.unplaced(new)) > len(constraints.unplaced(text))
+    return None if is_worse else new
+
+
+def _with_texts(result: SegmentResult, texts: Sequence[str], plan: Plan) -> SegmentResult:
+    """Return a result with other texts, and their ids."""
+    pairs = zip(result.hypotheses, plan.tgt_tokenizer.encode(list(texts)), strict=True)
+    return replace(
+        result, hypotheses=tuple(hypothesis._replace(ids=ids) for hypothesis, ids in pairs), texts=tuple(texts)
+    )
 
 
 def _search_with_masks(
@@ -169,14 +218,39 @@ def put_in(
         parts.append([TextPart(segment.text, word_numbers(segment.text, unspaced[0]), segment.search.ids, ids)])
     texts = {i: [_unmasked(text, bare.masks) for text in results[i].texts] for i, bare in changed.items() if bare.out}
     for (i, k), links in zip(flat, plan.reader.align(parts, plan.search.decode.batch_tokens), strict=True):
-        constraints = segments[i].constraints
+        constraints, text, bare = segments[i].constraints, texts[i][k], changed[i]
+        if (right := _in_their_places(text, segments[i], bare, plan)) is not None:
+            texts[i][k] = right
+            continue
         first = len(constraints.prefix) if constraints is not None else 0
-        texts[i][k] = put_back(changed[i].segment.text, changed[i].cuts, texts[i][k], links, unspaced, first)
+        cuts = [_in_digits(cut, bare.out, text) for cut in bare.cuts]
+        text = put_back(bare.segment.text, cuts, text, links, unspaced, first)
+        right = beside(text, [cut.text for cut in cuts], _wrong(text, segments[i], plan))
+        texts[i][k] = _checked(right, text, segments[i], plan) or text
     for i, n_best in texts.items():
-        pairs = zip(results[i].hypotheses, plan.tgt_tokenizer.encode(n_best), strict=True)
-        hypotheses = tuple(hypothesis._replace(ids=ids) for hypothesis, ids in pairs)
-        whole[i] = replace(results[i], hypotheses=hypotheses, texts=tuple(n_best))
-    return [_with_missing(*pair, plan) for pair in zip(whole, segments, strict=True)]
+        whole[i] = _with_texts(results[i], n_best, plan)
+    for i in range(len(whole)):  # a search of the guard may garble numbers again
+        whole[i] = whole[i] if i in texts else _with_right_numbers(whole[i], segments[i], plan)
+    return [_with_note(*each, changed.get(i), plan) for i, each in enumerate(zip(whole, segments, strict=True))]
+
+
+def _in_their_places(text: str, segment: TextSegment, bare: Without, plan: Plan) -> str | None:
+    """Return a translation made without numbers, with each in the place of one that the model wrote for it, or None."""
+    if not _are_numbers(bare):
+        return None
+    return _checked(in_place(text, bare.out, _wrong(text, segment, plan), alike=False), text, segment, plan)
+
+
+def _are_numbers(bare: Without) -> bool:
+    """True if numbers and the marks around them, but no words, were cut out."""
+    only_numbers = all(span.kind == "number" for span in bare.out)
+    return only_numbers and not any(character.isalpha() for cut in bare.cuts for character in cut.text)
+
+
+def _in_digits(cut: Cut, out: Sequence[Span], text: str) -> Cut:
+    """Return a part with its numbers in the digits of the translation, if nothing else is in it."""
+    is_number = not any(map(str.isalpha, cut.text)) and all(span.kind == "number" for span in out)
+    return replace(cut, text=in_digits_of(cut.text, text)) if is_number else cut
 
 
 def _unmasked(text: str, masks: Mapping[str, str]) -> str:
@@ -185,10 +259,15 @@ def _unmasked(text: str, masks: Mapping[str, str]) -> str:
     return text
 
 
-def _with_missing(result: SegmentResult, segment: TextSegment, plan: Plan) -> SegmentResult:
-    """Add a note on the spans that the best translation lacks."""
+def _with_note(result: SegmentResult, segment: TextSegment, bare: Without | None, plan: Plan) -> SegmentResult:
+    """Add a note on the spans that the best translation lacks, and on numbers of the model's own beside one put back."""
     lost = _lost(segment, result, plan, []) if result.texts else []
-    if not lost:
+    is_put_back = bare is not None and any(span.kind == "number" for span in bare.out) and bool(result.texts)
+    wrong = _wrong(result.texts[0], segment, plan) if is_put_back else []
+    if not lost and not wrong:
         return result
-    names = ", ".join(f"the {span.kind} {span.text!r}" for span in lost)
-    return replace(result, lost=Note(cast(Kind, lost[0].note), f"missing in the translation: {names}", left=True))
+    about = {"missing in the translation": lost, "not in the source": wrong}
+    text = "; ".join(
+        f"{what}: {', '.join(f'the {span.kind} {span.text!r}' for span in spans)}" for what, spans in about.items() if spans
+    )
+    return replace(result, lost=Note(cast(Kind, [*lost, *wrong][0].note), text, left=True))

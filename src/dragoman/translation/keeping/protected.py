@@ -166,13 +166,53 @@ MOST_AS_WORD = 12
 
 def _missing_numbers(numbers: Sequence[Span], translation: str, src: str, tgt_lang: str | None) -> list[Span]:
     """Return the numbers that a translation lacks in any form; each of its numbers is used once."""
-    unused = UnusedNumbers(_numbers(translation), [parse(span.text).symbol for span in numbers])
+    return _compared(numbers, [*_numbers(translation)], Sides(src, translation, None, tgt_lang))[0]
+
+
+class Sides(NamedTuple):
+    """A source, its translation, and the languages of both as far as they are known."""
+
+    src: str
+    translation: str
+    src_lang: str | None
+    tgt_lang: str | None
+
+
+def unmatched(sides: Sides) -> list[Span]:
+    """Return the numbers of a translation that its source has in no form: not as digits, nor in words.
+
+    If the number words of the source language are unknown, any number up to ``MOST_AS_WORD`` may be a word.
+    """
+    numbers = [span for span in find(sides.src) if span.kind == "number"]
+    own = [*_numbers(sides.translation)]
+    _, unused, left = _compared(numbers, own, sides)
+    words = Words(sides.src, sides.src_lang) if sides.src_lang and has_words(sides.src_lang) else None
+    alone = []
+    for span in unused:
+        groups = Counter(groups_of(span.text))
+        if span.kind != "number" or not groups or any(left[group] < n for group, n in groups.items()):
+            continue
+        left -= groups
+        value = next(iter(groups))
+        as_word = groups.total() == 1 and (words.take(value) if words is not None else value <= MOST_AS_WORD)
+        alone += [] if as_word else [span]
+    return alone
+
+
+def _compared(
+    numbers: Sequence[Span], own: Sequence[tuple[Span, Context]], sides: Sides
+) -> tuple[list[Span], list[Span], Counter[int]]:
+    """Return the numbers that a translation lacks, its own that none of them took, and the groups of digits left."""
+    by_text = [(span.text, context) for span, context in own]
+    unused = UnusedNumbers(by_text, [parse(span.text).symbol for span in numbers])
     # what has no partner may be written in words, or in parts, as a date with the name of its month
     longest_first = sorted(numbers, key=lambda span: -len(span.text))
-    lost = [number for number in longest_first if not unused.take(number.text, src, number.end)]
-    left = Counter(group for text in unused.texts() for group in groups_of(text))
-    words = Words(translation, tgt_lang) if tgt_lang and has_words(tgt_lang) else None
-    return [span for span in lost if not _is_written_out(parse(span.text), translation, left, words)]
+    lost = [number for number in longest_first if not unused.take(number.text, sides.src, number.end)]
+    alone = [own[i][0] for i in unused.left()]
+    left = Counter(group for span in alone for group in groups_of(span.text))
+    words = Words(sides.translation, sides.tgt_lang) if sides.tgt_lang and has_words(sides.tgt_lang) else None
+    lost = [span for span in lost if not _is_written_out(parse(span.text), sides.translation, left, words)]
+    return lost, alone, left
 
 
 def _is_written_out(number: Number, translation: str, left: Counter[int], words: Words | None) -> bool:
@@ -191,15 +231,16 @@ def _is_written_out(number: Number, translation: str, left: Counter[int], words:
     return _as_word(number.core, digits, words) or _in_parts(number.core, digits, words)
 
 
-def _numbers(text: str) -> Iterable[tuple[str, Context]]:
-    """Yield the numbers of a text, each with the text around it; a number inside a span such as 21-D has none."""
+def _numbers(text: str) -> Iterable[tuple[Span, Context]]:
+    """Yield the numbers of a text, each with the text around it; one inside a span such as 21-D has none, nor a kind."""
     for match in _ALL.finditer(marks_as_letters(text)):
         start, end = match.span()
         if _KINDS[match.lastgroup or ""] == "number":
-            yield match[0], Context(text[max(0, start - AROUND) : start], text[end : end + AROUND])
+            around = Context(text[max(0, start - AROUND) : start], text[end : end + AROUND])
+            yield Span("number", match[0], start), around
         else:  # numbers inside other spans, such as "21-D"
             for inner in re.finditer(r"\d+(?:[.,]\d+)*", match[0]):
-                yield inner[0], Context()
+                yield Span("", inner[0], start + inner.start()), Context()
 
 
 def _in_parts(text: str, left: Counter[int], words: Words | None) -> bool:

@@ -93,9 +93,9 @@ class UnusedNumbers:
         if len(text) == 2 or (len(text) == 4 and text.isdigit()):
             yield "decade", len(text), text[-2:]
 
-    def texts(self) -> list[str]:
-        """Return the numbers that are left."""
-        return [text for (text, _), is_used in zip(self._numbers, self._is_used, strict=True) if not is_used]
+    def left(self) -> list[int]:
+        """Return the indices of the numbers that are left."""
+        return [i for i, is_used in enumerate(self._is_used) if not is_used]
 
     def take(self, text: str, src: str, end: int) -> bool:
         """Take the first number that is the same, else the same with another scale or decade; False if there is none.
