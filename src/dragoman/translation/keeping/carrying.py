@@ -20,9 +20,10 @@ from dragoman.data.noise import N_MASKS
 from dragoman.decoding.request import Hypothesis
 from dragoman.decoding.words import word_numbers
 from dragoman.languages.words import is_word_character
+from dragoman.translation.faults import is_loop
 from dragoman.translation.keeping.cutting import Cut, put_back, without
 from dragoman.translation.keeping.protected import Sides, Span, find, missing, unmatched
-from dragoman.translation.keeping.wrong_numbers import beside, in_digits_of, in_place
+from dragoman.translation.keeping.wrong_numbers import beside, in_date, in_digits_of, in_place
 from dragoman.translation.notes import Kind, Note
 from dragoman.translation.plan import Plan
 from dragoman.translation.scoring import TextPart
@@ -99,7 +100,10 @@ def _with_right(text: str, segment: TextSegment, plan: Plan) -> str | None:
         return text
     if any(span.kind != "number" for span in lost):
         return None
-    return _checked(in_place(text, lost, _wrong(text, segment, plan), alike=True), text, segment, plan)
+    new = _checked(in_place(text, lost, _wrong(text, segment, plan), alike=True), text, segment, plan)
+    if new is None or is_loop(segment.text, new):  # the guard would search again, and lose the number again
+        return None
+    return None if any(not in_date(new, span) for span in _wrong(new, segment, plan)) else new
 
 
 def _wrong(text: str, segment: TextSegment, plan: Plan) -> list[Span]:

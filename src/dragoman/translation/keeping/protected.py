@@ -247,15 +247,16 @@ def _in_parts(text: str, left: Counter[int], words: Words | None) -> bool:
     """True if each group of digits is there, as digits or as a word; the month of a date may be a name."""
     groups = groups_of(text)
     is_date = len(groups) == 3 and re.fullmatch(r"\d+([./-])\d+\1\d+", text) is not None
-    absent = []
+    absent, used = [], Counter[int]()
     for group in groups:
-        if left[group] > 0:
-            left[group] -= 1
+        if left[group] > used[group]:
+            used[group] += 1
         elif words is None or not words.take(group):
             absent.append(group)
-    if words is None and len(groups) == 1 and groups[0] <= MOST_AS_WORD:
-        return True
-    return not absent or (is_date and len(absent) == 1 and 1 <= absent[0] <= 12)
+    is_there = not absent or (is_date and len(absent) == 1 and 1 <= absent[0] <= 12)
+    if is_there:
+        left.subtract(used)  # a number that is not there takes nothing from the others
+    return is_there or (words is None and len(groups) == 1 and groups[0] <= MOST_AS_WORD)
 
 
 def _as_word(text: str, left: Counter[int], words: Words | None) -> bool:

@@ -25,6 +25,7 @@ MOST_DIGITS = 24
 """Texts with more numbers, and longer numbers, are not compared: the time grows with their squares."""
 
 _PLAIN = re.compile(r"\d+")
+_DATE_BEFORE, _DATE_AFTER = re.compile(r"\d[^\w\s]{1,3}$"), re.compile(r"[^\w\s]{1,3}\d")
 _SEPARATED = re.compile(r"\d+(?:[.,:/٫٬‎‏\u00a0\u202f -]+\d+)*")
 
 
@@ -50,6 +51,14 @@ def in_place(text: str, lost: Sequence[Span], wrong: Sequence[Span], alike: bool
             return None
         text = text[: old.start] + new + text[old.end :]
     return text
+
+
+def in_date(text: str, number: Span) -> bool:
+    """True if a number may be the month of a date whose source has its name, as 05 in 22/05/1924."""
+    if not number.text.isdecimal() or not 1 <= int(number.text[-MOST_DIGITS:]) <= 12:
+        return False
+    before, after = text[: number.start], text[number.end :]
+    return _DATE_BEFORE.search(before[-4:]) is not None or _DATE_AFTER.match(after[:4]) is not None
 
 
 def _alike(lost: Sequence[Span], wrong: Sequence[Span]) -> list[tuple[Span, Span]] | None:
