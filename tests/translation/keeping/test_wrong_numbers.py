@@ -11,12 +11,9 @@ from typing import Any
 import pytest
 
 from dragoman.decoding.request import Hypothesis, SearchResult, Segment
-from dragoman.languages.words import divides_word
-from dragoman.translation.keeping.cutting import put_back, without
 from dragoman.translation.keeping.protected import Sides, find, missing, unmatched
 from dragoman.translation.keeping.wrong_numbers import beside, in_digits_of, in_place
 from dragoman.translation.translator import Translator
-from script_texts import is_spaced, places_inside_clusters, words_by_script
 
 ZEROS = "0٠۰०০૦௦๐໐༠၀០"
 

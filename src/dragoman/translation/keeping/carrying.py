@@ -22,6 +22,8 @@ from dragoman.decoding.words import word_numbers
 from dragoman.languages.words import is_word_character
 from dragoman.translation.faults import is_loop
 from dragoman.translation.keeping.cutting import Cut, put_back, without
+from dragoman.translation.keeping.places import in_subwords
+from dragoman.translation.keeping.placing import occurrences
 from dragoman.translation.keeping.protected import Sides, Span, find, missing, unmatched
 from dragoman.translation.keeping.wrong_numbers import beside, in_date, in_digits_of, in_place
 from dragoman.translation.notes import Kind, Note
@@ -228,7 +230,7 @@ def put_in(
             continue
         first = len(constraints.prefix) if constraints is not None else 0
         cuts = [_in_digits(cut, bare.out, text) for cut in bare.cuts]
-        text = put_back(bare.segment.text, cuts, text, links, unspaced, first)
+        text = put_back(bare.segment.text, cuts, text, links, unspaced, first, _closed(text, segments[i], plan))
         right = beside(text, [cut.text for cut in cuts], _wrong(text, segments[i], plan))
         texts[i][k] = _checked(right, text, segments[i], plan) or text
     for i, n_best in texts.items():
@@ -236,6 +238,14 @@ def put_in(
     for i in range(len(whole)):  # a search of the guard may garble numbers again
         whole[i] = whole[i] if i in texts else _with_right_numbers(whole[i], segments[i], plan)
     return [_with_note(*each, changed.get(i), plan) for i, each in enumerate(zip(whole, segments, strict=True))]
+
+
+def _closed(text: str, segment: TextSegment, plan: Plan) -> set[int]:
+    """Return the places inside terms of the glossary, and inside subwords where the language has no spaces."""
+    terms = {match.target for match in (plan.glossary.find(segment.text) if plan.glossary is not None else ())}
+    held = [span for term in terms for span in occurrences(text, term)]
+    closed = {place for start, end in held for place in range(start + 1, end)}
+    return closed | in_subwords(text, plan.tgt_tokenizer.encode([text])[0], plan.tgt_tokenizer)
 
 
 def _in_their_places(text: str, segment: TextSegment, bare: Without, plan: Plan) -> str | None:
@@ -264,7 +274,7 @@ def _unmasked(text: str, masks: Mapping[str, str]) -> str:
 
 
 def _with_note(result: SegmentResult, segment: TextSegment, bare: Without | None, plan: Plan) -> SegmentResult:
-    """Add a note on the spans that the best translation lacks, and on numbers of the model's own beside one put back."""
+    """Add a note on the spans that the best translation lacks, and on wrong numbers beside one put back."""
     lost = _lost(segment, result, plan, []) if result.texts else []
     is_put_back = bare is not None and any(span.kind == "number" for span in bare.out) and bool(result.texts)
     wrong = _wrong(result.texts[0], segment, plan) if is_put_back else []
@@ -272,6 +282,8 @@ def _with_note(result: SegmentResult, segment: TextSegment, bare: Without | None
         return result
     about = {"missing in the translation": lost, "not in the source": wrong}
     text = "; ".join(
-        f"{what}: {', '.join(f'the {span.kind} {span.text!r}' for span in spans)}" for what, spans in about.items() if spans
+        f"{what}: {', '.join(f'the {span.kind} {span.text!r}' for span in spans)}"
+        for what, spans in about.items()
+        if spans
     )
     return replace(result, lost=Note(cast(Kind, [*lost, *wrong][0].note), text, left=True))

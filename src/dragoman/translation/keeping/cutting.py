@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -19,6 +19,7 @@ from math import ceil
 
 from dragoman.decoding.words import Links, word_spans
 from dragoman.languages.words import MARKS, divides_word, in_word, is_unspaced_at, joins, kinds
+from dragoman.translation.keeping.places import closed_places, ends_without_spaces, of_one_word, open_place
 from dragoman.translation.keeping.protected import Span
 
 _PAIRS = {
@@ -159,19 +160,24 @@ def _touching(text: str, place: int, step: int) -> str:
     return text[first] if mark == _CLOSES and step < 0 else mark
 
 
-def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tuple[bool, bool], first: int = 0) -> str:
+def put_back(
+    src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tuple[bool, bool], first: int = 0,
+    closed: Collection[int] = (),
+) -> str:  # fmt: skip
     """Return the translation ``tgt`` of ``src`` with the parts that were cut out of ``src``.
 
     Args:
         links: Word alignment of both.
         unspaced: True if the source, and the target language, puts no spaces between words.
         first: Length of the translation's prefix: no part is put before its end.
+        closed: Further places of the translation where nothing may be put in, beside ``closed_places``.
     """
     src_words, tgt_words = (word_spans(*pair) for pair in zip((src, tgt), unspaced, strict=True))
     source, target = _Text(src, src_words), _Text(tgt, tgt_words)
     gaps, places, parts = [], [], []
     starts = [start for start, _ in src_words]
     letters = [*(i for i, character in enumerate(src) if character.isalnum()), len(src)]
+    closed = closed_places(tgt).union(closed, of_one_word(tgt, tgt_words, links))
     nearest = _Gaps(links, len(src_words), len(tgt_words))
     for cut in cuts:
         before = bisect_left(starts, cut.place)  # number of source words before the part
@@ -188,7 +194,8 @@ def put_back(src: str, cuts: Sequence[Cut], tgt: str, links: Links, unspaced: tu
             places.append(same)
         else:
             place_in = _place_between_characters if unspaced[1] else _place
-            places.append(place_in(src, cut, target, gap, following is not None))
+            place = place_in(src, cut, target, gap, following is not None)
+            places.append(open_place(place, closed, len(tgt)))
             # it was inside a word that the translation does not have
             if inside and joins(cut.before, cut.after):
                 cut = replace(cut, before="", after="")
@@ -351,7 +358,8 @@ def _space(left_part: str | Cut, right_part: str | Cut, gap: str, unspaced: tupl
     if isinstance(left_part, Cut) and left_part.after == f"-{after}":
         return "-"
     if unspaced[1]:
-        return gap or (" " if joins(left, right) else "")
+        has_spaces = ends_without_spaces(left, False) or ends_without_spaces(right, True)
+        return gap or (" " if has_spaces or joins(left, right) else "")
     return " " if isinstance(left_part, str) else gap or " "
 
 

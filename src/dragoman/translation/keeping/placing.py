@@ -20,6 +20,7 @@ from dragoman.decoding.search import scored
 from dragoman.languages.known import known
 from dragoman.languages.words import count_word, is_whole
 from dragoman.translation.keeping.glossary import Glossary, Match, count_term
+from dragoman.translation.keeping.places import closed_places, in_subwords
 from dragoman.translation.keeping.rendering import COHERENCE, Readings, Run, cores, evidence, owners, runs, with_article
 from dragoman.translation.plan import Plan
 from dragoman.translation.scoring import words_of_tokens
@@ -245,7 +246,7 @@ def _runs(term: _Lacking, segment: TextSegment, readings: Readings, plan: Plan) 
     by_word = evidence(readings, of_term, reader.tgt_unspaced)
     first = len(segment.constraints.prefix) if segment.constraints is not None else 0
     targets = {other.target for other in (plan.glossary.find(segment.text) if plan.glossary is not None else ())}
-    held = [span for target in targets for span in _occurrences(text, target)]
+    held = [span for target in targets for span in occurrences(text, target)]
     spans = cores(text, reader.tgt_unspaced)
     log_odds = [
         float("-inf") if start < first or any(start < stop and begin < end for begin, stop in held) else word.log_odds
@@ -255,7 +256,8 @@ def _runs(term: _Lacking, segment: TextSegment, readings: Readings, plan: Plan) 
                                                 if span[0] < span[1] and odds > float("-inf")]  # fmt: skip
     own_article = _begins_with(match.source, _articles(plan.src_lang)) or _begins_with(match.target, articles)
     possible: dict[tuple[int, int], Run] = {}
-    for run in runs(log_odds, spans, reader.tgt_unspaced):
+    closed = closed_places(text, held) | in_subwords(text, plan.tgt_tokenizer.encode([text])[0], plan.tgt_tokenizer)
+    for run in runs(log_odds, spans, reader.tgt_unspaced, closed if reader.tgt_unspaced else ()):
         run = with_article(run, text, free, articles, own_article)
         possible.setdefault((run.start, run.end), run)  # the best comes first
     return list(possible.values())
@@ -272,7 +274,7 @@ def _begins_with(term: str, articles: Collection[str]) -> bool:
     return bool(others) and first in articles
 
 
-def _occurrences(text: str, term: str) -> list[tuple[int, int]]:
+def occurrences(text: str, term: str) -> list[tuple[int, int]]:
     """Return start and end of each place where a term stands by itself."""
     spans, start = [], text.find(term)
     while start >= 0:

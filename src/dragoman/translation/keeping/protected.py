@@ -232,7 +232,7 @@ def _is_written_out(number: Number, translation: str, left: Counter[int], words:
 
 
 def _numbers(text: str) -> Iterable[tuple[Span, Context]]:
-    """Yield the numbers of a text, each with the text around it; one inside a span such as 21-D has none, nor a kind."""
+    """Yield the numbers of a text, each with the text around it; inside a span such as 21-D it has none, nor a kind."""
     for match in _ALL.finditer(marks_as_letters(text)):
         start, end = match.span()
         if _KINDS[match.lastgroup or ""] == "number":

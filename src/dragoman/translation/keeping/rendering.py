@@ -105,22 +105,27 @@ def owners(text: str, unspaced: bool) -> list[int]:
     return numbers
 
 
-def runs(log_odds: Sequence[float], spans: Sequence[tuple[int, int]], unspaced: bool) -> list[Run]:
+def runs(
+    log_odds: Sequence[float], spans: Sequence[tuple[int, int]], unspaced: bool, closed: Collection[int] = ()
+) -> list[Run]:
     """Return the runs of words with the greatest sums, best first, at most ``PLACES``.
 
     Args:
         log_odds: Of each word; -inf for one that must stay.
         spans: Start and end of each word.
+        closed: Places where no run begins or ends.
     """
     longest = 4 * LONGEST if unspaced else LONGEST
     every = []
     for first in range(len(spans)):
+        if spans[first][0] in closed:
+            continue
         total = 0.0
         for last in range(first, min(first + longest, len(spans))):
             total += log_odds[last]
             if total == float("-inf") or spans[first][0] == spans[first][1]:
                 break
-            if spans[last][0] < spans[last][1]:
+            if spans[last][0] < spans[last][1] and spans[last][1] not in closed:
                 every.append(Run(spans[first][0], spans[last][1], total))
     every.sort(key=lambda run: (-run.log_odds, run.start, run.end))
     return [run for run in every[:PLACES] if run.log_odds >= every[0].log_odds - NEAR]

@@ -120,6 +120,8 @@ def beside(text: str, parts: Sequence[str], wrong: Sequence[Span]) -> str | None
     Args:
         parts: Texts that were put in; those that are no single number stay where they are.
     """
+    if len(wrong) > MOST_NUMBERS:
+        return None
     new = text
     for old in reversed(wrong):
         for number in parts:
