@@ -48,6 +48,7 @@ def test_a_garbled_number_is_replaced_in_the_digits_that_stand_there(zero: str) 
         ("It costs $1943.", "Es kostet $1934.", True, "Es kostet $1943."),
         ("It costs $1943.", "Es kostet 1934 €.", True, None),  # no copy of it
         ("After 5 miles", "Nach 8 Kilometern", True, None),  # another number, not a garbled one
+        ("Oct 22, 1984", "٢٢٢‏/١٠١٩٨٤", True, None),  # month and year in one
         ("Rows: 1900", "Zeilen: 190", True, None),  # it may be another scale
         ("two dogs, number 23", "2 Hunde, Nummer 32, 32", True, None),
         ("two dogs, number 1943", "2 Hunde, Nummer 1934", True, "2 Hunde, Nummer 1943"),

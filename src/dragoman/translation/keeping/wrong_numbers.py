@@ -81,7 +81,11 @@ def _alike(lost: Sequence[Span], wrong: Sequence[Span]) -> list[tuple[Span, Span
 def _likeness(number: str, old: str) -> float:
     """Return twice the digits that two numbers have in common over all of theirs; 0 if only zeros at the end differ."""
     digits, others = ("".join(re.findall(r"\d", in_ascii(text))) for text in (number, old))
-    if len(digits) < 2 or max(len(digits), len(others)) > MOST_DIGITS or digits.strip("0") == others.strip("0"):
+    if len(digits) < 2 or max(len(digits), len(others)) > MOST_DIGITS:
+        return 0.0
+    if len(others) > len(digits) + 1 and not set(others) <= set(digits):  # two numbers have become one
+        return 0.0
+    if digits.strip("0") == others.strip("0"):
         return 0.0
     return SequenceMatcher(None, digits, others, autojunk=False).ratio()
 
