@@ -277,13 +277,14 @@ def _with_note(result: SegmentResult, segment: TextSegment, bare: Without | None
     """Add a note on the spans that the best translation lacks, and on wrong numbers beside one put back."""
     lost = _lost(segment, result, plan, []) if result.texts else []
     is_put_back = bare is not None and any(span.kind == "number" for span in bare.out) and bool(result.texts)
-    wrong = _wrong(result.texts[0], segment, plan) if is_put_back else []
+    text = result.texts[0] if is_put_back else ""
+    wrong = [span for span in _wrong(text, segment, plan) if not in_date(text, span)]
     if not lost and not wrong:
         return result
     about = {"missing in the translation": lost, "not in the source": wrong}
-    text = "; ".join(
+    message = "; ".join(
         f"{what}: {', '.join(f'the {span.kind} {span.text!r}' for span in spans)}"
         for what, spans in about.items()
         if spans
     )
-    return replace(result, lost=Note(cast(Kind, [*lost, *wrong][0].note), text, left=True))
+    return replace(result, lost=Note(cast(Kind, [*lost, *wrong][0].note), message, left=True))
