@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 import patterns
 from hostile_strings import Recipe, recipes
 
+from dragoman.data.encodings import odd_share
+from dragoman.data.normalisation import composed_places
 from dragoman.data.tmx import read_tmx
 from dragoman.decoding.words import word_spans
 from dragoman.doctor.first_pass import pair_problems
@@ -27,6 +29,7 @@ from dragoman.documents.formats import format_of
 from dragoman.documents.units import AlignedText, Translations, units_of, write
 from dragoman.errors import DragomanError
 from dragoman.evaluation.metrics import moses_tokens, sentence_chrf
+from dragoman.languages.composition import compose, decompose
 from dragoman.languages.numbers import Words
 from dragoman.languages.scripts import count_classes, has_entity, has_mojibake
 from dragoman.languages.sentences import sentences
@@ -38,7 +41,7 @@ from dragoman.serving.apis.deepl_glossaries import terms_of
 from dragoman.serving.refusals import MalformedError
 from dragoman.translation import faults, segments
 from dragoman.translation.keeping import cutting, protected
-from dragoman.translation.keeping.glossary import Glossary
+from dragoman.translation.keeping.glossary import Glossary, composed_with_places
 from growth import LARGEST
 
 
@@ -66,6 +69,7 @@ class Parser:
 
 
 _PROSE = "a|1|Aa | |\n|. |.|? |(|) |\"|'|-|,|1. |Mr. |vol. |A. |中|。|「|ä|…|\u200d|<|>|/|@|#|:|%|{|}|[|]|`|*|_|&|$|😀|a.|1,|<!--|-->|http://|<b>|</b>|1 000 |a/|a_|A-|\\"
+_MARKS = "a|é|א|\u0301|\u0316|\u0338|\u0344|\u0f73|\u05bc|\u05b7|\u1100|\u1161|\u11a8|\u034f|\u200d| |क|\u093c|\u094d|ガ|\u3099"
 
 
 def _quietly(call: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -216,6 +220,11 @@ PARSERS = [
     Parser("scripts", lambda text: (count_classes([text]), has_mojibake(text), has_entity(text)), _PROSE + "|Ã|¶|&#|&#x|&a;", ("languages/scripts.py",)),
     Parser("count_word", lambda text: count_word(text, "a a"), _PROSE),
     Parser("word_spans", word_spans, _PROSE),
+    Parser("odd_share", odd_share, _PROSE),
+    Parser("compose", compose, _MARKS),
+    Parser("decompose", decompose, _MARKS),
+    Parser("composed_places", composed_places, _MARKS),
+    Parser("composed_with_places", composed_with_places, _MARKS),
     Parser("doctor, a pair", lambda text: pair_problems((text, text[:-1]), words_of(text), words_of(text[:-1]), True), _PROSE),
     Parser("tmx", _quietly(_tmx), "<hi>|</hi>|a|<hi>a|<ph>a</ph>|<bpt>|</bpt>|&amp;| |\n|<hi/>"),
     Parser("entries of a glossary, tsv", _quietly(lambda text: terms_of(text, "tsv")), "a\tb\n|a|\t|\n| |\r\n|\""),

@@ -19,7 +19,6 @@ import unicodedata
 import warnings
 from collections import Counter
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from dragoman.languages.codes import primary
@@ -88,7 +87,8 @@ JOINERS = "’‘'·-–—\u2010\u2011\xad\u200c\u200d"
 """Punctuation that may stand between letters."""
 ODDEST = ("Cc", "Cn", "Co")
 """Categories of characters that text does not have: control characters, and numbers without a character."""
-SOLID = re.compile(r"\S++")
+WITH_OTHERS = re.compile(r"[!-~]?[^\x00-\x7f\s]\S{0,99}+")
+"""Characters outside ASCII with what may be odd about them: the one before, and up to 99 behind them in the word."""
 CONTROL = re.compile(rb"[\x01-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 
 
@@ -205,10 +205,11 @@ def _expected(lang: str | None) -> list[str]:
 def odd_share(text: str) -> float:
     """Return the share of implausible characters among those outside ASCII, in the first 2,000 words that have some."""
     odd = total = 0
-    words = (match[0] for match in SOLID.finditer(text) if not match[0].isascii())
-    for word in islice(words, 2000):
-        total += sum(not character.isascii() for character in word)
-        odd += _odd_characters(word)
+    for number, word in enumerate(WITH_OTHERS.finditer(text)):
+        if number == 2000:
+            break
+        total += sum(not character.isascii() for character in word[0])
+        odd += _odd_characters(word[0])
     return odd / total if total else 0.0
 
 

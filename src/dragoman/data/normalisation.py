@@ -6,7 +6,7 @@
 Text that only looks different is the same for the model: white space of every kind is one space, none at the ends;
 invisible characters are left out; letters and digits of full width are ASCII; characters are composed (NFC). The rules
 are a map of SentencePiece, so that every program that reads the model applies them. A map replaces the longest match
-at each place, which cannot put marks in order. Therefore ``compose`` composes a text before.
+at each place, which cannot put marks in order. Therefore ``composition.compose`` composes a text before.
 
 A target must be learned as it is to be written. So its rules leave out each character that is a piece of its
 vocabulary, such as the no-break space before a French question mark. What its vocabulary lacks is normalised, and is
@@ -23,6 +23,7 @@ from itertools import permutations
 import sentencepiece
 
 from dragoman.data.sentencepiece_check import IDENTITY, bytes_field, fields, normalizer_name, number_field
+from dragoman.languages.composition import compose
 
 NORMALISATIONS = ("standard", "with_quotes", "none")
 """Values of ``data.tokenizer.normalisation``."""
@@ -123,11 +124,6 @@ def normalisation_of(body: bytes) -> tuple[str, bool]:
     raise ValueError(f"its normalisation {name!r} is not known to this dragoman: upgrade it")
 
 
-def compose(text: str) -> str:
-    """Return a text with its characters composed and their marks in order (NFC)."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
-
-
 def composed_places(text: str) -> tuple[str, list[int]]:
     """Return a text composed (NFC), and for each of its characters the place in ``text`` that it comes from.
 
@@ -139,7 +135,7 @@ def composed_places(text: str) -> tuple[str, list[int]]:
     for end in range(1, len(text) + 1):
         if end < len(text) and not _begins(text[end]):
             continue
-        cluster = unicodedata.normalize("NFC", text[start:end])
+        cluster = compose(text[start:end])
         composed += cluster
         places += [start] * len(cluster)
         start = end

@@ -20,8 +20,9 @@ import numpy as np
 import sentencepiece
 
 from dragoman.config import SPECIAL_IDS, TokenizerConfig
-from dragoman.data.normalisation import compose, source_rule, target_rule
+from dragoman.data.normalisation import source_rule, target_rule
 from dragoman.errors import ConfigError, DataError
+from dragoman.languages.composition import compose
 
 MIN_CHARACTER_COUNT = 5
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from dragoman.languages.codes import primary
+from dragoman.languages.composition import compose, decompose
 
 Case = Literal["capitals", "title"]
 Span = tuple[int, int]
@@ -151,7 +152,7 @@ def _without_accents(text: str) -> str:
     """Return Greek text without accents; ι and υ that an accent separated from their neighbour get a diaeresis."""
     plain: list[str] = []
     separated = False
-    for character in unicodedata.normalize("NFD", text):
+    for character in decompose(text):
         if character in "\u0300\u0301\u0342":
             separated = bool(plain) and plain[-1].lower() in "αεουη"
             continue
@@ -159,4 +160,4 @@ def _without_accents(text: str) -> str:
         if separated and character.lower() in "ιυ":
             plain.append("\u0308")
         separated = False
-    return unicodedata.normalize("NFC", "".join(plain)).replace("\u0308\u0308", "\u0308")
+    return compose("".join(plain)).replace("\u0308\u0308", "\u0308")

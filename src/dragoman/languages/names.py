@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import re
-import unicodedata
+
+from dragoman.languages.composition import compose
 
 NAMES = {
     "af": "Afrikaans|afrikáans|africâner|африкаанс|南非荷兰语|アフリカーンス語|아프리칸스어|Afrikaanca",
@@ -278,7 +279,7 @@ def _codes() -> dict[str, str]:
 
 def _plain(name: str) -> str:
     """Return a name in the form in which names are compared: composed characters, no capitals, single spaces."""
-    return " ".join(unicodedata.normalize("NFC", name).casefold().split())
+    return " ".join(compose(name).casefold().split())
 
 
 def code_named(name: str) -> str | None:

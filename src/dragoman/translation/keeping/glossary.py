@@ -21,6 +21,7 @@ from typing import NamedTuple, Self
 from dragoman.arguments import checked
 from dragoman.data.corpus import read_lines
 from dragoman.errors import ConfigError, DataError
+from dragoman.languages.composition import compose
 from dragoman.languages.words import count_word, divides_word, is_whole
 from dragoman.translation.keeping.glossary_entries import FORMS, is_text, read_entries
 
@@ -79,7 +80,7 @@ class Glossary:
     def _add(self, source: str, target: str | None, where: str) -> None:
         if not source.strip() or (target is not None and not target.strip()):
             raise DataError(f"{where}: a term is blank; write {FORMS}")
-        source = unicodedata.normalize("NFC", source)
+        source = compose(source)
         known = self._terms.get(source, target)
         if source in self._terms and known != target:
             raise DataError(
@@ -190,26 +191,28 @@ def composed_with_places(text: str) -> tuple[str, Sequence[int]]:
     places: list[int] = []
     start = 0
     for end in range(1, len(text) + 1):
-        if end < len(text) and _composes(text[start:end], text[end]):
+        if end < len(text) and (_is_mark(text[end]) or _composes(text[start:end], text[end])):
             continue
-        composed = unicodedata.normalize("NFC", text[start:end])
+        composed = compose(text[start:end])
         parts.append(composed)
         places += [start] * len(composed)
         start = end
     return "".join(parts), [*places, len(text)]
 
 
+def _is_mark(character: str) -> bool:
+    """True if a character is a mark on those before it, or several marks in one."""
+    return unicodedata.combining(unicodedata.normalize("NFD", character)[0]) > 0
+
+
 def _composes(before: str, character: str) -> bool:
-    """True if a character composes with those before it, or is a mark on them."""
-    if unicodedata.combining(character):
-        return True
-    apart = unicodedata.normalize("NFC", before) + unicodedata.normalize("NFC", character)
-    return unicodedata.normalize("NFC", before + character) != apart
+    """True if a character composes with those before it."""
+    return compose(before + character) != compose(before) + compose(character)
 
 
 def count_term(text: str, term: str) -> int:
     """Return how often a term stands in a text by itself; composed and decomposed characters are equal."""
-    return count_word(unicodedata.normalize("NFC", text), unicodedata.normalize("NFC", term))
+    return count_word(compose(text), compose(term))
 
 
 def glossary_file(source: object) -> Path | None:
