@@ -67,6 +67,7 @@ class StubPlan:
     engine: Callable[[Sequence[TextSegment]], list[SegmentResult]] = answer
     search: Any = field(default_factory=Search)
     options: Options = Options()
+    direction: str = "en-de"
 
     def ticket(self, n_sentences: int = 1, **more: Any) -> Ticket:
         """Return a request of some sentences."""

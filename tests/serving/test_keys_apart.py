@@ -28,6 +28,7 @@ from dragoman.serving.options import ServeOptions
 from dragoman.serving.refusals import ForeignError, MalformedError, UnknownError
 from dragoman.serving.tickets import Ticket
 from dragoman.serving.turns import Turns
+from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.translator import Translator
 from limits import LONG_S, wait_until
 
@@ -319,6 +320,31 @@ def test_requests_of_many_kinds_take_no_more_turns_than_those_of_one(served: Tra
     for ticket, _ in waiting:
         ticket.results.result(LONG_S)
     assert order == ["", "ann", "bob", "ann", "bob", "ann", "ann", "ann", "ann"]
+    assert batcher.close(LONG_S)
+
+
+OPTIONS = (
+    {"glossary": {"dog": "Zebra"}}, {"glossary": {"dog": "Hyäne"}}, {"truecase": False}, {"protect": False},
+    {"guard": False}, {"include": ["Zebra"]}, {"exclude": ["hund"]}, {"prefix": "eine"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("first", range(len(OPTIONS)))
+def test_the_options_of_a_request_change_no_other_request_of_the_queue(served: Translator, first: int) -> None:
+    batcher, text = Batcher(), "THE DOG SEES 12 CATS AT http://a.b/c"
+    blocked, engine = slow(served)
+    submit(batcher, ["the dog"], blocked)
+    assert engine.entered.wait(LONG_S)
+    others = [served.plan(**changes) for changes in (*OPTIONS[first:], *OPTIONS[:first], {})]
+    plans = [replace(plan, engine=blocked.engine) for plan in others]
+    tickets = [Ticket(plan, sentences([text], plan), owner=str(i)) for i, plan in enumerate(plans)]
+    for ticket in tickets:
+        batcher.submit(ticket)
+    engine.go.set()
+    together = [ticket.results.result(LONG_S)[0].texts for ticket in tickets]
+    alone = [translate_segments(sentences([text], plan), plan)[0].texts for plan in plans]
+    assert together == alone
+    assert "Zebra".upper() in alone[-1 - len(OPTIONS) :][(-first) % len(OPTIONS)][0].upper()
     assert batcher.close(LONG_S)
 
 

@@ -27,7 +27,7 @@ import torch
 
 from dragoman.errors import ServeError
 from dragoman.serving.refusals import BusyError, UnfinishedError
-from dragoman.serving.tickets import Batch, Job, Ticket, kind_of
+from dragoman.serving.tickets import Batch, Job, Ticket
 from dragoman.translation.segment_search import translate_segments
 
 logger = logging.getLogger("dragoman.serving")
@@ -274,7 +274,7 @@ class Batcher:
             first = next((ticket for ticket in self._tickets if ticket.owner in short), None)
             if first is None:
                 return
-            jobs = self._deal(kind_of(first.plan), LEAST_SHARE, short)
+            jobs = self._deal(first.kind, LEAST_SHARE, short)
             passing = Batch(batch.thread, jobs, True, self._expected_s(jobs), time.monotonic())
             self._running[_passing(number)] = passing
         try:
@@ -296,7 +296,7 @@ class Batcher:
                         return None
                     self._changed.wait()
                 first = self._tickets[0]
-                kind, limit = kind_of(first.plan), first.plan.search.decode.batch_tokens
+                kind, limit = first.kind, first.plan.search.decode.batch_tokens
                 limit = min(limit, self.batch_tokens or limit) // (SHORT_BATCH if self._expects_another_key() else 1)
                 self._await_other_requests(kind, limit)
                 # Idle search threads share what waits: two half batches on two cores end before one full batch on one.
@@ -345,7 +345,7 @@ class Batcher:
         return any(last > since and owner not in self._waiting for owner, last in self._last_came.items())
 
     def _tokens_of(self, kind: Hashable) -> int:
-        same_kind = (ticket for ticket in self._tickets if kind_of(ticket.plan) == kind)
+        same_kind = (ticket for ticket in self._tickets if ticket.kind == kind)
         return sum(job.n_tokens for ticket in same_kind for job in ticket.waiting)
 
     def _deal(self, kind: Hashable, limit: int, owners: Set[str] | None = None) -> list[Job]:
@@ -358,7 +358,7 @@ class Batcher:
         turns: dict[str, deque[Ticket]] = {}  # tickets of this kind by key; the first key has the next turn
         others: list[Ticket] = []
         for ticket in self._tickets:
-            if kind_of(ticket.plan) == kind and (owners is None or ticket.owner in owners):
+            if ticket.kind == kind and (owners is None or ticket.owner in owners):
                 turns.setdefault(ticket.owner, deque()).append(ticket)
             else:
                 others.append(ticket)

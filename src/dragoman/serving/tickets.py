@@ -10,9 +10,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from dragoman.decoding.cancellation import Cancellation
 from dragoman.translation.plan import Plan
@@ -32,6 +32,7 @@ class Ticket:
             owner: Name of the client's API key; "" on a server without keys.
         """
         self.plan, self.on_result, self.owner = plan, on_result, owner
+        self.kind = kind_of(plan)
         self.results: Future[list[SegmentResult]] = Future()
         """Results of all sentences, in order, or the exception that ended the request."""
         # A running future cannot be cancelled: a client that leaves cancels the search, and this class alone ends the
@@ -132,6 +133,14 @@ class Batch:
             job.ticket.fail(error)
 
 
-def kind_of(plan: Plan) -> Hashable:
-    """Return the key that sentences of one batch share: engine, search settings, guard."""
-    return id(plan.engine), plan.search, plan.options.guard
+OF_SEGMENTS = ("prefix", "include", "exclude", "sentence_split", "alignments")
+"""Options that sentences of one batch need not share: each sentence, or the search settings, have what they say."""
+
+
+def kind_of(plan: Plan) -> tuple[object, ...]:
+    """Return what sentences of one batch share: all that may change a translation and is no part of a sentence.
+
+    ``translate_segments`` has one plan for all, so its glossary would be put into the texts of others.
+    """
+    options = (getattr(plan.options, each.name) for each in fields(plan.options) if each.name not in OF_SEGMENTS)
+    return id(plan.engine), plan.search, plan.direction, *options
