@@ -19,6 +19,7 @@ from dragoman.languages.codes import match, variety
 from dragoman.serving.apis.api import Api
 from dragoman.serving.glossaries import Dictionary, Glossaries, Stored
 from dragoman.serving.http import AnyCase, FullText, Text, body_of, check_key, fields_of, read, state_of
+from dragoman.serving.limits import MOST_TERM
 from dragoman.serving.pairs import Pair
 from dragoman.serving.refusals import MalformedError, UnknownError
 
@@ -127,6 +128,9 @@ def terms_of(entries: str, form: str) -> dict[str, str]:
         if len(row) != 2 or not all(field.strip() for field in row):
             raise MalformedError(f"entry {number} of the glossary must have a source term and a target term")
         src, tgt = row[0].strip(), row[1].strip()
+        n_bytes = max(len(term.encode("utf-8", "surrogatepass")) for term in (src, tgt))
+        if n_bytes > MOST_TERM:
+            raise MalformedError(f"a term of entry {number} may have at most {MOST_TERM:,} bytes, got {n_bytes:,}")
         if terms.get(src, tgt) != tgt:
             raise MalformedError(f"entry {number} of the glossary translates {src!r} a second time: keep one")
         terms[src] = tgt

@@ -20,6 +20,7 @@ from typing import NamedTuple, Self
 
 from dragoman.arguments import checked
 from dragoman.data.corpus import read_lines
+from dragoman.data.tokenizer import lone_surrogate
 from dragoman.errors import ConfigError, DataError
 from dragoman.languages.composition import compose
 from dragoman.languages.words import count_word, divides_word, is_whole
@@ -80,6 +81,11 @@ class Glossary:
     def _add(self, source: str, target: str | None, where: str) -> None:
         if not source.strip() or (target is not None and not target.strip()):
             raise DataError(f"{where}: a term is blank; write {FORMS}")
+        for term in (source, target or ""):
+            if (place := lone_surrogate(term)) is not None:
+                raise DataError(
+                    f"{where}: character {place + 1} of {term!r} is half of a surrogate pair and no character: replace it"
+                )
         source = compose(source)
         known = self._terms.get(source, target)
         if source in self._terms and known != target:
