@@ -13,7 +13,7 @@ from dragoman.translation.keeping.glossary import Glossary
 
 @pytest.mark.parametrize("term", [("dog", "\ud800"), ("a\udfff", "x"), ("\ud83d", None)])
 def test_half_of_a_surrogate_pair_is_refused_with_its_entry(term: tuple[str, str | None]) -> None:
-    with pytest.raises(DataError, match="glossary entry 2: character . of .* is half of a surrogate pair"):
+    with pytest.raises(DataError, match=r"glossary entry 2: character . of .* is half of a surrogate pair"):
         Glossary([("cat", "Katze"), term])
 
 
