@@ -23,5 +23,5 @@ def test_a_term_that_is_too_long_is_refused_when_it_is_stored(letter: str, form:
     mark, longest = "\t" if form == "tsv" else ",", letter * (MOST_TERM // len(letter.encode()))
     assert terms_of(f"{longest}{mark}x\nx{mark}{longest}", form) == {longest: "x", "x": longest}
     for entry in (f"{longest}{letter}{mark}x", f"x{mark}{longest}{letter}"):
-        with pytest.raises(MalformedError, match="entry 2 may have at most 1,024 bytes"):
+        with pytest.raises(MalformedError, match="entry 2 may have at most"):
             terms_of(f"dog{mark}Hund\n{entry}", form)

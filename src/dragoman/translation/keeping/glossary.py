@@ -84,7 +84,7 @@ class Glossary:
         for term in (source, target or ""):
             if (place := lone_surrogate(term)) is not None:
                 raise DataError(
-                    f"{where}: character {place + 1} of {term!r} is half of a surrogate pair, no character: replace it"
+                    f"{where}: character {place + 1} of {term!r} is half of a surrogate pair: replace it"
                 )
         source = compose(source)
         known = self._terms.get(source, target)
