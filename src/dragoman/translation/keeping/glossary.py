@@ -83,9 +83,7 @@ class Glossary:
             raise DataError(f"{where}: a term is blank; write {FORMS}")
         for term in (source, target or ""):
             if (place := lone_surrogate(term)) is not None:
-                raise DataError(
-                    f"{where}: character {place + 1} of {term!r} is half of a surrogate pair: replace it"
-                )
+                raise DataError(f"{where}: character {place + 1} of {term!r} is half of a surrogate pair: replace it")
         source = compose(source)
         known = self._terms.get(source, target)
         if source in self._terms and known != target:
