@@ -54,7 +54,7 @@ def main() -> None:
         }
     figures["names"] = {name: str(translator.translate(name, truecase=truecase)) for name in NAMES}
     record(
-        "questions.case",
+        "case",
         arguments.when,
         figures,
         {"rule": "the test set of Multi30k, test_2016_flickr (CC BY-NC-SA 4.0)"},

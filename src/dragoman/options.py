@@ -80,6 +80,11 @@ def option_group(declared: type[T]) -> type[T]:
             check(self, **values)
         except ValidationError as error:
             raise ConfigError(refusals(error.errors(include_url=False), made.unknown_name)) from None
+        except UnicodeEncodeError as error:  # pydantic reads text as UTF-8, which has no half of a surrogate pair
+            texts = {name: value for name, value in values.items() if isinstance(value, str)}
+            name = next((name for name, text in texts.items() if text in str(error.object)), "an option")
+            got = texts.get(name, error.object)
+            raise ConfigError(f"{name} must be text of whole characters, got {got!r}") from None
 
     made.__init__ = construct
     return made

@@ -92,7 +92,7 @@ def test_stress_prints_a_line_for_each_variant(command: Command, tiny_run: Path,
     clean, capitals, title, lower, *_ = found
     assert clean["chrf_loss"] == 0
     assert abs(capitals["chrf_loss"]) < 8  # it has never seen any, and reads them in lower case
-    assert abs(title["chrf_loss"]) < 8
+    assert abs(title["chrf_loss"]) < 12  # of 20 short lines; some words are known with a capital alone
     assert capitals["chrf_loss"] == pytest.approx(clean["caseless"][1] - capitals["chrf"])
     assert lower["chrf"] == clean["chrf"]  # the toy language has no capitals
     assert found[10]["bleu"] is None
