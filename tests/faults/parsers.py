@@ -19,7 +19,6 @@ import patterns
 from hostile_strings import Recipe, recipes
 
 from dragoman.data.encodings import odd_share
-from dragoman.data.normalisation import composed_places
 from dragoman.data.tmx import read_tmx
 from dragoman.decoding.words import word_spans
 from dragoman.doctor.first_pass import pair_problems
@@ -29,7 +28,7 @@ from dragoman.documents.formats import format_of
 from dragoman.documents.units import AlignedText, Translations, units_of, write
 from dragoman.errors import DragomanError
 from dragoman.evaluation.metrics import moses_tokens, sentence_chrf
-from dragoman.languages.composition import compose, decompose
+from dragoman.languages.composition import compose, composed_places, decompose
 from dragoman.languages.numbers import Words
 from dragoman.languages.scripts import count_classes, has_entity, has_mojibake
 from dragoman.languages.sentences import sentences
@@ -41,7 +40,7 @@ from dragoman.serving.apis.deepl_glossaries import terms_of
 from dragoman.serving.refusals import MalformedError
 from dragoman.translation import faults, segments
 from dragoman.translation.keeping import cutting, protected
-from dragoman.translation.keeping.glossary import Glossary, composed_with_places
+from dragoman.translation.keeping.glossary import Glossary
 from growth import LARGEST
 
 
@@ -224,7 +223,6 @@ PARSERS = [
     Parser("compose", compose, _MARKS),
     Parser("decompose", decompose, _MARKS),
     Parser("composed_places", composed_places, _MARKS),
-    Parser("composed_with_places", composed_with_places, _MARKS),
     Parser("doctor, a pair", lambda text: pair_problems((text, text[:-1]), words_of(text), words_of(text[:-1]), True), _PROSE),
     Parser("tmx", _quietly(_tmx), "<hi>|</hi>|a|<hi>a|<ph>a</ph>|<bpt>|</bpt>|&amp;| |\n|<hi/>"),
     Parser("entries of a glossary, tsv", _quietly(lambda text: terms_of(text, "tsv")), "a\tb\n|a|\t|\n| |\r\n|\""),

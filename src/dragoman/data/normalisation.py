@@ -23,7 +23,6 @@ from itertools import permutations
 import sentencepiece
 
 from dragoman.data.sentencepiece_check import IDENTITY, bytes_field, fields, normalizer_name, number_field
-from dragoman.languages.composition import compose
 
 NORMALISATIONS = ("standard", "with_quotes", "none")
 """Values of ``data.tokenizer.normalisation``."""
@@ -124,29 +123,6 @@ def normalisation_of(body: bytes) -> tuple[str, bool]:
     raise ValueError(f"its normalisation {name!r} is not known to this dragoman: upgrade it")
 
 
-def composed_places(text: str) -> tuple[str, list[int]]:
-    """Return a text composed (NFC), and for each of its characters the place in ``text`` that it comes from.
-
-    The characters of one cluster of letter and marks all have the place of its first.
-    """
-    if unicodedata.is_normalized("NFC", text):
-        return text, list(range(len(text)))
-    composed, places, start = "", [], 0
-    for end in range(1, len(text) + 1):
-        if end < len(text) and not _begins(text[end]):
-            continue
-        cluster = compose(text[start:end])
-        composed += cluster
-        places += [start] * len(cluster)
-        start = end
-    return composed, places
-
-
-def _begins(character: str) -> bool:
-    """True if no character before this one can be composed with it, or change places with it."""
-    return unicodedata.combining(character) == 0 and character not in _seconds()
-
-
 def _name(normalisation: str) -> str:
     return f"{_BEGINNING}{normalisation}{_VERSION}"
 
@@ -210,10 +186,3 @@ def _compositions() -> dict[str, str]:
             if unicodedata.combining(first) > unicodedata.combining(second) and ord(first) >> 8 == ord(second) >> 8:
                 table[first + second] = second + first
     return table
-
-
-@lru_cache
-def _seconds() -> frozenset[str]:
-    """Return the characters that are composed with one before them."""
-    letters = (unicodedata.normalize("NFD", text) for text in _compositions())
-    return frozenset(letter for text in letters for letter in text[1:] if not unicodedata.combining(letter))

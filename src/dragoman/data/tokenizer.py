@@ -36,7 +36,6 @@ import sentencepiece
 from dragoman.config import SPECIAL_IDS, TokenizerConfig
 from dragoman.data.normalisation import (
     NO_RULES,
-    composed_places,
     normalisation_of,
     source_rule,
     target_rule,
@@ -54,7 +53,7 @@ from dragoman.data.subword_learning import COMMON_SETTINGS, SidedLine, draw, nor
 from dragoman.data.subword_sampling import Sampler, Vocabulary
 from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.languages.codes import tag_of, variety
-from dragoman.languages.composition import compose
+from dragoman.languages.composition import compose, composed_places
 from dragoman.options import not_among
 
 logger = logging.getLogger(__name__)

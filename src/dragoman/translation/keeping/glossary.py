@@ -12,9 +12,8 @@ decomposed characters are equal. Terms match whole words. Of overlapping terms t
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -22,7 +21,7 @@ from dragoman.arguments import checked
 from dragoman.data.corpus import read_lines
 from dragoman.data.tokenizer import lone_surrogate
 from dragoman.errors import ConfigError, DataError
-from dragoman.languages.composition import compose
+from dragoman.languages.composition import compose, composed_places
 from dragoman.languages.words import count_word, divides_word, is_whole
 from dragoman.translation.keeping.glossary_entries import FORMS, is_text, read_entries
 
@@ -153,7 +152,8 @@ class Glossary:
 
     def _occurrences(self, text: str) -> Iterator[tuple[str, Match]]:
         """Yield each occurrence with the term as the glossary writes it."""
-        composed, places = composed_with_places(text)
+        composed, places = composed_places(text)
+        places.append(len(text))
         # Each character keeps its place: this one alone would become two.
         lower = "İ".join(part.lower() for part in composed.split("İ"))
         start = 0
@@ -185,33 +185,6 @@ class Glossary:
         if number >= 0 and not is_whole(text, start, start + len(self._sorted[number])):
             number = self._whole[number]
         return self._sorted[number] if number >= 0 else ""
-
-
-def composed_with_places(text: str) -> tuple[str, Sequence[int]]:
-    """Return a text in NFC, and the place in ``text`` of each of its characters and of its end."""
-    if unicodedata.is_normalized("NFC", text):
-        return text, range(len(text) + 1)
-    parts: list[str] = []
-    places: list[int] = []
-    start = 0
-    for end in range(1, len(text) + 1):
-        if end < len(text) and (_is_mark(text[end]) or _composes(text[start:end], text[end])):
-            continue
-        composed = compose(text[start:end])
-        parts.append(composed)
-        places += [start] * len(composed)
-        start = end
-    return "".join(parts), [*places, len(text)]
-
-
-def _is_mark(character: str) -> bool:
-    """True if a character is a mark on those before it, or several marks in one."""
-    return unicodedata.combining(unicodedata.normalize("NFD", character)[0]) > 0
-
-
-def _composes(before: str, character: str) -> bool:
-    """True if a character composes with those before it."""
-    return compose(before + character) != compose(before) + compose(character)
 
 
 def count_term(text: str, term: str) -> int:
