@@ -48,15 +48,16 @@ class Judgement:
     segments: int = 0
 
 
-def judge(path: Path, modes: Sequence[str], tgt_lang: str = "de") -> list[Judgement]:
-    """Translate a file with each stand-in and judge it."""
+def judge(
+    path: Path, modes: Sequence[str], tgt_lang: str = "de", columns: tuple[str, ...] = ()
+) -> list[Judgement]:  # fmt: skip
+    """Translate a file with each stand-in and judge it; of a table, the columns with these headings."""
     data, suffix = path.read_bytes(), path.suffix.lower()
     read, extra = JUDGES[suffix]
     try:
         before = read(data)
     except UnreadableError as error:
         return [Judgement(str(path), mode, "unread", str(error)[:200]) for mode in modes]
-    columns: tuple[str, ...] = ()
     judgements = []
     for mode in modes:
         try:

@@ -14,13 +14,24 @@ from dragoman.errors import DataError
 
 
 @dataclass(frozen=True)
+class DocumentOptions:
+    """What a user may ask of formats; each format reads those that concern it."""
+
+    set_lang: bool = False  # write the target language where a page declares the language of its text
+    front_matter: bool = False  # translate ``title`` and ``description`` of Markdown's front matter
+    line_length: int | None = None  # of subtitles: largest number of characters in a line
+    reading_speed: float | None = None  # of subtitles: largest number of characters per second
+
+
+@dataclass(frozen=True)
 class DocumentInfo:
-    """A document's name, its languages and the columns to translate: what a format must know besides the bytes."""
+    """A document's name, its languages and options: what a format must know besides the bytes."""
 
     name: str  # file name; its suffix chooses the format, and messages show it
     src_lang: str | None = None
     tgt_lang: str | None = None
     columns: tuple[str, ...] = ()  # of a table: headings of the columns to translate
+    options: DocumentOptions = DocumentOptions()
 
 
 @dataclass(frozen=True)

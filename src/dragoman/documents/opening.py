@@ -13,7 +13,7 @@ from typing import Any
 
 from dragoman.budget import Budget
 from dragoman.documents import markup
-from dragoman.documents.document import Document, DocumentInfo, Untranslated
+from dragoman.documents.document import Document, DocumentInfo, DocumentOptions, Untranslated
 from dragoman.documents.formats import reference_of, referenced
 from dragoman.documents.units import AlignedText, Part, Translations, Unit, units_of, write
 from dragoman.languages.known import is_unspaced
@@ -97,7 +97,8 @@ def _document(data: bytes, info: Mapping[str, Any]) -> Document:
 
 
 def _info(fields: Mapping[str, Any]) -> DocumentInfo:
-    return DocumentInfo(fields["name"], fields["src_lang"], fields["tgt_lang"], tuple(fields["columns"]))
+    options = DocumentOptions(**fields["options"])
+    return DocumentInfo(fields["name"], fields["src_lang"], fields["tgt_lang"], tuple(fields["columns"]), options)
 
 
 def _texts(document: Document) -> list[str]:

@@ -1,0 +1,43 @@
+"""Documents that once lost something, each small: what comes back is judged by other programs' parsers, and byte by byte.
+
+A document ``trial/NAME`` is translated by stand-ins of a model (``benchmarks.real_documents.stand_ins``). The judges of
+``benchmarks.documents`` compare it with its source, and ``trial/right/NAME`` holds the right translation by the stand-in
+``letters``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.real_documents.measure import JUDGES, judge
+from benchmarks.real_documents.stand_ins import STAND_INS, translations
+from dragoman.documents.document import DocumentInfo
+from dragoman.documents.translate import open_document
+
+TRIAL = Path(__file__).parent / "trial"
+RIGHT = TRIAL / "right"
+DOCUMENTS = sorted(path for path in TRIAL.iterdir() if path.is_file())
+COLUMNS = {"c01-ragged.csv": ("text",), "c02-sep.csv": ("text",), "c04-bom.csv": ("text",)}
+
+NOT_YET = frozenset(path.name for path in DOCUMENTS if not (RIGHT / path.name).exists())
+"""Documents of which the right translation is not written down yet."""
+
+
+def _marked(path: Path) -> Any:
+    marks = [pytest.mark.xfail(reason="not right yet", strict=True)] if path.name in NOT_YET else []
+    return pytest.param(path, id=path.name, marks=marks)
+
+
+@pytest.mark.parametrize("path", [_marked(path) for path in DOCUMENTS])
+def test_document_is_right(path: Path) -> None:
+    """The translation has the right bytes, and the judges find no fault with any stand-in."""
+    opened = open_document(path.read_bytes(), DocumentInfo(path.name, "en", "de", COLUMNS.get(path.name, ())))
+    result, _ = opened.finish(translations(opened.texts, STAND_INS["letters"]))
+    assert result == (RIGHT / path.name).read_bytes()
+    if path.suffix in JUDGES:
+        judgements = judge(path, tuple(STAND_INS), columns=COLUMNS.get(path.name, ()))
+        assert [judgement.faults for judgement in judgements] == [[]] * len(STAND_INS)
+        assert {judgement.outcome for judgement in judgements} == {"right"}
