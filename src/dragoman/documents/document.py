@@ -15,7 +15,7 @@ from dragoman.errors import DataError
 
 @dataclass(frozen=True)
 class DocumentOptions:
-    """What a user may ask of formats; each format reads those that concern it."""
+    """Options of the formats; each format reads those that concern it."""
 
     set_lang: bool = False  # write the target language where a page declares the language of its text
     front_matter: bool = False  # translate ``title`` and ``description`` of Markdown's front matter
@@ -25,7 +25,7 @@ class DocumentOptions:
 
 @dataclass(frozen=True)
 class DocumentInfo:
-    """A document's name, its languages and options: what a format must know besides the bytes."""
+    """The name of a document, its languages and options: what a format must know besides the bytes."""
 
     name: str  # file name; its suffix chooses the format, and messages show it
     src_lang: str | None = None
