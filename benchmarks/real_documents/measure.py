@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real_documents import gettext, markdown, messages, office, pages, xliff
+from benchmarks.real_documents import gettext, markdown, office, pages, subtitles, tables, xliff
 from benchmarks.real_documents.judging import Fault, Read, UnreadableError, compare
 from benchmarks.real_documents.stand_ins import STAND_INS, translations
 from dragoman.documents.document import DocumentInfo
@@ -26,8 +26,8 @@ JUDGES: dict[str, tuple[Read, Extra | None]] = {
     **dict.fromkeys((".md", ".markdown"), (markdown.markdown, None)),
     **dict.fromkeys((".po", ".pot"), (gettext.gettext, gettext.gettext_faults)),
     **dict.fromkeys((".xlf", ".xliff"), (xliff.xliff, xliff.xliff_faults)),
-    ".srt": (messages.subtitles, None), ".vtt": (messages.web_subtitles, None),
-    ".csv": (messages.table, None), ".tsv": (messages.tabbed, None),
+    ".srt": (subtitles.subrip, None), ".vtt": (subtitles.webvtt_cues, None),
+    ".csv": (tables.table, None), ".tsv": (tables.tabbed, None),
     **dict.fromkeys((".docx", ".pptx", ".odt"), (office.office, office.office_faults)),
 }  # fmt: skip
 """The judge of each suffix, and what else it looks at."""
