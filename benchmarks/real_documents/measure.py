@@ -22,7 +22,7 @@ from dragoman.errors import DragomanError
 Extra = Callable[[bytes, bytes, str, list[str], str], list[Fault]]
 
 JUDGES: dict[str, tuple[Read, Extra | None]] = {
-    **dict.fromkeys((".html", ".htm", ".xhtml"), (pages.html, None)),
+    **dict.fromkeys((".html", ".htm"), (pages.html, pages.html_faults)), ".xhtml": (pages.xhtml, None),
     **dict.fromkeys((".md", ".markdown"), (markdown.markdown, None)),
     **dict.fromkeys((".po", ".pot"), (gettext.gettext, gettext.gettext_faults)),
     **dict.fromkeys((".xlf", ".xliff"), (xliff.xliff, xliff.xliff_faults)),
