@@ -1,4 +1,4 @@
-"""Judges of HTML, by html5lib, and of Markdown, by markdown-it with the plugins for what people write."""
+"""The judge of HTML: html5lib."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ RAW = names("script style xmp iframe noembed noframes plaintext")
 CODE = names("code kbd samp var pre tt listing rp")
 """Elements whose text may stay as it is."""
 VISIBLE = names(
-    "alt title placeholder label summary aria-label aria-description aria-roledescription aria-placeholder aria-valuetext"
+    "alt title placeholder label summary aria-label aria-description aria-roledescription aria-placeholder "
+    "aria-valuetext"
 )
 """Attributes that people read."""
 ADDRESS = re.compile(r"\w+://\S+")
