@@ -63,6 +63,8 @@ class Document:
     """Encoding that was recognised and is not that of the translation; "" if the document keeps its own."""
     concerns: Callable[[Callable[[Sequence[Part]], str]], tuple[Untranslated, ...]] = lambda render: ()
     """Returns what a reader should know of the translation, such as captions too fast to read; argument as in ``save``."""
+    why_rejected: str = "its translation would change the markup"
+    """Reason why the texts of ``reject`` stay untranslated."""
 
 
 class Format(Protocol):
