@@ -1,0 +1,115 @@
+"""Judge of gettext catalogues: polib and ``msgfmt -c``."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import polib
+
+from benchmarks.real_documents.judging import Block, Fault, UnreadableError
+from benchmarks.real_documents.stand_ins import deciphered
+
+PLACEHOLDERS = {
+    "c-format": re.compile(
+        r"%(?:\d+\$)?[-+ #0']*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGaAcsCSpnm%]"
+    ),
+    "objc-format": re.compile(r"%(?:\d+\$)?[-+ #0']*\d*(?:\.\d+)?(?:hh|h|ll|l|q|z|t)?[@diouxXeEfFgGaAcsCSpn%]"),
+    "python-format": re.compile(r"%(?:\(\w+\))?[-+ #0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[hlL]?[diouxXeEfFgGcrsa%]"),
+    "python-brace-format": re.compile(r"\{[^{}]*\}"),
+    "qt-format": re.compile(r"%L?\d{1,2}|%n"),
+    "kde-format": re.compile(r"%\d+"),
+    "javascript-format": re.compile(r"%(?:\d+\$)?[-+0]*\d*[dsfifoxXc%]"),
+}  # fmt: skip
+ANY = re.compile(r"%(?:\(\w+\)|\d+\$)?[sd@]|\{\w*\}|%\w+%")
+
+
+def gettext(data: bytes) -> list[Block]:
+    """Read messages: each entry, with its placeholders by its format flag."""
+    blocks = []
+    for entry in _entries(data):
+        key = f"{entry.msgctxt}|{entry.msgid}|{entry.msgid_plural}"
+        marks = [*entry.flags, *map(str, entry.occurrences), entry.comment, entry.tcomment, str(entry.previous_msgid)]
+        blocks.append(Block(key, marks=marks, is_text=False))
+    return blocks
+
+
+def _entries(data: bytes) -> list[Any]:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        match = re.search(rb"charset=([\w-]+)", data[:4000])
+        try:
+            text = data.decode(match[1].decode() if match else "latin-1")
+        except (LookupError, UnicodeDecodeError) as error:
+            raise UnreadableError(str(error)) from None
+    try:
+        with tempfile.NamedTemporaryFile("w", suffix=".po", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            return [entry for entry in polib.pofile(file.name, encoding="utf-8") if not entry.obsolete]
+    except (OSError, ValueError, IndexError) as error:
+        raise UnreadableError(str(error)) from None
+
+
+def gettext_faults(source: bytes, result: bytes, mode: str, named: list[str], suffix: str) -> list[Fault]:
+    """Return what only gettext's own rules tell: placeholders, layout, and what ``msgfmt -c`` refuses."""
+    faults = []
+    told = {" ".join(text.split()) for text in named}
+    before = {(entry.msgctxt, entry.msgid): entry for entry in _entries(source)}
+    for entry in _entries(result):
+        old = before.get((entry.msgctxt, entry.msgid))
+        if old is None or not entry.msgid:
+            continue
+        if old.msgstr or any(old.msgstr_plural.values()):
+            if (old.msgstr, old.msgstr_plural) != (entry.msgstr, entry.msgstr_plural) and "fuzzy" not in old.flags:
+                faults.append(Fault("changed", entry.msgid, "a translation that was there before"))
+            continue
+        texts = list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
+        is_told = any(" ".join(text.split()) in told for text in (entry.msgid, entry.msgid_plural or ""))
+        for text in texts:
+            if not text.strip():
+                if not is_told and re.search(r"[A-Za-z]{2}", entry.msgid):
+                    faults.append(Fault("untranslated", entry.msgid, "no msgstr, and it is not named"))
+                continue
+            faults += _message_faults(entry, text, mode)
+    if _accepts(source) and not _accepts(result):
+        faults.append(Fault("msgfmt", suffix, _complaint(result)))
+    elif suffix == ".pot" and not _accepts(result):
+        faults.append(Fault("msgfmt", "the template", _complaint(result)))
+    return faults
+
+
+def _message_faults(entry: Any, text: str, mode: str) -> list[Fault]:
+    faults = []
+    originals = [entry.msgid, entry.msgid_plural] if entry.msgid_plural else [entry.msgid]
+    patterns = [PLACEHOLDERS[flag] for flag in entry.flags if flag in PLACEHOLDERS] or [ANY]
+    for pattern in patterns:
+        if all(sorted(pattern.findall(text)) != sorted(pattern.findall(original)) for original in originals):
+            faults.append(Fault("placeholders", entry.msgid, f"became {text[:80]!r}"))
+    if mode in ("same", "letters") and all(deciphered(text) != original for original in originals):
+        faults.append(Fault("layout", entry.msgid, f"became {text[:90]!r}"))
+    if any(text.endswith("\n") != original.endswith("\n") for original in originals):
+        faults.append(Fault("line end", entry.msgid, f"became {text[-40:]!r}"))
+    return faults
+
+
+def _msgfmt(data: bytes) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "m.po")
+        path.write_bytes(data)
+        return subprocess.run(
+            ["msgfmt", "-c", "-o", str(Path(folder, "m.mo")), str(path)], capture_output=True, text=True, check=False
+        )
+
+
+def _accepts(data: bytes) -> bool:
+    return bool(_msgfmt(data).returncode == 0)
+
+
+def _complaint(data: bytes) -> str:
+    lines = [line.partition("m.po:")[2] or line for line in _msgfmt(data).stderr.splitlines()]
+    return "; ".join(lines[:2])
