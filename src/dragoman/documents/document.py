@@ -55,6 +55,8 @@ class Document:
     """Returns the source texts whose translations must not be written, because they would change the markup."""
     read_as: str = ""
     """Encoding that was recognised and is not that of the translation; "" if the document keeps its own."""
+    why_rejected: str = "its translation would change the markup"
+    """Reason why the texts of ``reject`` stay untranslated."""
 
 
 class Format(Protocol):

@@ -71,7 +71,7 @@ def finished(
     aligned = _aligned(translations)
     usable = Translations(aligned, is_unspaced(about.src_lang), is_unspaced(about.tgt_lang))
     rejected = document.reject(usable)
-    reasons |= dict.fromkeys(rejected, "its translation would change the markup")
+    reasons |= dict.fromkeys(rejected, document.why_rejected)
     usable = replace(usable, by_text={text: line for text, line in aligned.items() if text not in rejected})
     segments = [unit.plain for unit in units_of(document.parts) if unit.plain in aligned or unit.plain in reasons]
     left = [*document.left, *(Untranslated(text, reasons[text]) for text in segments if text in reasons)]
