@@ -225,14 +225,29 @@ def write_emptied(folder: Path, out: Path) -> int:
     """Write each catalogue of a folder without its translations; return their number."""
     n = 0
     for path in sorted([*folder.rglob("*.po"), *folder.rglob("*.pot")]):
-        command = ["msgattrib", "--empty", "--no-obsolete", "--clear-fuzzy", str(path)]
+        command = ["msgattrib", "--no-obsolete", "--clear-fuzzy", "--clear-previous", str(path)]
         done = subprocess.run(command, capture_output=True, check=False)
         to = out / path.relative_to(folder)
         if done.returncode == 0 and done.stdout:
             to.parent.mkdir(parents=True, exist_ok=True)
-            to.write_bytes(done.stdout)
+            to.write_bytes(emptied(done.stdout))
             n += 1
     return n
+
+
+def emptied(data: bytes) -> bytes:
+    """Return a catalogue, as gettext's programs write it, with each translation but the header emptied."""
+    lines: list[bytes] = []
+    is_header = is_dropped = False
+    for line in data.split(b"\n"):
+        if line.startswith(b"msgstr"):
+            is_header = bool(lines) and lines[-1] == b'msgid ""'
+            is_dropped = not is_header
+            lines.append(line if is_header else line.partition(b" ")[0] + b' ""')
+        elif not (is_dropped and line.startswith(b'"')):
+            is_dropped = False
+            lines.append(line)
+    return b"\n".join(lines)
 
 
 if __name__ == "__main__":

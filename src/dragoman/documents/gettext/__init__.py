@@ -27,7 +27,7 @@ _CREDITS = frozenset((
     "ROLES_OF_TRANSLATORS", "NAME OF TRANSLATORS", "EMAIL OF TRANSLATORS", "CREDIT_FOR_TRANSLATORS",
 ))  # fmt: skip
 """Messages that translators answer with their names."""
-_KEY = re.compile(r"(?:<(?:Control|Ctrl|Primary|Shift|Alt|Super|Meta)>)+\S+")
+_KEY = re.compile(r"(?:<(?:Control|Ctrl|Primary|Shift|Alt|Super|Meta)>)++[^\s<>]++")
 _CHARSET = re.compile(rb"charset=([\w-]+)")
 
 

@@ -11,6 +11,7 @@ tag is its number between two NULs, so that the order of all placeholders is kno
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -129,7 +130,7 @@ def _paragraph(message: Message, text: str, mnemonic: int) -> list[Part]:
     return [*parts, *_sentence(message, text[at:], mnemonic - at)]
 
 
-_OPENING = re.compile(r"[(\[\"'\u00ab\u2018\u201c\u201e]*\Z")
+_OPENING = re.compile(r"(?<![(\[\"'\u00ab\u2018\u201c\u201e])[(\[\"'\u00ab\u2018\u201c\u201e]*+\Z")
 _CLOSING = re.compile(r"(?:%%)?[)\]\"'\u00bb\u2019\u201d:,;]*")
 
 
@@ -199,7 +200,8 @@ class _Builder:
 
     def __init__(self, message: Message, source: str, hidden: set[int]) -> None:
         self.message, self.text, self.hidden = message, source, hidden
-        self.own = ""  # text of the unit
+        self.pieces: list[str] = []  # of the unit's text
+        self.length = 0  # of the unit's text
         self.tags: list[Tag] = []
         self.source: list[Part] = []
         self.styles: list[tuple[str, str]] = [("", "")]
@@ -218,29 +220,35 @@ class _Builder:
                 self._placeholder(token, tokens[i + 1].start if i + 1 < len(tokens) else len(self.text))
             else:
                 source = self._marked(token)
-                self.tags.append(Tag(len(self.own), (source,), token.mark.kind, token.mark.name))
+                self.tags.append(Tag(self.length, (source,), token.mark.kind, token.mark.name))
                 self.source.append(source)
             at = token.end + self.skip
         self._plain(at, len(self.text), mnemonic)
-        return Unit(self.own, self.tags, [], str, self.styles, self.styled)
+        return Unit("".join(self.pieces), self.tags, [], str, self.styles, self.styled)
 
     def _plain(self, start: int, end: int, mnemonic: int) -> None:
         if start <= mnemonic < end:
             self._plain(start, mnemonic, -1)
-            self.tags.append(Tag(len(self.own), ("\0m\0",)))
+            self.tags.append(Tag(self.length, ("\0m\0",)))
             self.source.append("\0m\0")
             start = mnemonic
         text = self.text[start:end]
         if self.message.is_doubled:
             for character in self.message.syntax.doubled:
                 text = text.replace(character * 2, character)
-        self.own += text
+        self._add(text)
         self.source.append(text)
+
+    def _add(self, text: str) -> None:
+        self.pieces.append(text)
+        self.length += len(text)
 
     def _brackets(self, token: _Token, limit: int) -> tuple[str, str]:
         """Return the brackets, quotes and colon around a placeholder that stands alone between spaces."""
-        before, after = _OPENING.search(self.own), _CLOSING.match(self.text, token.end, limit)
-        if before is None or after is None or (before.start() and not self.own[before.start() - 1].isspace()):
+        last = (self.pieces[-1] if self.pieces else "")[-8:]
+        before, after = _OPENING.search(last), _CLOSING.match(self.text, token.end, limit)
+        stands_alone = before is not None and (last[: before.start()][-1:].isspace() or before.end() == self.length)
+        if before is None or after is None or not stands_alone:
             return "", ""
         behind = self.text[after.end() : after.end() + 1]
         return (before[0], after[0]) if not behind or behind.isspace() or behind in ".!?" else ("", "")
@@ -252,18 +260,20 @@ class _Builder:
         self.source.append(f"\0{number}\0")
         if token.start in self.hidden or not text.isprintable():
             before, after = self._brackets(token, limit)
-            self.own = self.own[: len(self.own) - len(before)]
+            if before:
+                self.pieces[-1] = self.pieces[-1][: -len(before)]
+                self.length -= len(before)
             source = f"{_literal(before)}\0{number}\0{_literal(after)}"
-            self.tags.append(Tag(len(self.own), (source,)))
+            self.tags.append(Tag(self.length, (source,)))
             self.source.append(_literal(after))
             self.skip = len(after)
             return
-        place = len(self.own)
-        self.own += text
+        place = self.length
+        self._add(text)
         self.visible.add(number)
-        self.visible_spans[token.start] = place, len(self.own)
+        self.visible_spans[token.start] = place, self.length
         self.styles.append((f"\0<{number}\0", "\0>\0"))
-        self.styled.append((place, len(self.own), len(self.styles) - 1))
+        self.styled.append((place, self.length, len(self.styles) - 1))
 
     def _marked(self, token: _Token) -> str:
         """Return the source of markup, with a marker for each placeholder in it."""
@@ -345,9 +355,10 @@ class _Resolver:
         self.message = message
         self.order: list[int] = []
         self.is_wrong = False
-        self.waiting: dict[str, list[int]] = {}
+        self.taken: set[int] = set()
+        self.waiting: dict[str, deque[int]] = {}  # the numbers of each visible placeholder
         for number in sorted(message.visible):
-            self.waiting.setdefault(message.placeholders[number], []).append(number)
+            self.waiting.setdefault(message.placeholders[number], deque()).append(number)
 
     def read(self, written: str) -> list[str | int]:
         """Return a text in pieces: text as the catalogue needs it, and the number of each placeholder."""
@@ -373,10 +384,8 @@ class _Resolver:
 
     def _taken(self, number: int) -> int:
         """Return the number of a placeholder that was met."""
-        numbers = self.waiting.get(self.message.placeholders[number], [])
-        self.is_wrong |= number in self.order
-        if number in numbers:
-            numbers.remove(number)
+        self.is_wrong |= number in self.taken
+        self.taken.add(number)
         self.order.append(number)
         return number
 
@@ -384,12 +393,16 @@ class _Resolver:
         pieces: list[str | int] = []
         at = 0
         for start, end in _spans(text, self.message.syntax, not self.message.is_doubled):
-            numbers = self.waiting.get(text[start:end])
+            placeholder = text[start:end]
+            numbers = self.waiting.get(placeholder)
+            while numbers and numbers[0] in self.taken:
+                numbers.popleft()
             if not numbers:
                 self.is_wrong |= numbers is not None  # a placeholder that comes too often
                 continue
             hint = max(hints[start:end])
-            number = self._taken(hint if hint in numbers else numbers[0])
+            is_right = hint >= 0 and hint not in self.taken and self.message.placeholders[hint] == placeholder
+            number = self._taken(hint if is_right else numbers[0])
             pieces += [self._doubled(text[at:start]), number]
             at = end
         return [*pieces, self._doubled(text[at:])]

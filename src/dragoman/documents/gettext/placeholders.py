@@ -48,7 +48,7 @@ FORMATS = {
     "python-brace-format": Syntax(re.compile(_BRACE), "{}", "brace", _NAMED_BRACE),
     "java-format": Syntax(re.compile(r"\{\d+(?:,[^{}\n]*)?\}"), "'", unnumbered=False),
     "java-printf-format": Syntax(re.compile(_C + r"(?:[bBhHsScCdoxXeEfgGaAn]|[tT][A-Za-z])"), "%", "dollar", _NUMBERED),
-    "csharp-format": Syntax(re.compile(r"\{\d+(?:,[^{}\n]*)?(?::[^{}\n]*)?\}"), "{}", unnumbered=False),
+    "csharp-format": Syntax(re.compile(r"\{\d+(?:[,:][^{}\n]*+)?\}"), "{}", unnumbered=False),
     "javascript-format": Syntax(re.compile(_C + r"[dsfjoOicxXbeEgGaA]"), "%", "dollar", _NUMBERED),
     "scheme-format": Syntax(re.compile(r"~[^\s~A-Za-z%]*[A-Za-z%~]")),
     "lisp-format": Syntax(re.compile(r"~[^\s~A-Za-z%]*[A-Za-z%~]")),
@@ -57,7 +57,7 @@ FORMATS = {
     "rust-format": Syntax(re.compile(_BRACE), "{}", "brace", _NAMED_BRACE),
     "go-format": Syntax(
         re.compile(r"%[-+# 0]*+(?:\[\d+\])?(?:\d++|\*)?(?:\.(?:\d++|\*)?)?(?:\[\d+\])?[A-Za-z]"), "%", "bracket",
-        re.compile(r"%[^\[]*\["),
+        re.compile(r"%[^\[%]*\["),
     ),
     "sh-format": Syntax(re.compile(r"\$[A-Za-z_]\w*|\$\{\w+\}"), unnumbered=False),
     "sh-printf-format": Syntax(re.compile(_C + r"[cdiouxXeEfFgGaAsb]"), "%", "dollar", _NUMBERED),
@@ -87,7 +87,7 @@ FORMATS = {
         re.compile(rf"%[-+ #0]*+(?:\{{\w+\}}|<\w+>{_WIDTH}[A-Za-z])|{_C}[diouxXeEfgGaAcspbB]"),
         "%", "dollar", _NUMBERED,
     ),
-    "d-format": Syntax(re.compile(rf"{_C}[A-Za-z]|%\([^\n]*?%\)"), "%", "dollar", _NUMBERED),
+    "d-format": Syntax(re.compile(rf"{_C}[A-Za-z]|%\([^\n]{0,200}?%\)"), "%", "dollar", _NUMBERED),
     "ycp-format": _PERCENT_NUMBER,
 }  # fmt: skip
 """The syntax of each format flag."""
