@@ -113,7 +113,7 @@ def _keeps(old: Any, new: Any) -> bool:
 
 
 def _bare(text: str) -> str:
-    return " ".join(re.findall(r"[^\W\d_]+", text))
+    return " ".join(re.findall(r"[^\W\d_]{2,}", text))
 
 
 def _entry_faults(entry: Any, mode: str, told: set[str]) -> list[Fault]:
@@ -139,7 +139,8 @@ def _message_faults(entry: Any, text: str, mode: str) -> list[Fault]:
     faults = []
     originals = [entry.msgid, entry.msgid_plural] if entry.msgid_plural else [entry.msgid]
     flags = [flag for flag in entry.flags if flag in PLACEHOLDERS]
-    for pattern in [PLACEHOLDERS[flag] for flag in flags] or [ANY]:
+    is_icu = re.search(r"\{\w+, *(?:plural|select)", entry.msgid)  # its branches are text
+    for pattern in [PLACEHOLDERS[flag] for flag in flags] or [ANY][: not is_icu]:
         if all(_counted(pattern, text) != _counted(pattern, original) for original in originals):
             faults.append(Fault("placeholders", entry.msgid, f"became {text[:80]!r}"))
     if "c-format" in flags and mode == "reversed":
@@ -201,8 +202,7 @@ def _checked(data: bytes) -> int:
     except (PoFileError, ValueError, LookupError, UnicodeDecodeError, AttributeError, TypeError):
         return 0
     # Babel does not know the numbers that placeholders of C may have.
-    own = [message for message in catalogue if "python-format" in message.flags or message.pluralizable]
-    own = [message for message in own if "c-format" not in message.flags and message.string]
+    own = [message for message in catalogue if "python-format" in message.flags and message.string]
     filled = [message for message in own if isinstance(message.string, str) or all(message.string)]
     return sum(bool(message.id and message.check(catalogue)) for message in filled)
 

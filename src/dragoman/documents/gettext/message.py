@@ -1,6 +1,6 @@
 """A message: its paragraphs as units of text, and its translation with all that must arrive.
 
-    message = message_of("%d dogs in %'lu houses", syntax_of({"c-format"}), False, False)
+    message = message_of("%d dogs in %'lu houses", syntax_of({"c-format"}), Kind())
     message.parts                                                # units and the source between them
     finished(message, [write(parts, translations), ...])         # the translation, or None if it would not be valid
 
@@ -19,7 +19,8 @@ from dragoman.documents.gettext import layout, mnemonics
 from dragoman.documents.gettext.inline import Mark, marks
 from dragoman.documents.gettext.mnemonics import Mnemonic
 from dragoman.documents.gettext.placeholders import Syntax, renumbered
-from dragoman.documents.units import Part, Tag, Unit
+from dragoman.documents.icu import has_message, raw_of, with_messages
+from dragoman.documents.units import Part, Tag, Unit, units_of
 from dragoman.translation.keeping.protected import find, has_letters
 
 UNTRANSLATED = "\0-\0"
@@ -29,13 +30,22 @@ _MARKER = re.compile(r"\0([^\0]*)\0")
 _SENTENCES = re.compile(r"(?<=[.!?:;\u2026])[\"')\]\u201d\u2019]{0,3}(  +)")
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What a message is besides its format."""
+
+    is_rst: bool = False  # written in reStructuredText
+    has_underscores: bool = False  # of a catalogue with labels such as ``_File``
+    tgt_lang: str | None = None
+
+
 @dataclass
 class Message:
     """A text to translate."""
 
     text: str
     syntax: Syntax
-    is_rst: bool = False
+    kind: Kind = Kind()
     mnemonic: Mnemonic | None = None
     mnemonic_place: int = -1  # in ``text``, which is without the sign
     placeholders: list[str] = field(default_factory=list)  # in the order of the source
@@ -58,10 +68,10 @@ class Translated:
     parts: list[Part]
 
 
-def message_of(text: str, syntax: Syntax, is_rst: bool, has_underscores: bool) -> Message:
+def message_of(text: str, syntax: Syntax, kind: Kind) -> Message:
     """Return a message cut into units."""
-    message = Message(text, syntax, is_rst)
-    if sign := mnemonics.find(text, has_underscores):
+    message = Message(text, syntax, kind)
+    if sign := mnemonics.find(text, kind.has_underscores):
         message.text, message.mnemonic_place, message.mnemonic = mnemonics.mnemonic_at(text, *sign)
     message.is_valid = _is_valid(message.text, syntax)
     message.is_doubled = message.is_valid and _is_plain(message.text, syntax)
@@ -130,8 +140,8 @@ def _paragraph(message: Message, text: str, mnemonic: int) -> list[Part]:
     return [*parts, *_sentence(message, text[at:], mnemonic - at)]
 
 
-_OPENING = re.compile(r"(?<![(\[\"'\u00ab\u2018\u201c\u201e])[(\[\"'\u00ab\u2018\u201c\u201e]*+\Z")
-_CLOSING = re.compile(r"(?:%%)?[)\]\"'\u00bb\u2019\u201d:,;]*")
+_OPENING = re.compile(r"(?<![^\w\s])[^\w\s]*+\Z")
+_CLOSING = re.compile(r"(?:[^\w\s.!?\u2026\u3002]|\.(?=[^\s.]))*+")
 
 
 @dataclass(frozen=True)
@@ -145,8 +155,12 @@ class _Token:
 
 def _sentence(message: Message, text: str, mnemonic: int) -> list[Part]:
     """Return the unit of a sentence; its source alone if it has nothing to translate."""
+    if has_message(text) and (branches := with_messages(Unit(text, escape=str), message.kind.tgt_lang)):
+        for unit in units_of([branches]):
+            unit.raw = [UNTRANSLATED, *raw_of(unit)] if has_letters(unit.text) else raw_of(unit)
+        return [branches]
     spans = _spans(text, message.syntax, True)
-    tokens = _tokens(text, spans, marks(text, message.is_rst))
+    tokens = _tokens(text, spans, marks(text, message.kind.is_rst))
     hidden: set[int] = set()  # starts of placeholders that must be tags
     first = len(message.placeholders)
     for _ in range(3):
@@ -232,12 +246,15 @@ class _Builder:
             self.tags.append(Tag(self.length, ("\0m\0",)))
             self.source.append("\0m\0")
             start = mnemonic
-        text = self.text[start:end]
-        if self.message.is_doubled:
-            for character in self.message.syntax.doubled:
-                text = text.replace(character * 2, character)
+        text = self._single(self.text[start:end])
         self._add(text)
         self.source.append(text)
+
+    def _single(self, text: str) -> str:
+        """Return source with characters once that must stand twice."""
+        for character in self.message.syntax.doubled if self.message.is_doubled else "":
+            text = text.replace(character * 2, character)
+        return text
 
     def _add(self, text: str) -> None:
         self.pieces.append(text)
@@ -263,9 +280,9 @@ class _Builder:
             if before:
                 self.pieces[-1] = self.pieces[-1][: -len(before)]
                 self.length -= len(before)
-            source = f"{_literal(before)}\0{number}\0{_literal(after)}"
+            source = f"{before}\0{number}\0{self._single(after)}"
             self.tags.append(Tag(self.length, (source,)))
-            self.source.append(_literal(after))
+            self.source.append(self._single(after))
             self.skip = len(after)
             return
         place = self.length
@@ -313,7 +330,7 @@ def finished(message: Message, texts: Sequence[str]) -> str | None:
         that it would need in another order.
     """
     markers = [marker for text in texts for marker in _MARKER.findall(text)]
-    n_units = sum(isinstance(part, Unit) for part in message.parts)
+    n_units = sum(unit.raw[:1] == [UNTRANSLATED] for unit in units_of(message.parts))
     if n_units and markers.count("-") >= n_units:
         return ""
     resolver = _Resolver(message)

@@ -33,11 +33,12 @@ class Syntax:
     numbering: Numbering = ""  # how placeholders get a number; "" if they cannot have any
     number: re.Pattern[str] | None = None  # matches the placeholders that have a name or number, in any order
     unnumbered: bool = True  # False if each placeholder has a name or number
+    has_numbered_widths: bool = False  # True if a width such as ``*`` may have a number
 
 
 _NUMBERED = re.compile(r"%\d+\$|%\*?\d*m$|%%$|%\([^()]*\)|%<|%\{")
 _NAMED_BRACE = re.compile(r"\{\s*[^\s{}:!,.]")
-_C_LIKE = Syntax(re.compile(_C_FULL), "%", "dollar", _NUMBERED)
+_C_LIKE = Syntax(re.compile(_C_FULL), "%", "dollar", _NUMBERED, has_numbered_widths=True)
 _PERCENT_NUMBER = Syntax(re.compile(r"%L?[1-9]\d?"), unnumbered=False)
 
 FORMATS = {
@@ -131,7 +132,8 @@ def renumbered(syntax: Syntax, placeholders: Sequence[str], order: Sequence[int]
     ordered = [i for i in order if is_ordered(syntax, placeholders[i])]
     if all(before < after for before, after in pairwise(ordered)):
         return [placeholders[i] for i in order]
-    if not syntax.numbering:
+    has_widths = any("*" in placeholders[i] for i in ordered)
+    if not syntax.numbering or (has_widths and not syntax.has_numbered_widths):
         return None
     numbers, at = {}, 1
     for i, placeholder in enumerate(placeholders):
