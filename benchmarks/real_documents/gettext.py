@@ -201,10 +201,15 @@ def _checked(data: bytes) -> int:
             catalogue = read_po(BytesIO(data))
     except (PoFileError, ValueError, LookupError, UnicodeDecodeError, AttributeError, TypeError):
         return 0
-    # Babel does not know the numbers that placeholders of C may have.
-    own = [message for message in catalogue if "python-format" in message.flags and message.string]
+    # Babel takes every percent sign for a placeholder of Python.
+    flagged = {entry.msgid for entry in _entries(data) if "python-format" in entry.flags}
+    own = [message for message in catalogue if message.string and _first(message.id) in flagged]
     filled = [message for message in own if isinstance(message.string, str) or all(message.string)]
     return sum(bool(message.id and message.check(catalogue)) for message in filled)
+
+
+def _first(msgid: Any) -> str:
+    return str(msgid if isinstance(msgid, str) else msgid[0])
 
 
 def _complaint(data: bytes) -> str:
