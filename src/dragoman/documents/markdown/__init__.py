@@ -21,7 +21,7 @@ from dragoman.documents.markdown.blocks import Block, Blocks, blocks_of, is_mdx
 from dragoman.documents.markdown.checking import Checked, Stretch, structure
 from dragoman.documents.markdown.escaping import as_it_is, in_cell, in_quotes
 from dragoman.documents.markdown.inline import SPACE, Paragraph, shown_in, title_unit, units
-from dragoman.documents.units import Part
+from dragoman.documents.units import Part, Unit
 from dragoman.errors import DataError
 
 __all__ = ["SUFFIXES", "read", "structure"]
@@ -95,6 +95,7 @@ class _Body:
     def cut(self) -> None:
         """Cut the text into parts."""
         self.blocks = blocks_of(self.lines.text, self.mdx)
+        line_ends = [match.start() for match in re.finditer("\n", self.lines.text)]
         at = 0
         for block in self.blocks.blocks:
             start, end = block.lines[0][0], block.lines[-1][1]
@@ -106,9 +107,8 @@ class _Body:
             if made is None:
                 continue
             self.parts += [self.lines.between(at, start), *made]
-            if block.kind in ("text", "cell", "title", "quoted"):
-                line = self.lines.text.count("\n", 0, start)
-                self.stretches.append(Stretch(tuple(made), line, block.kind == "text"))
+            if any(isinstance(part, Unit) for part in made):
+                self.stretches.append(Stretch(tuple(made), bisect_right(line_ends, start), block.kind))
             at = end
         self.parts.append(self.lines.between(at, len(self.lines.text)))
 

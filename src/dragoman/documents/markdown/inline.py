@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -48,6 +48,7 @@ def parser() -> Any:
 
     made = MarkdownIt("commonmark", {"maxNesting": 40})
     made.inline = PlacedInline()
+    made.normalizeLink, made.validateLink = str, bool  # addresses are compared as they are written
     made.inline.ruler.enableOnly([*made.get_active_rules()["inline"], "strikethrough"])
     made.inline.ruler.disable("linkify")
     made.inline.ruler2.disable("fragments_join")
@@ -86,13 +87,25 @@ class _Walk:
     """Follows the tokens of a paragraph and collects its units."""
 
     def __init__(self, paragraph: Paragraph, found_spans: Sequence[Span], escape: Callable[[str], str]) -> None:
-        self.source, self.between, self.escape = paragraph.text, iter(paragraph.between), escape
+        self.source, self.between, self.escape = paragraph.text, paragraph.between, escape
+        self.line_ends = [match.start() for match in re.finditer("\n", paragraph.text)]
         self.spans, self.span_starts = found_spans, [span.start for span in found_spans]
         self.at = 0
         self.parts: list[Part] = []
         self.unit = Unit(escape=escape)
         self.entities: dict[str, str] = {}  # by character: the entity that wrote it
         self.opened: list[tuple[str, int]] = []  # links and images that are not closed, and where their text begins
+
+    def original(self, start: int, end: int) -> str:
+        """Return the document's source of a stretch, with the markers of quotes and lists in front of its lines."""
+        first, last = bisect_left(self.line_ends, start), bisect_left(self.line_ends, end)
+        if first == last:
+            return self.source[start:end]
+        pieces = []
+        for i in range(first, last):
+            pieces += [self.source[start : self.line_ends[i]], self.between[i]]
+            start = self.line_ends[i] + 1
+        return "".join([*pieces, self.source[start:end]])
 
     def end_unit(self) -> None:
         """Add the open unit to the parts and begin a new one."""
@@ -177,16 +190,16 @@ class _Walk:
             span = self.spans[i] if i < len(self.spans) and self.spans[i].start < end else None
             if span is None or span.start > start:
                 stop = end if span is None else span.start
-                self._add_text(self.source[start:stop], self.source[start:stop], stop)
+                self._add_text(self.original(start, stop), self.source[start:stop], stop)
             elif span.kind == "text":
                 stop = min(end, span.end)
-                self._add_text(self.source[start:stop], self.source[start:stop], stop)
+                self._add_text(self.original(start, stop), self.source[start:stop], stop)
             else:
                 stop = min(end, span.end)
                 if span.name.startswith("jsx"):
                     self._html(start, stop, span)
                 else:
-                    self._tag(start, stop, span.kind, span.name, *shown_in(self.source[start:stop]))
+                    self._tag(start, stop, span.kind, span.name, *shown_in(self.original(start, stop)))
             start = stop
 
     def _special(self, start: int, end: int, text: str) -> None:
@@ -205,14 +218,14 @@ class _Walk:
 
     def _tag(self, start: int, end: int, kind: Literal["open", "close", "point"], name: str, *parts: Part) -> None:
         """Add a tag to the open unit."""
-        written = parts or (self.source[start:end],)
+        written = parts or (self.original(start, end),)
         self.unit.tags.append(Tag(len(self.unit.text), written, kind, name))
         self.unit.raw += written
         self.at = end
 
     def _html(self, start: int, end: int, span: Span | None = None) -> None:
         """Add an HTML or JSX tag, with units for what people read of its attributes."""
-        source = self.source[start:end]
+        source = self.original(start, end)
         named = _HTML_NAME.match(source)
         if named is not None and named[1].lower() == "br":
             self.end_unit()
@@ -234,7 +247,7 @@ class _Walk:
         if not self.opened or self.opened[-1][0] != name:
             return False
         _, text_start = self.opened.pop()
-        start, source = self.at, self.source[self.at : end]
+        start, source = self.at, self.original(self.at, end)
         if source in ("]", "][]"):
             label = self.source[text_start:start]
             self.unit.tags.append(Tag(len(self.unit.text), (f"][{label}]",), "close", name))
@@ -256,7 +269,7 @@ class _Walk:
         line_end = self.source.find("\n", start, end)
         if line_end < 0:
             return False
-        written = self.source[start:line_end] + next(self.between) + self.source[line_end + 1 : end]
+        written = self.original(start, end)
         self.at = end
         if kind == "hardbreak":
             self.end_unit()
