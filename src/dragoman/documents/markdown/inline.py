@@ -23,7 +23,7 @@ SPACE = "\ue001"
 """Stands behind an entity that is a space, until the spaces around it are taken away."""
 
 _OPAQUE = frozenset(["code", "kbd", "samp", "var", "pre", "script", "style", "svg", "math", "textarea", "template"])
-_TITLE = re.compile(r"\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z", re.DOTALL)
+_TITLE = re.compile(r"(?<=\s)(?:\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z)", re.DOTALL)
 _SHOWN = re.compile(
     r"(?<=\s)(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|aria-label)="
     r"(?:\"([^\"\\{}]*)\"|'([^'\\{}]*)')"
