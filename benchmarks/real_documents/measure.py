@@ -12,11 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-<<<<<<< HEAD
-from benchmarks.real_documents import markdown, messages, office, pages
-=======
 from benchmarks.real_documents import gettext, markdown, office, pages, subtitles, tables, xliff
->>>>>>> main
 from benchmarks.real_documents.judging import Fault, Read, UnreadableError, compare
 from benchmarks.real_documents.stand_ins import STAND_INS, translations
 from dragoman.documents.document import DocumentInfo
@@ -26,21 +22,12 @@ from dragoman.errors import DragomanError
 Extra = Callable[[bytes, bytes, str, list[str], str], list[Fault]]
 
 JUDGES: dict[str, tuple[Read, Extra | None]] = {
-<<<<<<< HEAD
-    **dict.fromkeys((".html", ".htm", ".xhtml"), (pages.html, None)),
-    **dict.fromkeys((".md", ".markdown"), (markdown.markdown, None)),
-    **dict.fromkeys((".po", ".pot"), (messages.gettext, messages.gettext_faults)),
-    **dict.fromkeys((".xlf", ".xliff"), (messages.xliff, messages.xliff_faults)),
-    ".srt": (messages.subtitles, None), ".vtt": (messages.web_subtitles, None),
-    ".csv": (messages.table, None), ".tsv": (messages.tabbed, None),
-=======
     **dict.fromkeys((".html", ".htm"), (pages.html, pages.html_faults)), ".xhtml": (pages.xhtml, None),
     **dict.fromkeys((".md", ".markdown", ".mdx"), (markdown.markdown, None)),
     **dict.fromkeys((".po", ".pot"), (gettext.gettext, gettext.gettext_faults)),
     **dict.fromkeys((".xlf", ".xliff"), (xliff.xliff, xliff.xliff_faults)),
     **{suffix: (read, subtitles.faults) for suffix, read in subtitles.READERS.items()},
     ".csv": (tables.table, None), ".tsv": (tables.tabbed, None),
->>>>>>> main
     **dict.fromkeys((".docx", ".pptx", ".odt"), (office.office, office.office_faults)),
 }  # fmt: skip
 """The judge of each suffix, and what else it looks at."""

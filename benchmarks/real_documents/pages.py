@@ -1,26 +1,16 @@
-<<<<<<< HEAD
-"""Judge of HTML, by html5lib."""
-=======
 """The judge of HTML: html5lib."""
->>>>>>> main
 
 from __future__ import annotations
 
 import re
-<<<<<<< HEAD
-=======
 import zlib
 from collections import Counter
->>>>>>> main
 from typing import Any
 from xml.etree import ElementTree
 
 import html5lib
-<<<<<<< HEAD
-=======
 import webencodings
 from lxml import etree
->>>>>>> main
 
 from benchmarks.real_documents.judging import CYRILLIC, LATIN_WORD, Block, Fault, UnreadableError, names, plain
 
@@ -202,8 +192,4 @@ def _is_visible(element: Any, name: str, key: str) -> bool:
 def _mark(element: Any, name: str) -> str:
     """Return a tag without the attributes that people read."""
     attributes = sorted((str(k), v) for k, v in element.attrib.items() if not _is_visible(element, name, str(k)))
-<<<<<<< HEAD
-    return name + "".join(f" {key}={value!r}" for key, value in attributes if key != "lang")
-=======
     return name + "".join(f" {key}={value!r}" for key, value in attributes if not key.endswith("lang"))
->>>>>>> main

@@ -21,20 +21,12 @@ from dragoman.documents.markdown.blocks import Block, Blocks, blocks_of, is_mdx
 from dragoman.documents.markdown.checking import Checked, Stretch, structure
 from dragoman.documents.markdown.escaping import as_it_is, in_cell, in_quotes
 from dragoman.documents.markdown.inline import SPACE, Paragraph, shown_in, title_unit, units
-<<<<<<< HEAD
 from dragoman.documents.units import Part, Unit
-=======
-from dragoman.documents.units import Part
->>>>>>> main
 from dragoman.errors import DataError
 
 __all__ = ["SUFFIXES", "read", "structure"]
 
 SUFFIXES = (".md", ".markdown", ".mdx")
-<<<<<<< HEAD
-=======
-OPTIONS = ("front_matter",)
->>>>>>> main
 
 MOST_BYTES = 2_000_000
 """Largest accepted file in bytes."""
@@ -103,10 +95,7 @@ class _Body:
     def cut(self) -> None:
         """Cut the text into parts."""
         self.blocks = blocks_of(self.lines.text, self.mdx)
-<<<<<<< HEAD
         line_ends = [match.start() for match in re.finditer("\n", self.lines.text)]
-=======
->>>>>>> main
         at = 0
         for block in self.blocks.blocks:
             start, end = block.lines[0][0], block.lines[-1][1]
@@ -118,14 +107,8 @@ class _Body:
             if made is None:
                 continue
             self.parts += [self.lines.between(at, start), *made]
-<<<<<<< HEAD
             if any(isinstance(part, Unit) for part in made):
                 self.stretches.append(Stretch(tuple(made), bisect_right(line_ends, start), block.kind))
-=======
-            if block.kind in ("text", "cell", "title", "quoted"):
-                line = self.lines.text.count("\n", 0, start)
-                self.stretches.append(Stretch(tuple(made), line, block.kind == "text"))
->>>>>>> main
             at = end
         self.parts.append(self.lines.between(at, len(self.lines.text)))
 

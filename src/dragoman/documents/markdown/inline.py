@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-<<<<<<< HEAD
 from bisect import bisect_left, bisect_right
-=======
-from bisect import bisect_right
->>>>>>> main
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -27,11 +23,7 @@ SPACE = "\ue001"
 """Stands behind an entity that is a space, until the spaces around it are taken away."""
 
 _OPAQUE = frozenset(["code", "kbd", "samp", "var", "pre", "script", "style", "svg", "math", "textarea", "template"])
-<<<<<<< HEAD
 _TITLE = re.compile(r"(?<=\s)(?:\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z)", re.DOTALL)
-=======
-_TITLE = re.compile(r"\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z", re.DOTALL)
->>>>>>> main
 _SHOWN = re.compile(
     r"(?<=\s)(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|aria-label)="
     r"(?:\"([^\"\\{}]*)\"|'([^'\\{}]*)')"
@@ -56,10 +48,7 @@ def parser() -> Any:
 
     made = MarkdownIt("commonmark", {"maxNesting": 40})
     made.inline = PlacedInline()
-<<<<<<< HEAD
     made.normalizeLink, made.validateLink = str, bool  # addresses are compared as they are written
-=======
->>>>>>> main
     made.inline.ruler.enableOnly([*made.get_active_rules()["inline"], "strikethrough"])
     made.inline.ruler.disable("linkify")
     made.inline.ruler2.disable("fragments_join")
@@ -98,12 +87,8 @@ class _Walk:
     """Follows the tokens of a paragraph and collects its units."""
 
     def __init__(self, paragraph: Paragraph, found_spans: Sequence[Span], escape: Callable[[str], str]) -> None:
-<<<<<<< HEAD
         self.source, self.between, self.escape = paragraph.text, paragraph.between, escape
         self.line_ends = [match.start() for match in re.finditer("\n", paragraph.text)]
-=======
-        self.source, self.between, self.escape = paragraph.text, iter(paragraph.between), escape
->>>>>>> main
         self.spans, self.span_starts = found_spans, [span.start for span in found_spans]
         self.at = 0
         self.parts: list[Part] = []
@@ -111,7 +96,6 @@ class _Walk:
         self.entities: dict[str, str] = {}  # by character: the entity that wrote it
         self.opened: list[tuple[str, int]] = []  # links and images that are not closed, and where their text begins
 
-<<<<<<< HEAD
     def original(self, start: int, end: int) -> str:
         """Return the document's source of a stretch, with the markers of quotes and lists in front of its lines."""
         first, last = bisect_left(self.line_ends, start), bisect_left(self.line_ends, end)
@@ -123,14 +107,12 @@ class _Walk:
             start = self.line_ends[i] + 1
         return "".join([*pieces, self.source[start:end]])
 
-=======
->>>>>>> main
     def end_unit(self) -> None:
         """Add the open unit to the parts and begin a new one."""
         for i, tag in enumerate(self.unit.tags):
             if tag.share is not None:
                 share = tag.place / max(1, len(self.unit.text))
-                self.unit.tags[i] = Tag(tag.place, tag.parts, share=share)
+                self.unit.tags[i] = Tag(tag.place, tag.parts, share=share, by_words=True)
         if self.entities:
             self.unit.escape = with_entities(self.unit.escape, self.entities)
         if self.unit.raw:
@@ -208,27 +190,16 @@ class _Walk:
             span = self.spans[i] if i < len(self.spans) and self.spans[i].start < end else None
             if span is None or span.start > start:
                 stop = end if span is None else span.start
-<<<<<<< HEAD
                 self._add_text(self.original(start, stop), self.source[start:stop], stop)
             elif span.kind == "text":
                 stop = min(end, span.end)
                 self._add_text(self.original(start, stop), self.source[start:stop], stop)
-=======
-                self._add_text(self.source[start:stop], self.source[start:stop], stop)
-            elif span.kind == "text":
-                stop = min(end, span.end)
-                self._add_text(self.source[start:stop], self.source[start:stop], stop)
->>>>>>> main
             else:
                 stop = min(end, span.end)
                 if span.name.startswith("jsx"):
                     self._html(start, stop, span)
                 else:
-<<<<<<< HEAD
                     self._tag(start, stop, span.kind, span.name, *shown_in(self.original(start, stop)))
-=======
-                    self._tag(start, stop, span.kind, span.name, *shown_in(self.source[start:stop]))
->>>>>>> main
             start = stop
 
     def _special(self, start: int, end: int, text: str) -> None:
@@ -247,22 +218,14 @@ class _Walk:
 
     def _tag(self, start: int, end: int, kind: Literal["open", "close", "point"], name: str, *parts: Part) -> None:
         """Add a tag to the open unit."""
-<<<<<<< HEAD
         written = parts or (self.original(start, end),)
-=======
-        written = parts or (self.source[start:end],)
->>>>>>> main
         self.unit.tags.append(Tag(len(self.unit.text), written, kind, name))
         self.unit.raw += written
         self.at = end
 
     def _html(self, start: int, end: int, span: Span | None = None) -> None:
         """Add an HTML or JSX tag, with units for what people read of its attributes."""
-<<<<<<< HEAD
         source = self.original(start, end)
-=======
-        source = self.source[start:end]
->>>>>>> main
         named = _HTML_NAME.match(source)
         if named is not None and named[1].lower() == "br":
             self.end_unit()
@@ -284,11 +247,7 @@ class _Walk:
         if not self.opened or self.opened[-1][0] != name:
             return False
         _, text_start = self.opened.pop()
-<<<<<<< HEAD
         start, source = self.at, self.original(self.at, end)
-=======
-        start, source = self.at, self.source[self.at : end]
->>>>>>> main
         if source in ("]", "][]"):
             label = self.source[text_start:start]
             self.unit.tags.append(Tag(len(self.unit.text), (f"][{label}]",), "close", name))
@@ -310,11 +269,7 @@ class _Walk:
         line_end = self.source.find("\n", start, end)
         if line_end < 0:
             return False
-<<<<<<< HEAD
         written = self.original(start, end)
-=======
-        written = self.source[start:line_end] + next(self.between) + self.source[line_end + 1 : end]
->>>>>>> main
         self.at = end
         if kind == "hardbreak":
             self.end_unit()

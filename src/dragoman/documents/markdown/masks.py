@@ -45,15 +45,11 @@ _WORD_PART = re.compile(r"~[^\s~]+~(?!~)\w*|\^[^\s^]+\^(?!\^)\w*")
 _DIRECTIVE = re.compile(r":[a-z][\w-]*(?=\[[^\[\]]*\])")
 _BLOCK_ID = re.compile(r"\^[\w-]+\s*\Z")
 _DOLLAR_END = re.compile(r"(?<=[^\s\\$])\$(?![\w$])")
-<<<<<<< HEAD
 _FORMULAS = {
     "\\(": re.compile(r"\\[a-zA-Z]{2}|[\w}][\^_][\w{\\]|\d\s?[=+<>]|[=+<>]\s?\d|\A\W*\w\W*\Z"),
     "\\[": re.compile(r"\\[a-zA-Z]{2}|[\w}][\^_]\{|\w\s?=\s?\w"),
 }
 _ESCAPE = re.compile(r"\\[_*`#|]")
-=======
-_FORMULA = re.compile(r"\\[a-zA-Z]|[\^_=+<>]|\A\W*\w\W*\Z")
->>>>>>> main
 
 _CLOSED = {
     "{{<": ">}}", "{{%": "%}}", "{{{": "}}}", "{{": "}}", "{%": "%}", "{!": "!}", "{*": "*}", "{/*": "*/}", "{# ": "#}",
@@ -164,12 +160,8 @@ class _Scan:
         sign = self.text[at : at + 2]
         if sign in ("\\(", "\\["):
             end = self._find("\\)" if sign == "\\(" else "\\]", at + 2)
-<<<<<<< HEAD
             inside = self.text[at + 2 : min(end, at + 2000)]
             if end > 0 and _FORMULAS[sign].search(inside) and not _ESCAPE.search(inside):
-=======
-            if end > 0 and _FORMULA.search(self.text[at + 2 : min(end, at + 2000)]):
->>>>>>> main
                 return self._add(at, end + 2, "point", "math")
         return at + 2
 
