@@ -20,7 +20,8 @@ from dragoman.documents.markdown import front_matter
 from dragoman.documents.markdown.blocks import Block, Blocks, blocks_of, is_mdx
 from dragoman.documents.markdown.checking import Checked, Stretch, structure
 from dragoman.documents.markdown.escaping import as_it_is, in_cell, in_quotes
-from dragoman.documents.markdown.inline import SPACE, Paragraph, shown_in, title_unit, units
+from dragoman.documents.markdown.inline import Paragraph, Wrapped, shown_in, title_unit, units
+from dragoman.documents.markdown.wrapping import WRAPPING_SIGNS, Wrapper
 from dragoman.documents.units import Part, Unit
 from dragoman.errors import DataError
 
@@ -40,7 +41,6 @@ _SIGNS = "*_~`[]<>&!\\()"
 
 _ESCAPES: dict[str, Callable[[str], str]] = {"cell": in_cell, "quoted": in_quotes}
 _TITLE = re.compile(r"(?<=[\s>])(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))\s*\Z", re.DOTALL)
-_SPACE_ENTITY = re.compile(rf" ?(&#?\w+;){SPACE} ?")
 
 
 def read(data: bytes, info: DocumentInfo) -> Document:
@@ -55,10 +55,12 @@ def read(data: bytes, info: DocumentInfo) -> Document:
         front = front_matter.parts_of(text.text[:begin], left)
     body = _Body(_Lines(text.text[begin:]), is_mdx(text.text[begin:], info.name), left)
     body.cut()
-    checked = Checked(body.parts, body.stretches, body.blocks, body.mdx)
+    has_signs = any(sign in text.text for sign in WRAPPING_SIGNS)
+    wrapper = Wrapper({} if has_signs else {id(own.unit): own for own in body.wrapped}, body.blocks.references, body.mdx)
+    checked = Checked(body.parts, body.stretches, body.blocks, wrapper)
 
     def save(render: Callable[[Sequence[Part]], str]) -> bytes:
-        return text.encode(_SPACE_ENTITY.sub(r"\1", render([*checked.unchanged(front), *checked.unchanged(body.parts)])))
+        return text.encode(wrapper.written(render(checked.marked([*front, *body.parts]))))
 
     return Document([*front, *body.parts], save, tuple(left), checked.reject, text.read_as)
 
@@ -90,6 +92,7 @@ class _Body:
     left: list[Untranslated]
     parts: list[Part] = field(default_factory=list)
     stretches: list[Stretch] = field(default_factory=list)
+    wrapped: list[Wrapped] = field(default_factory=list)
     blocks: Blocks = field(default_factory=Blocks)
 
     def cut(self) -> None:
@@ -139,4 +142,6 @@ class _Body:
         made = units(paragraph, self.blocks.references, self.mdx, _ESCAPES.get(block.kind, as_it_is))
         if made is None:
             self.left.append(Untranslated(" ".join(text.split()), "its Markdown could not be followed"))
-        return made
+            return None
+        self.wrapped += made[1]
+        return made[0]

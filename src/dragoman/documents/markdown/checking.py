@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.documents.markdown.blocks import Blocks, Kind, blocks_of
 from dragoman.documents.markdown.escaping import all_escaped, escaped
 from dragoman.documents.markdown.inline import SPACE, tokens_of
+from dragoman.documents.markdown.wrapping import Wrapper
 from dragoman.documents.units import Part, Tag, Translations, Unit, units_of, write
 
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ class Stretch:
 class Checked:
     """The check of a document's translation: its ``reject`` stands in ``Document``."""
 
-    def __init__(self, parts: Sequence[Part], stretches: Sequence[Stretch], source: Blocks, mdx: bool) -> None:
-        self._parts, self._stretches, self._source, self._mdx = parts, stretches, source, mdx
+    def __init__(self, parts: Sequence[Part], stretches: Sequence[Stretch], source: Blocks, wrapper: Wrapper) -> None:
+        self._parts, self._stretches, self._source, self._wrapper = parts, stretches, source, wrapper
+        self._mdx = wrapper.mdx
         self._translations = Translations({})
         self._known: dict[str, Marks] = {}
 
@@ -63,6 +65,10 @@ class Checked:
             else:
                 written.append(part)
         return written
+
+    def marked(self, parts: Sequence[Part]) -> list[Part]:
+        """Return the parts as they are written, with marks for their line breaks: see ``Wrapper.written``."""
+        return self._wrapper.marked(self.unchanged(parts))
 
     def reject(self, translations: Translations) -> set[str]:
         """Choose how each unit is escaped; return the texts whose translations change the markup even so."""
@@ -97,7 +103,7 @@ class Checked:
         return {unit.plain for stretch in self._stretches for unit in _changed(stretch.parts, translations)}
 
     def _written(self, translations: Translations) -> str:
-        made = write(self.unchanged(self._parts), translations)
+        made = self._wrapper.written(write(self.marked(self._parts), translations))
         return re.sub("\r\n?", "\n", made)
 
     def _culprit(self, line: int, translations: Translations, rejected: set[str]) -> int | None:
@@ -201,7 +207,7 @@ def _marks_of(parsed: tuple[Sequence[Token], Sequence[Any]], source: str) -> Mar
 def structure(source: str) -> list[Any]:
     """Return the kinds of all blocks with their marks and code, without text and line breaks inside paragraphs."""
     blocks = blocks_of(source, False)
-    return [entry for entry, _ in _structure(blocks, Checked([], [], blocks, False).marks)]
+    return [entry for entry, _ in _structure(blocks, Checked([], [], blocks, Wrapper({}, {}, False)).marks)]
 
 
 def _structure(blocks: Blocks, marks: Callable[[str], Marks]) -> list[tuple[Any, int]]:

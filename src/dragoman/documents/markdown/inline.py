@@ -73,14 +73,27 @@ class Paragraph:
     """Source between two lines: the line end and the markers of the next line."""
 
 
-def units(paragraph: Paragraph, references: dict[str, Any], mdx: bool, escape: Callable[[str], str]) -> list[Part] | None:
+@dataclass(frozen=True)
+class Wrapped:
+    """A unit with line breaks in its source, which the model reads as spaces."""
+
+    unit: Unit
+    breaks: tuple[tuple[int, str], ...]
+    """For each line break: its place in the source with a space for each break, and its own source."""
+    size: int
+    """Number of characters of that source."""
+
+
+def units(
+    paragraph: Paragraph, references: dict[str, Any], mdx: bool, escape: Callable[[str], str]
+) -> tuple[list[Part], list[Wrapped]] | None:
     """Return the units of a paragraph, divided by hard line breaks; None if its tokens are not in its order."""
     tokens, found_spans = tokens_of(paragraph.text, references, mdx)
     walk = _Walk(paragraph, found_spans, escape)
     if not walk.follow(tokens, 0) or walk.at != len(paragraph.text):
         return None
     walk.end_unit()
-    return walk.parts
+    return walk.parts, walk.wrapped
 
 
 class _Walk:
@@ -94,6 +107,9 @@ class _Walk:
         self.parts: list[Part] = []
         self.unit = Unit(escape=escape)
         self.entities: dict[str, str] = {}  # by character: the entity that wrote it
+        self.wrapped: list[Wrapped] = []
+        self.breaks: list[tuple[int, str]] = []  # of the open unit, see ``Wrapped``
+        self.start, self.shrunk = 0, 0  # where the open unit begins, and how much shorter spaces are than its breaks
         self.opened: list[tuple[str, int]] = []  # links and images that are not closed, and where their text begins
 
     def original(self, start: int, end: int) -> str:
@@ -109,15 +125,14 @@ class _Walk:
 
     def end_unit(self) -> None:
         """Add the open unit to the parts and begin a new one."""
-        for i, tag in enumerate(self.unit.tags):
-            if tag.share is not None:
-                share = tag.place / max(1, len(self.unit.text))
-                self.unit.tags[i] = Tag(tag.place, tag.parts, share=share, by_words=True)
         if self.entities:
             self.unit.escape = with_entities(self.unit.escape, self.entities)
         if self.unit.raw:
             self.parts.append(self.unit)
-        self.unit, self.entities = Unit(escape=self.escape), {}
+        if self.breaks:
+            self.wrapped.append(Wrapped(self.unit, tuple(self.breaks), self.at - self.start - self.shrunk))
+        self.unit, self.entities, self.breaks = Unit(escape=self.escape), {}, []
+        self.start, self.shrunk = self.at, 0
 
     def follow(self, tokens: Sequence[Token], shift: int) -> bool:
         """Add all tokens, whose places are counted from ``shift``; False if one stands before the one before it."""
@@ -230,7 +245,7 @@ class _Walk:
         if named is not None and named[1].lower() == "br":
             self.end_unit()
             self.parts.append(source)
-            self.at = end
+            self.at = self.start = end
             return
         is_single = named is None or source.endswith("/>") or named[1].lower() in ("img", "input", "hr", "wbr")
         kind: Any = span.kind if span is not None else "point"
@@ -264,20 +279,20 @@ class _Walk:
         return True
 
     def _break(self, kind: str, end: int) -> bool:
-        """Move past a line break: a hard break ends the unit, a soft break becomes a cut inside it."""
+        """Move past a line break: a hard break ends the unit, a soft break becomes a space inside it."""
         start = self.at
         line_end = self.source.find("\n", start, end)
         if line_end < 0:
             return False
         written = self.original(start, end)
-        self.at = end
         if kind == "hardbreak":
             self.end_unit()
             self.parts.append(written)
+            self.at = self.start = end
         else:
-            self.unit.tags.append(Tag(len(self.unit.text), (written,), share=0.0))
-            self.unit.raw.append(written)
-            self.unit.text += " "
+            self.breaks.append((start - self.start - self.shrunk, written))
+            self.shrunk += end - start - 1
+            self._add_text(written, " ", end)
         return True
 
 
