@@ -16,7 +16,7 @@ from mdit_py_plugins.tasklists import tasklists_plugin
 from benchmarks.real_documents.judging import Block, UnreadableError
 
 MARKS = {
-    "directive": re.compile(r"^[ \t]*(:::+[ \t]*\w*|!!! ?\S+|\?\?\?\+? ?\S+|=== )", re.MULTILINE),
+    "directive": re.compile(r"^[ \t]*(:::+[ \t]*\w*|(?:!!!|\?\?\?\+?) ?[a-z][\w-]*(?=\s*$| \")|=== )", re.MULTILINE),
     "import": re.compile(r"^(?:import|export) .*$", re.MULTILINE),
     "shortcode": re.compile(r"\{\{[<%].*?[>%]\}\}|\{%.*?%\}|\{\{.*?\}\}|\{#[\w-]+\}|\{: .*?\}", re.DOTALL),
     "note": re.compile(r"\[\^[^\]\s]+\]:?"),
@@ -49,7 +49,7 @@ TITLED = re.compile(
 )
 """A line that begins or ends a directive: its marker and its title."""
 FULL_LINE = re.compile(
-    r"^[ \t]*(?:(?:\{\{[<%](?:(?![>%]\}\}).)*[>%]\}\}|\{%(?:(?!%\}).)*%\}|\{:[^{}]*\}|\{\{[^{}]*\}\})[ \t]*)+$",
+    r"^[ \t]*(?:(?:\{\{[<%](?:(?![>%]\}\}).)*[>%]\}\}|\{%(?:(?!%\}).)*%\}|\{:[^{}]*\}|\{\{(?:[^{}]|\{[^{}]*\})*\}\}|\([\w:.-]+\)=|:[\w-]+:.*)[ \t]*)+$",
     re.MULTILINE,
 )
 
@@ -65,7 +65,7 @@ def markdown(data: bytes) -> list[Block]:
     fences: list[str] = []
     text, modules = _plain_markdown(FENCE.sub(lambda match: _hidden(match[0], fences), body))
     blocks = [Block("front matter", [("", head[0] if head else "")], is_text=False)]
-    blocks += _markdown_blocks(FENCED.sub(lambda match: fences[int(match[1])], text))
+    blocks += _markdown_blocks(FENCED.sub(lambda match: _shown(match, fences), text))
     prose = CODE_SPAN.sub("`", FENCE.sub("", body))
     blocks.append(Block("modules", marks=[" ".join(module.split()) for module in modules], is_text=False))
     for name, pattern in MARKS.items():
@@ -73,12 +73,21 @@ def markdown(data: bytes) -> list[Block]:
     return [block for block in blocks if block.pieces or block.marks or block.name in MARKS]
 
 
-FENCED = re.compile("\ue010(\\d+)\ue011")
+FENCED = re.compile("^(.*)\ue010(\\d+)\ue011", re.MULTILINE)
+"""A fence that was taken out, and what stands in front of it."""
 
 
 def _hidden(fence: str, fences: list[str]) -> str:
     fences.append(fence)
-    return f"\ue010{len(fences) - 1}\ue011"
+    return f"{fence[: len(fence) - len(fence.lstrip())]}\ue010{len(fences) - 1}\ue011"
+
+
+def _shown(match: re.Match[str], fences: list[str]) -> str:
+    """Return a fence, moved to the left as far as its first line was."""
+    fence = fences[int(match[2])]
+    moved = len(fence) - len(fence.lstrip()) - (len(match[1]) - len(match[1].lstrip(" ")))
+    lines = [line[min(max(0, moved), len(line) - len(line.lstrip(" "))) :] for line in fence.split("\n")]
+    return match[1] + "\n".join(lines).lstrip(" ")
 
 
 def _plain_markdown(source: str) -> tuple[str, list[str]]:

@@ -56,7 +56,9 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     body = _Body(_Lines(text.text[begin:]), is_mdx(text.text[begin:], info.name), left)
     body.cut()
     has_signs = any(sign in text.text for sign in WRAPPING_SIGNS)
-    wrapper = Wrapper({} if has_signs else {id(own.unit): own for own in body.wrapped}, body.blocks.references, body.mdx)
+    wrapper = Wrapper(
+        {} if has_signs else {id(own.unit): own for own in body.wrapped}, body.blocks.references, body.mdx
+    )
     checked = Checked(body.parts, body.stretches, body.blocks, wrapper)
 
     def save(render: Callable[[Sequence[Part]], str]) -> bytes:

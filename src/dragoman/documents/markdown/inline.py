@@ -23,7 +23,9 @@ SPACE = "\ue001"
 """Stands behind an entity that is a space, until the spaces around it are taken away."""
 
 _OPAQUE = frozenset(["code", "kbd", "samp", "var", "pre", "script", "style", "svg", "math", "textarea", "template"])
-_TITLE = re.compile(r"(?<=\s)(?:\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z)", re.DOTALL)
+_TITLE = re.compile(
+    r"(?<=\s)(?:\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z)", re.DOTALL
+)
 _SHOWN = re.compile(
     r"(?<=\s)(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|aria-label)="
     r"(?:\"([^\"\\{}]*)\"|'([^'\\{}]*)')"
@@ -59,7 +61,7 @@ def tokens_of(source: str, references: dict[str, Any], mdx: bool) -> tuple[list[
     """Return the tokens of a paragraph's source with their places, and its spans."""
     from dragoman.documents.markdown.places import merged
 
-    found_spans = spans(source, mdx)
+    found_spans = spans(source, mdx, references)
     made = parser()
     return merged(made.inline.parse(masked(source, found_spans), made, {"references": references}, [])), found_spans
 
@@ -275,7 +277,9 @@ class _Walk:
             return True
         first = title.start() + 1
         last = first + len(title[0][:-1].rstrip()) - 2
-        self._tag(start, end, "close", name, source[:first], title_unit(source[first:last], source[first - 1]), source[last:])
+        self._tag(
+            start, end, "close", name, source[:first], title_unit(source[first:last], source[first - 1]), source[last:]
+        )
         return True
 
     def _break(self, kind: str, end: int) -> bool:
