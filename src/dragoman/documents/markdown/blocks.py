@@ -30,6 +30,7 @@ _MDX = re.compile(
     r"^(?:import\s[^'\"\n]*['\"][^'\"\n]+['\"];?[ \t]*$|export\s+(?:const|default|function)\b|<[A-Z]\w*(?:\s[^<>]*)?/?>[ \t]*$)",
     re.MULTILINE,
 )
+_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})")
 _MARKDOWN_INSIDE = re.compile(r"<[a-z]+\s(?:[^<>]*\s)?markdown(?:=[\"']?\w+[\"']?)?(?:\s[^<>]*)?>\s*\Z")
 _CLOSING = re.compile(r"</[a-z]+>\s*\Z")
 
@@ -57,7 +58,21 @@ class Blocks:
 
 def is_mdx(source: str, name: str) -> bool:
     """True if the braces and tags of a file are those of MDX: by its suffix, its imports or its components."""
-    return name.lower().endswith(".mdx") or bool(_MDX.search(source))
+    return name.lower().endswith(".mdx") or bool(_MDX.search(_without_fences(source)))
+
+
+def _without_fences(source: str) -> str:
+    """Return a text without its fenced code."""
+    lines, fence = [], ""
+    for line in source.split("\n"):
+        match = _FENCE.match(line)
+        if not fence and match:
+            fence = match[1]
+        elif fence and match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
+            fence = ""
+        elif not fence:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def blocks_of(source: str, mdx: bool) -> Blocks:

@@ -55,8 +55,8 @@ PROSE = frozenset(
 _TITLED = PROSE - frozenset("figure list-table grid tab-set card-item container only tabs div glossary".split())
 _LITERAL = frozenset("mermaid code code-block math raw".split())
 _LITERAL_PAIRS = {
-    "{{<": re.compile(r"\{\{<\s*(highlight|code|mermaid|math|katex|chem|goat|codeblock|plantuml)\b"),
-    "{{%": re.compile(r"\{\{%\s*(highlight|code|mermaid|math|katex|chem|codeblock)\b"),
+    "{{<": re.compile(r"\{\{<\s*(highlight|code[\w-]*|mermaid|math|katex|chem|goat|plantuml|raw\w*)\b"),
+    "{{%": re.compile(r"\{\{%\s*(highlight|code[\w-]*|mermaid|math|katex|chem)\b"),
     "{%": re.compile(r"\{%-?\s*(highlight|comment|code|mermaid|codeblock|uml|plantuml)\b"),
 }
 _MOST_LINES = 5_000
