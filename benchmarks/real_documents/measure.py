@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real_documents import messages, office, pages
+from benchmarks.real_documents import messages, office, pages, xliff
 from benchmarks.real_documents.judging import Fault, Read, UnreadableError, compare
 from benchmarks.real_documents.stand_ins import STAND_INS, translations
 from dragoman.documents.document import DocumentInfo
@@ -25,7 +25,7 @@ JUDGES: dict[str, tuple[Read, Extra | None]] = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), (pages.html, None)),
     **dict.fromkeys((".md", ".markdown"), (pages.markdown, None)),
     **dict.fromkeys((".po", ".pot"), (messages.gettext, messages.gettext_faults)),
-    **dict.fromkeys((".xlf", ".xliff"), (messages.xliff, messages.xliff_faults)),
+    **dict.fromkeys((".xlf", ".xliff"), (xliff.xliff, xliff.xliff_faults)),
     ".srt": (messages.subtitles, None), ".vtt": (messages.web_subtitles, None),
     ".csv": (messages.table, None), ".tsv": (messages.tabbed, None),
     **dict.fromkeys((".docx", ".pptx", ".odt"), (office.office, office.office_faults)),
