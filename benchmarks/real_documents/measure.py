@@ -32,6 +32,9 @@ JUDGES: dict[str, tuple[Read, Extra | None]] = {
 }  # fmt: skip
 """The judge of each suffix, and what else it looks at."""
 
+VARIANTS: dict[str, Callable[[bytes], bytes | None]] = dict.fromkeys((".xlf", ".xliff"), xliff.without_targets)
+"""What else is tried of a file: most catalogues that are published are translated already."""
+
 
 @dataclass
 class Judgement:
@@ -53,6 +56,15 @@ def judge(
 ) -> list[Judgement]:  # fmt: skip
     """Translate a file with each stand-in and judge it; of a table, the columns with these headings."""
     data, suffix = path.read_bytes(), path.suffix.lower()
+    variant = VARIANTS[suffix](data) if suffix in VARIANTS else None
+    judgements = _judged(data, path, modes, (tgt_lang, columns))
+    return judgements if variant is None else judgements + _judged(variant, path, modes, (tgt_lang, columns))
+
+
+def _judged(
+    data: bytes, path: Path, modes: Sequence[str], wanted: tuple[str, tuple[str, ...]]
+) -> list[Judgement]:  # fmt: skip
+    suffix, (tgt_lang, columns) = path.suffix.lower(), wanted
     read, extra = JUDGES[suffix]
     try:
         before = read(data)
