@@ -1,4 +1,4 @@
-"""A judge of XLIFF: lxml reads it, an own reader of braces its ICU messages, and XML Schema what the standard allows."""
+"""A judge of XLIFF: lxml reads it, a reader of braces its messages, and XML Schema what the standard allows."""
 
 from __future__ import annotations
 
@@ -162,10 +162,10 @@ def _target_faults(key: str, source: Any, target: Any, mode: str) -> list[Fault]
     lost = own - new if _messages(source) else (own - new) + (new - own)  # a message may have more branches
     if lost:
         faults.append(Fault("marks", key, f"codes that differ: {list(lost)[:4]}"))
-    if [text for text in _protected(source)] != [text for text in _protected(target)] and mode != "reversed":
-        faults.append(Fault("protected", key, f"{list(_protected(source))} became {list(_protected(target))}"))
+    if _protected(source) != _protected(target) and mode != "reversed":
+        faults.append(Fault("protected", key, f"{_protected(source)} became {_protected(target)}"))
     if mode == "reversed" and Counter(_protected(source)) != Counter(_protected(target)):
-        faults.append(Fault("protected", key, f"{list(_protected(source))} became {list(_protected(target))}"))
+        faults.append(Fault("protected", key, f"{_protected(source)} became {_protected(target)}"))
     own_places, places = _around(source), _around(target)
     for around, words in own_places.items():
         if words and not places.get(around) and not _messages(source):
