@@ -18,7 +18,7 @@ from dragoman.errors import DataError
 
 FORMATS: list[Format] = [plain, markdown, web, subtitles, table, gettext, xliff, package]
 
-UNSUPPORTED_SUFFIXES = (".pdf", ".rtf", ".doc", ".ppt", ".xls", ".xlsx", ".ods", ".odp", ".epub")
+UNSUPPORTED_SUFFIXES = (".pdf", ".rtf", ".doc", ".ppt", ".xls", ".xlsx", ".ods", ".epub")
 """Suffixes of well-known documents that are not text and have no format here."""
 
 
