@@ -28,7 +28,7 @@ JUDGES: dict[str, tuple[Read, Extra | None]] = {
     **dict.fromkeys((".xlf", ".xliff"), (xliff.xliff, xliff.xliff_faults)),
     ".srt": (messages.subtitles, None), ".vtt": (messages.web_subtitles, None),
     ".csv": (messages.table, None), ".tsv": (messages.tabbed, None),
-    **dict.fromkeys((".docx", ".pptx", ".odt"), (office.office, office.office_faults)),
+    **dict.fromkeys(office.SUFFIXES, (office.office, office.office_faults)),
 }  # fmt: skip
 """The judge of each suffix, and what else it looks at."""
 
