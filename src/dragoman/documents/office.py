@@ -52,7 +52,8 @@ class _Item:
 def paragraphs(text: str, grammar: Grammar) -> tuple[list[Part], list[Untranslated]]:
     """Cut the XML of an archive member into parts: units for its paragraphs, source between them; and name the rest."""
     reader = _Reader(tokens(text, dict(grammar.namespaces)), grammar)
-    return reader.outside(), reader.left
+    parts = reader.outside()
+    return parts, reader.left()
 
 
 _UNSTYLED = re.compile(
@@ -83,7 +84,16 @@ class _Reader:
     def __init__(self, member: list[Token], grammar: Grammar) -> None:
         self.tokens, self.grammar, self.closing = member, grammar, closing_tags(member)
         self._paragraphs: dict[int, list[Part]] = {}  # by their first token; one without words is asked for twice
-        self.left: list[Untranslated] = []
+        self._left: dict[tuple[int, str], Untranslated] = {}  # by the token, because a paragraph may be read twice
+
+    def left(self) -> list[Untranslated]:
+        """Return the texts that stay as they are."""
+        return list(self._left.values())
+
+    def _leave(self, token: Token, text: str, why: str) -> None:
+        """Name a text of a token that stays as it is."""
+        text = " ".join(text.split())
+        self._left[id(token), text] = Untranslated(text, why)
 
     def outside(self, at: int = 0, end: int | None = None, is_inside: bool = False) -> list[Part]:
         """Return the tokens ``at`` to ``end - 1``, which lie outside paragraphs, as parts; paragraphs become units.
@@ -107,7 +117,7 @@ class _Reader:
             else:
                 parts += self._tag(token)
                 if is_inside and token.kind == "text" and self._is_text(at) and has_letters(token.text):
-                    self.left.append(Untranslated(" ".join(token.text.split()), "a program writes this text"))
+                    self._leave(token, token.text, "a program writes this text")
                 at += 1
         return _joined(parts)
 
@@ -126,7 +136,7 @@ class _Reader:
             if match[1].rpartition(":")[2] not in attributes or not has_letters(value := html.unescape(match[3])):
                 continue
             if _FILE_NAME.search(value):
-                self.left.append(Untranslated(value, "a description that is the name of a file"))
+                self._leave(token, value, "a description that is the name of a file")
                 continue
             unit = Unit(value, raw=[match[3]], escape=_escape_attribute)
             parts += [token.source[at : match.start(3)], unit]
@@ -261,7 +271,7 @@ class _Reader:
         style = f'{before}<{prefix}t xml:space="preserve">', f"</{prefix}t>{run[1]}"
         items.append(_Item("text", (run[0], self._source(at, self.closing[at] + 1), run[1]), base, style))
         if has_letters(base) and has_letters(reading):
-            self.left.append(Untranslated(reading, "the reading of a ruby text, which its translation has not"))
+            self._leave(self.tokens[at], reading, "the reading of a ruby text, which its translation lacks")
 
 
 def _with_fields(items: Sequence[_Item]) -> list[_Item]:

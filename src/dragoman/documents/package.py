@@ -92,14 +92,15 @@ def read(data: bytes, info: DocumentInfo) -> Document:
         left += names_left
         if any(isinstance(part, Unit) for part in parts):
             members[name] = text, parts
-    left += [*_data_sheets(names, members), *embedded(set(names) - set(_sheets(names, members)))]
+    sheets = set(_sheets(names, members))
+    left += [*_data_sheets(names, members), *embedded([name for name in names if name not in sheets])]
     stores, _ = _checked(about, ODF, info)  # which nobody must be able to read
     data_parts, unreachable = bound_data(texts, stores) if grammar is OOXML else ({}, [])
     members |= {name: (stores[name], parts) for name, parts in data_parts.items()}
     everything = [part for _, parts in members.values() for part in parts]
-    bound = {unit.plain for parts in data_parts.values() for unit in units_of(parts)}
     left += unreachable
     for name in (CORE_PROPERTIES, "meta.xml"):
+        bound = {unit.plain for unit in units_of(data_parts.get(name, ()))}
         left += properties(stores[name].text, bound) if name in stores else []
 
     def save(render: Callable[[Sequence[Part]], str]) -> bytes:
