@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real_documents import messages, office, pages, xliff
+from benchmarks.real_documents import gettext, markdown, office, pages, subtitles, tables, xliff
 from benchmarks.real_documents.judging import Fault, Read, UnreadableError, compare
 from benchmarks.real_documents.stand_ins import STAND_INS, translations
 from dragoman.documents.document import DocumentInfo
@@ -22,12 +22,12 @@ from dragoman.errors import DragomanError
 Extra = Callable[[bytes, bytes, str, list[str], str], list[Fault]]
 
 JUDGES: dict[str, tuple[Read, Extra | None]] = {
-    **dict.fromkeys((".html", ".htm", ".xhtml"), (pages.html, None)),
-    **dict.fromkeys((".md", ".markdown"), (pages.markdown, None)),
-    **dict.fromkeys((".po", ".pot"), (messages.gettext, messages.gettext_faults)),
+    **dict.fromkeys((".html", ".htm"), (pages.html, pages.html_faults)), ".xhtml": (pages.xhtml, None),
+    **dict.fromkeys((".md", ".markdown", ".mdx"), (markdown.markdown, None)),
+    **dict.fromkeys((".po", ".pot"), (gettext.gettext, gettext.gettext_faults)),
     **dict.fromkeys((".xlf", ".xliff"), (xliff.xliff, xliff.xliff_faults)),
-    ".srt": (messages.subtitles, None), ".vtt": (messages.web_subtitles, None),
-    ".csv": (messages.table, None), ".tsv": (messages.tabbed, None),
+    **{suffix: (read, subtitles.faults) for suffix, read in subtitles.READERS.items()},
+    ".csv": (tables.table, None), ".tsv": (tables.tabbed, None),
     **dict.fromkeys(office.SUFFIXES, (office.office, office.office_faults)),
 }  # fmt: skip
 """The judge of each suffix, and what else it looks at."""
