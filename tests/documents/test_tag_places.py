@@ -152,9 +152,7 @@ def test_tags_without_partner_keep_their_order_and_all_others_their_side() -> No
         assert Counter(found[0]) == Counter(found[1])
         parser = etree.HTMLParser()
         trees = [etree.fromstring(f"<p>{text}</p>", parser) for text in (source, result)]
-        parents = [
-            Counter((each.tag, each.get("id"), each.getparent().tag) for each in tree.iter("b", "x")) for tree in trees
-        ]
+        parents = [Counter((each.tag, each.get("id"), each.getparent().tag) for each in tree.iter("b", "x")) for tree in trees]
         assert parents[0] == parents[1], (source, result)
 
 
