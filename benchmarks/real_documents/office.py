@@ -17,7 +17,16 @@ import pptx
 from lxml import etree
 from odf.opendocument import load as load_odf
 
-from benchmarks.real_documents.judging import CYRILLIC, LATIN_WORD, Block, Fault, UnreadableError, names, plain
+from benchmarks.real_documents.judging import (
+    CYRILLIC,
+    LATIN_WORD,
+    Block,
+    Fault,
+    UnreadableError,
+    names,
+    plain,
+    words_of,
+)
 
 PARAGRAPHS = frozenset({"p", "h"})
 LINKS = frozenset({"hyperlink", "a"})
@@ -33,7 +42,7 @@ SHOWN = {
 }  # fmt: skip
 """Attributes that people read."""
 SUFFIXES = tuple(names(".docx .docm .pptx .pptm .ppsx .odt .odp"))
-ADDRESS = re.compile(r"\w+://\S+")
+ADDRESS = re.compile(r"\w+://\S+|\{\{[^{}]*\}\}|\{%[^{}]*%\}")
 TEXT_TYPES = re.compile(r"(?:wordprocessingml|presentationml|drawingml)[^\"]*\+xml")
 PARTS = ("word/", "ppt/", "content.xml", "styles.xml", "Object")
 NOT_READ = tuple(
@@ -77,6 +86,10 @@ def office(data: bytes) -> list[Block]:
         _read(tree, name, None, "", blocks, counts)
         counts = {key: n for key, n in counts.items() if key in COUNTED}
         blocks.append(Block(f"{name}: counts", marks=[f"{key} {n}" for key, n in counts.items()], is_text=False))
+    # An element may change places with its words, so what is read in attributes has no order.
+    attributes = [block for block in blocks if "@" in block.name]
+    blocks = [block for block in blocks if "@" not in block.name]
+    blocks += sorted(attributes, key=lambda block: (block.name, words_of(block.text)))
     for block in blocks:
         block.is_text = block.is_text and not ADDRESS.fullmatch(block.text)
     return [block for block in blocks if block.pieces or block.marks]
