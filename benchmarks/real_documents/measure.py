@@ -32,7 +32,7 @@ JUDGES: dict[str, tuple[Read, Extra | None]] = {
     **dict.fromkeys((".xlf", ".xliff"), (xliff.xliff, xliff.xliff_faults)),
     **{suffix: (read, subtitles.faults) for suffix, read in subtitles.READERS.items()},
     ".csv": (tables.table, None), ".tsv": (tables.tabbed, None),
-    **dict.fromkeys((".docx", ".pptx", ".odt"), (office.office, office.office_faults)),
+    **dict.fromkeys(office.SUFFIXES, (office.office, office.office_faults)),
 }  # fmt: skip
 """The judge of each suffix, and what else it looks at."""
 

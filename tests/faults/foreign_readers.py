@@ -158,7 +158,11 @@ DOCUMENTS: dict[str, tuple[Sequence[bytes], Sequence[Mutator]]] = {
     ".odt": ([mutate.zipped(_ODT)], mutate.of_zip(mutate.of_xml) * 2),
 }  # fmt: skip
 """Sound files of each document format and its mutators; the suffixes of ``ALIASES`` name the same formats."""
-ALIASES = {".markdown": ".md", ".htm": ".html", ".xhtml": ".html", ".pot": ".po", ".xliff": ".xlf"}
+ALIASES = {
+    ".markdown": ".md", ".htm": ".html", ".xhtml": ".html", ".pot": ".po", ".xliff": ".xlf",
+    **dict.fromkeys([".docm", ".dotx", ".dotm"], ".docx"), **dict.fromkeys([".ott", ".odp", ".otp"], ".odt"),
+    **dict.fromkeys([".pptm", ".potx", ".potm", ".ppsx", ".ppsm"], ".pptx"),
+}  # fmt: skip
 _COLUMNS = {".csv": ("text",), ".tsv": ("text",)}
 
 
