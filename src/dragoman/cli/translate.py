@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import json
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -16,8 +16,9 @@ from dragoman.bulk.options import Machines
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.documents.options import FormatOptions
 from dragoman.errors import ConfigError, DataError
-from dragoman.options import Options, option, option_group
+from dragoman.options import Options, flags, option, option_group
 from dragoman.progress import Ticker, clear, has_live_line, say
 from dragoman.translation.options import TranslateOptions
 
@@ -51,11 +52,13 @@ class Output(Options):
 
 @with_options(TranslateOptions, without=["alignments"])  # a file here, see Output
 @with_options(Machines, into="machines")
+@with_options(FormatOptions, into="formats")
 @with_options(Output, into="output")
 def translate(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
     machines: Machines,
+    formats: FormatOptions,
     output: Output,
     file: Annotated[
         Path | None,
@@ -84,17 +87,20 @@ def translate(
     if machines.ray is not None:
         if interactive or output.as_json or output.alignments is not None:
             raise ConfigError("--ray writes plain lines: leave out -i, --json and --alignments")
+        if formats.changed():
+            raise ConfigError(f"--ray writes plain lines: leave out {flags(*formats.changed())}")
         _folder(members, file, options, machines, output)
         return
     if machines.actors is not None:
         raise ConfigError("--actors needs a Ray cluster: give --ray too")
     is_document = _check(run, file, options, output, interactive)
+    _check_formats(file, output, formats, is_document)
     with loading(run):
         translator = Translator.load(members, machines.device)
         plan = translator.plan(dataclasses.replace(options, alignments=output.alignments is not None))
     if file is not None and output.out is not None:
         if is_document:
-            terms = _document(translator, file, output.out, options, output.column)
+            terms = _document(translator, file, output.out, options, {"columns": output.column, **formats.changed()})
         else:
             terms = _into_file(translator, file, output.out, _Rendering(plan, output.as_json), output.restart)
     else:
@@ -124,8 +130,6 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
             f"{', '.join(supported_suffixes())}"
         )
     is_document = file is not None and (_is_document(file) if not file.is_dir() else out is not None)
-    if output.column and not is_document:
-        raise ConfigError("--column names a column of a .csv or .tsv: give such a FILE")
     if is_document and out is None:
         raise ConfigError(
             f"{file} is a document: give --out FILE for its translation; to translate it line by line, redirect it: "
@@ -146,6 +150,18 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
     if out is not None:
         refuse_an_input(out, glossary)
     return is_document
+
+
+def _check_formats(file: Path | None, output: Output, formats: FormatOptions, is_document: bool) -> None:
+    """Refuse options of formats that have no effect on ``file``; those of a folder are checked when it is read."""
+    from dragoman.documents.formats import check_options
+
+    if output.column and not is_document:
+        raise ConfigError("--column names a column of a .csv or .tsv: give such a FILE")
+    if formats.changed() and not is_document:
+        raise ConfigError(f"{flags(*formats.changed())}: only for documents, give such a FILE")
+    if file is not None and is_document and not file.is_dir():
+        check_options([file.name], ["columns"] * bool(output.column) + list(formats.changed()))
 
 
 def _to_stdout(
@@ -198,16 +214,20 @@ def _is_document(file: Path) -> bool:
 
 
 def _document(
-    translator: Translator, file: Path, out: Path, options: TranslateOptions, columns: Sequence[str]
+    translator: Translator, file: Path, out: Path, options: TranslateOptions, formats: Mapping[str, Any]
 ) -> Collection[str]:
-    """Translate a document or a folder, and list the segments left; return the terms of the glossary found in it."""
+    """Translate a document or a folder, and list the segments left; return the terms of the glossary found in it.
+
+    Args:
+        formats: Options of formats by name.
+    """
     from dragoman.documents.translate import translate_document
     from dragoman.translation.notes import Events
 
     ticker = Ticker() if sys.stderr.isatty() else None
     with at_ctrl_c(lambda: f"before {out} was written"):
         report = translate_document(
-            translator, file, out, options, columns=columns, events=Events(warn=_warn, progress=ticker)
+            translator, file, out, options, events=Events(warn=_warn, progress=ticker), **formats
         )
     clear()
     for segment in report.left[:MOST_LISTED]:

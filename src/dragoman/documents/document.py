@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from dragoman.errors import DataError
 
 @dataclass(frozen=True)
 class DocumentOptions:
-    """Options of the formats; each format reads those that concern it."""
+    """Options of the formats, which ``options.FormatOptions`` declares for users; a format reads its ``OPTIONS``."""
 
     set_lang: bool = False  # write the target language where a page declares the language of its text
     front_matter: bool = False  # translate ``title`` and ``description`` of Markdown's front matter
@@ -32,6 +32,12 @@ class DocumentInfo:
     tgt_lang: str | None = None
     columns: tuple[str, ...] = ()  # of a table: headings of the columns to translate
     options: DocumentOptions = DocumentOptions()
+
+    @property
+    def changed(self) -> list[str]:
+        """Names of the options that differ from their defaults, ``columns`` among them."""
+        names = [field.name for field in fields(self.options) if getattr(self.options, field.name) != field.default]
+        return ["columns"] * bool(self.columns) + names
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,11 @@ class Document:
 
 
 class Format(Protocol):
-    """A file format: a module in this folder that stands in ``formats.FORMATS``."""
+    """A file format: a module in this folder that stands in ``formats.FORMATS``.
+
+    It names the options that it reads, such as ``("set_lang",)``, in ``OPTIONS``; a format without options leaves it
+    out.
+    """
 
     @property
     def SUFFIXES(self) -> tuple[str, ...]:  # noqa: N802  (a constant of the module)

@@ -10,11 +10,13 @@ program appends: a module, or an object of a class that is made without argument
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from types import ModuleType
 
 from dragoman.documents import gettext, markdown, package, plain, subtitles, table, web, xliff
-from dragoman.documents.document import Format
-from dragoman.errors import DataError
+from dragoman.documents.document import DocumentInfo, DocumentOptions, Format
+from dragoman.errors import ConfigError, DataError
 
 FORMATS: list[Format] = [plain, markdown, web, subtitles, table, gettext, xliff, package]
 
@@ -30,6 +32,38 @@ def supported_suffixes() -> tuple[str, ...]:
 def format_of(name: str) -> Format | None:
     """Return the format that declares the suffix of a file name; None if no format does."""
     return next((candidate for candidate in FORMATS if name.lower().endswith(candidate.SUFFIXES)), None)
+
+
+def options_of(name: str) -> tuple[str, ...]:
+    """Return the names of the options that the format of a file name reads."""
+    return getattr(format_of(name), "OPTIONS", ())
+
+
+def check_options(names: Sequence[str], options: Iterable[str]) -> None:
+    """Check that each option is read by the format of at least one of the files.
+
+    Args:
+        names: Names of the files.
+        options: Names of the options that differ from their defaults.
+
+    Raises:
+        ConfigError: No format of the files reads an option.
+    """
+    for option in options:
+        if not any(option in options_of(name) for name in names):
+            suffixes = [suffix for suffix in supported_suffixes() if option in options_of(suffix)]
+            where = names[0] if len(names) == 1 else "these files"
+            raise ConfigError(f"{option} is for {', '.join(suffixes)} and has no effect on {where}: leave it out")
+
+
+def options_for(name: str, info: DocumentInfo) -> DocumentInfo:
+    """Return ``info`` for one file of several: with its name, and without the options that its format does not read."""
+    unread = set(info.changed) - set(options_of(name))
+    narrowed = replace(info.options, **{option: _DEFAULTS[option] for option in unread - {"columns"}})
+    return replace(info, name=name, columns=() if "columns" in unread else info.columns, options=narrowed)
+
+
+_DEFAULTS = asdict(DocumentOptions())
 
 
 def reference_of(name: str) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 SUFFIXES = (".md", ".markdown")
+OPTIONS = ("front_matter",)
 
 MOST_BYTES = 2_000_000
 """Largest accepted file in bytes."""

@@ -19,6 +19,7 @@ from dragoman.errors import DataError
 from dragoman.languages.sentence_ends import ENDS
 
 SUFFIXES = (".srt", ".vtt")
+OPTIONS = ("line_length", "reading_speed")
 
 _TIME = r"(?:(\d{1,6}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _CUE = re.compile(rf"^[^\S\n]*{_TIME}[^\S\n]*-->[^\S\n]*{_TIME}[^\n]*(?:\n|\Z)", re.MULTILINE)

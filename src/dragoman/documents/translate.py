@@ -15,8 +15,9 @@ from typing import Any
 from dragoman.budget import run_within
 from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo, Untranslated
-from dragoman.documents.formats import format_of, supported_suffixes
+from dragoman.documents.formats import check_options, format_of, options_for, supported_suffixes
 from dragoman.documents.opening import DOCUMENT, fields_of
+from dragoman.documents.options import FormatOptions
 from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.files import check_name, explained, refuse_an_input, write_bytes
 from dragoman.options import takes
@@ -115,7 +116,7 @@ def _short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-@takes(TranslateOptions)
+@takes(FormatOptions, TranslateOptions)
 def translate_document(
     translator: Translator, src: Path | str, out: Path | str, options: TranslateOptions | Plan | None = None, *,
     columns: Sequence[str] = (), events: Events = QUIET, **changes: Any,
@@ -128,6 +129,7 @@ def translate_document(
         out: The file to write, with the same suffix; or the folder.
         options: As for ``Translator.translate``.
         columns: Headings of the table columns to translate.
+        changes: Options by name: those of ``options``, and those of formats (``FormatOptions``), such as ``set_lang``.
         events: Callbacks for warnings and progress.
 
     Returns:
@@ -135,8 +137,9 @@ def translate_document(
 
     Raises:
         DataError: A file cannot be read or is not of its format; it is not written.
-        ConfigError: An option is unknown or cannot be combined with another.
+        ConfigError: An option is unknown, cannot be combined with another, or has no effect on these files.
     """
+    format_options = FormatOptions.taken_from(changes)
     requested = TranslateOptions.of(options.options if isinstance(options, Plan) else options, changes)
     try:
         plan = translator.plan(replace(requested, alignments=True))
@@ -153,8 +156,11 @@ def translate_document(
     for _, to in files:
         check_name(to)
 
+    info = DocumentInfo(str(src), plan.src_lang, plan.tgt_lang, tuple(columns), format_options.for_formats())
+    check_options([path.name for path, _ in files], info.changed)
+
     def opened_from(path: Path) -> Opened:
-        return open_document(_content(path), DocumentInfo(str(path), plan.src_lang, plan.tgt_lang, tuple(columns)))
+        return open_document(_content(path), options_for(str(path), info))
 
     # Read all documents first: a bad one is refused before minutes of translating. Only one is held in memory.
     for path, _ in files[1:]:

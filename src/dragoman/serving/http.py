@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_type_hints
 from urllib.parse import parse_qsl
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, create_model
 from starlette.datastructures import FormData
 
-from dragoman.options import must, no_switch_for_a_number, refusals
+from dragoman.documents.document import DocumentInfo
+from dragoman.documents.options import FormatOptions
+from dragoman.options import Options, declaration_of, must, no_switch_for_a_number, refusals
 from dragoman.serving.pairs import Pair
 from dragoman.serving.parsing import Tagged
 from dragoman.serving.refusals import DeniedError, MalformedError
@@ -226,6 +228,25 @@ Columns = Annotated[
     Texts,
     Field(description="Heading of a column to translate, in a .csv or .tsv; may be repeated."),
 ]
+
+
+def _declared_fields(declared: type[Options]) -> dict[str, Any]:
+    """Return declared options as fields for pydantic."""
+    hints = get_type_hints(declared, include_extras=True)
+    return {name: (hints[name], declaration_of(declared, name)) for name in declared.names()}
+
+
+class _WithColumns(BaseModel):
+    column: Columns = []
+
+    def info(self, name: str, source: str, target: str) -> DocumentInfo:
+        """Return what a format must know about an upload."""
+        formats = FormatOptions.of(None, {option: getattr(self, option) for option in FormatOptions.names()})
+        return DocumentInfo(name, source, target, tuple(self.column), formats.for_formats())
+
+
+DocumentFields: Any = create_model("DocumentFields", __base__=_WithColumns, **_declared_fields(FormatOptions))
+"""Fields of an uploaded document, made from ``FormatOptions``."""
 
 M = TypeVar("M", bound=BaseModel)
 
