@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
@@ -46,6 +46,9 @@ class Output(Options):
     )
     column: tuple[str, ...] = option(
         (), "Output", "Column of a .csv, .tsv or (with --ray) .parquet to translate, by its heading; may be repeated."
+    )
+    read_as: Literal["lines"] | None = option(
+        None, "Output", "Translate a FILE of any suffix line by line: --as lines.", flag="--as"
     )
     restart: bool = option(False, "Output", "Overwrite the file of --out instead of resuming it.")
 
@@ -111,7 +114,6 @@ def translate(
 
 def _check(run: Path, file: Path | None, options: TranslateOptions, output: Output, interactive: bool) -> bool:
     """Refuse options that exclude each other; return True if ``file`` is a document or a folder of documents."""
-    from dragoman.documents.formats import UNSUPPORTED_SUFFIXES, supported_suffixes
     from dragoman.files import check_output, refuse_an_input
     from dragoman.translation.keeping.glossary import glossary_file
 
@@ -124,16 +126,12 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
             f"{file}: no such file; give the path of a text file. To translate a text: echo TEXT | dragoman translate "
             f"{run}, or dragoman translate {run} -i"
         )
-    if file is not None and file.name.lower().endswith(UNSUPPORTED_SUFFIXES):
-        raise ConfigError(
-            f"{file}: {file.suffix} is neither text nor a supported document: convert it to text or to one of "
-            f"{', '.join(supported_suffixes())}"
-        )
-    is_document = file is not None and (_is_document(file) if not file.is_dir() else out is not None)
+    if output.read_as is not None and (file is None or file.is_dir()):
+        raise ConfigError("--as lines reads a document as plain text: give such a FILE")
+    is_document = file is not None and output.read_as is None and _is_document(file, out)
     if is_document and out is None:
         raise ConfigError(
-            f"{file} is a document: give --out FILE for its translation; to translate it line by line, redirect it: "
-            f"< {file}"
+            f"{file} is a document: give --out FILE for its translation; or --as lines to translate it line by line"
         )
     if is_document and (alignments is not None or output.as_json or output.restart or options.n_best > 1):
         raise ConfigError(
@@ -206,11 +204,26 @@ def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, 
     return show.terms
 
 
-def _is_document(file: Path) -> bool:
-    """Return True if the suffix is a document's; plain text is translated line by line."""
-    from dragoman.documents.formats import supported_suffixes
+def _is_document(file: Path, out: Path | None) -> bool:
+    """Return True if the suffix is a document's, or for a folder; plain text is translated line by line.
 
-    return file.name.lower().endswith(supported_suffixes()) and not file.name.lower().endswith(".txt")
+    Raises:
+        ConfigError: The file is neither.
+    """
+    from dragoman.data.text_names import COMPRESSED, is_plain_text
+    from dragoman.documents import plain
+    from dragoman.documents.formats import format_of, not_supported
+
+    if file.is_dir():
+        return out is not None
+    chosen = format_of(file.name)
+    if chosen is not None:
+        return chosen is not plain
+    if is_plain_text(file.name):
+        return False
+    if file.suffix.lower() in COMPRESSED and format_of(file.stem) is not None:
+        raise ConfigError(f"{file}: a document must be unpacked first; --as lines translates it line by line")
+    raise ConfigError(f"{not_supported(str(file))}; --as lines translates it line by line")
 
 
 def _document(

@@ -124,7 +124,7 @@ def decode(data: bytes, info: DocumentInfo, declared: str | None = None) -> Text
         place = f"{info.name}: byte {error.start + len(bom):,} is not {encoding.upper()}"
         if not bom and declared is None:
             return _recognised(data, info, place)
-        raise DataError(f"{place}: convert the file to UTF-8 first") from None
+        raise DataError(f"{place}, which it declares: {_advice(data, info)}") from None
     except UnicodeError as error:  # of encodings such as idna
         raise DataError(
             f"{info.name}: is not {encoding[:40].upper()} ({error}): convert the file to UTF-8 first"
@@ -137,7 +137,7 @@ def decode(data: bytes, info: DocumentInfo, declared: str | None = None) -> Text
         raise DataError(f"{info.name}: has NUL characters, so it is not text")
     decoded = Text(text, bom, encoding)
     if encoding not in _STRICT and not _is_written_back(decoded, data):
-        raise DataError(f"{info.name}: {encoding} would not keep every byte of it: convert the file to UTF-8 first")
+        raise DataError(f"{info.name}: {encoding} would not keep every byte of it: {_advice(data, info)}")
     return decoded
 
 
@@ -153,6 +153,14 @@ def _recognised(data: bytes, info: DocumentInfo, place: str) -> Text:
     if not encoding.certain:
         raise DataError(f"{place}; it may be in {encoding.name}: {encoding.command(Path(info.name))}, and look at it")
     return Text(data.decode(encoding.codec), read_as=encoding.name)
+
+
+def _advice(data: bytes, info: DocumentInfo) -> str:
+    """Return how to convert a file to UTF-8 that is not in the encoding that it declares."""
+    encoding = recognise(data, info.src_lang)
+    if encoding is None:
+        return "convert the file to UTF-8 first, and let it declare that"
+    return f"it may be in {encoding.name}: {encoding.command(Path(info.name))}, and let the result declare UTF-8"
 
 
 def _reads_ascii(encoding: str) -> bool:
