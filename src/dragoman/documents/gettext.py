@@ -10,6 +10,7 @@ from dragoman.errors import DataError
 from dragoman.translation.keeping.protected import has_letters
 
 SUFFIXES = (".po", ".pot")
+COMPARED = ()  # a translation stands beside its source
 
 _FIELD = re.compile(
     r'^[^\S\n]*(msgctxt|msgid|msgid_plural|msgstr|msgstr\[(\d+)\])[^\S\n]+("(?:[^"\\\n]|\\.)*"[^\S\n]*(?:\n|\Z))',

@@ -11,6 +11,7 @@ from dragoman.errors import DataError
 from dragoman.languages.codes import variety
 
 SUFFIXES = (".xliff", ".xlf")
+COMPARED = ("markup",)  # a segment with a translation is read as done
 
 _FLOWS_THROUGH = frozenset(["g", "mrk", "pc", "sm", "em"])
 """Inline elements whose content is text; the content of all others is code."""
