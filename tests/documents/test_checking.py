@@ -26,8 +26,8 @@ def test_a_lost_tag_and_an_emptied_segment_are_named() -> None:
     assert losses(whole, whole) == []
     lacking = _document("<p>", Unit("the dog"), "</p><p>", Unit(""), "</p>")
     assert [loss.text for loss in losses(whole, lacking)] == ["<b>", "</b>", "1 segments"]
-    assert losses(whole, lacking, ()) == []
-    assert [loss.text for loss in losses(whole, lacking, ("segments",))] == ["1 segments"]
+    assert losses(whole, lacking, []) == []
+    assert [loss.text for loss in losses(whole, lacking, ["segments"])] == ["1 segments"]
     assert losses(_document("</p><p>", unit), _document(unit, "<i></i></p><p>")) == []  # another order, and more
 
 

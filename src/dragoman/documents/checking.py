@@ -55,7 +55,7 @@ def _markup(parts: Sequence[Part]) -> Counter[str]:
                 pieces.append(" ")
 
     collect(parts)
-    words = "".join(pieces).replace("<", " <").replace(">", "> ").replace("\0", " ").split()
+    words = "".join(pieces).replace("<", " <").replace(">", "> ").replace('"', ' " ').replace("\0", " ").split()
     return Counter(word for word in words if word not in STYLE_SIGNS)
 
 
