@@ -54,7 +54,7 @@ class Judgement:
 def judge(
     path: Path, modes: Sequence[str], tgt_lang: str = "de", columns: tuple[str, ...] = ()
 ) -> list[Judgement]:  # fmt: skip
-    """Translate a file with each stand-in and judge it; of a table, the columns of these headings, or those with words."""
+    """Translate a file with each stand-in and judge it; of a table, these columns, or those with words."""
     data, suffix = path.read_bytes(), path.suffix.lower()
     columns = columns or (tables.columns_of(path, data) if suffix in (".csv", ".tsv") else ())
     variant = VARIANTS[suffix](data) if suffix in VARIANTS else None
