@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from io import BytesIO
+from contextlib import redirect_stdout
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +73,20 @@ def _entries(data: bytes) -> list[Any]:
         except (LookupError, UnicodeDecodeError) as error:
             raise UnreadableError(str(error)) from None
     try:
-        with tempfile.NamedTemporaryFile("w", suffix=".po", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            return [entry for entry in polib.pofile(file.name, encoding="utf-8") if not entry.obsolete]
+        return _read(text)
     except (OSError, ValueError, IndexError) as error:
-        raise UnreadableError(str(error)) from None
+        command = ["msgcat", "--no-wrap", "-"]  # gettext reads some forms that polib does not
+        done = subprocess.run(command, input=data, capture_output=True, check=False)
+        if done.returncode:
+            raise UnreadableError(str(error)) from None
+        return _read(done.stdout.decode())
+
+
+def _read(text: str) -> list[Any]:
+    with tempfile.NamedTemporaryFile("w", suffix=".po", encoding="utf-8", newline="") as file:
+        file.write(text)
+        file.flush()
+        return [entry for entry in polib.pofile(file.name, encoding="utf-8") if not entry.obsolete]
 
 
 def gettext_faults(source: bytes, result: bytes, mode: str, named: list[str], suffix: str) -> list[Fault]:
@@ -187,11 +196,14 @@ def _refused(source: bytes, result: bytes, suffix: str) -> list[Fault]:
 def _checked(data: bytes) -> int:
     """Return the number of messages that Babel's checkers refuse."""
     try:
-        catalogue = read_po(BytesIO(data))
+        with redirect_stdout(StringIO()):  # it prints warnings
+            catalogue = read_po(BytesIO(data))
     except (PoFileError, ValueError, LookupError, UnicodeDecodeError, AttributeError, TypeError):
         return 0
-    filled = [message for message in catalogue if message.string and (isinstance(message.string, str)
-                                                                      or all(message.string))]  # fmt: skip
+    # Babel does not know the numbers that placeholders of C may have.
+    own = [message for message in catalogue if "python-format" in message.flags or message.pluralizable]
+    own = [message for message in own if "c-format" not in message.flags and message.string]
+    filled = [message for message in own if isinstance(message.string, str) or all(message.string)]
     return sum(bool(message.id and message.check(catalogue)) for message in filled)
 
 

@@ -198,7 +198,7 @@ PARSERS = [
     Parser(".csv, of columns", document(".csv", "a,b;c\n", columns=("a",)), _TABLE),
     Parser(".csv, first line", document(".csv"), _TABLE),
     Parser(".tsv", document(".tsv", "a\n"), _TABLE),
-    Parser(".po", document(".po"), _PO, ("documents/gettext.py",)),
+    Parser(".po", document(".po"), _PO, ("documents/gettext/",)),
     Parser(".po, in a text", document(".po", 'msgid "', '"\nmsgstr ""\n'), _PO),
     Parser(".pot", document(".pot", "charset="), "a|-|charset=|\n#"),
     Parser(".xlf", document(".xlf", *_XLF), _XLIFF, ("documents/xml.py", "documents/xliff.py")),

@@ -15,7 +15,7 @@ from dragoman.budget import Budget
 from dragoman.documents import checking, markup
 from dragoman.documents.document import Document, DocumentInfo, DocumentOptions, Untranslated
 from dragoman.documents.formats import check_options, reference_of, referenced
-from dragoman.documents.units import AlignedText, Part, Translations, Unit, units_of, write
+from dragoman.documents.units import AlignedText, Lost, Part, Translations, Unit, units_of, write
 from dragoman.errors import DataError
 from dragoman.languages.known import is_unspaced
 from dragoman.translation.keeping.protected import has_letters
@@ -72,13 +72,14 @@ def finished(
     aligned = _aligned(translations)
     usable = Translations(aligned, is_unspaced(about.src_lang), is_unspaced(about.tgt_lang))
     rejected = document.reject(usable)
-    reasons |= dict.fromkeys(rejected, "its translation would change the markup")
+    reasons |= dict.fromkeys(rejected, document.why_rejected)
     usable = replace(usable, by_text={text: line for text, line in aligned.items() if text not in rejected})
     segments = [unit.plain for unit in units_of(document.parts) if unit.plain in aligned or unit.plain in reasons]
     concerns = document.concerns(lambda parts: write(parts, usable))
     named = [*document.left, *(Untranslated(text, reasons[text]) for text in segments if text in reasons)]
-    content = document.save(lambda parts: write(parts, usable))
-    concerns = (*concerns, *_losses(document, content, info))
+    lost: list[Lost] = []
+    content = document.save(lambda parts: write(parts, usable, lost))
+    concerns = (*concerns, *(Untranslated(unit.text, unit.why) for unit in lost), *_losses(document, content, info))
     left = [*named, *concerns]
     return {
         "content": content, "found": len(segments) + len(document.left) + len(concerns),
