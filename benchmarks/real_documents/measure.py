@@ -64,9 +64,10 @@ MODES: dict[str, Translate] = {mode: partial(translations, stand_in=one) for mod
 def judge(
     path: Path, modes: Sequence[str] | Mapping[str, Translate], tgt_lang: str = "de", columns: tuple[str, ...] = ()
 ) -> list[Judgement]:  # fmt: skip
-    """Translate a file in each mode and judge it; of a table, the columns with these headings."""
+    """Translate a file with each stand-in and judge it; of a table, these columns, or those with words."""
     modes = modes if isinstance(modes, Mapping) else {mode: MODES[mode] for mode in modes}
     data, suffix = path.read_bytes(), path.suffix.lower()
+    columns = columns or (tables.columns_of(path, data) if suffix in (".csv", ".tsv") else ())
     variant = VARIANTS[suffix](data) if suffix in VARIANTS else None
     judgements = _judged(data, path, modes, (tgt_lang, columns))
     return judgements if variant is None else judgements + _judged(variant, path, modes, (tgt_lang, columns))

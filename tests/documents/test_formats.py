@@ -183,7 +183,7 @@ def test_columns_of_a_table_by_name() -> None:
         ("a.html", b"<meta charset=klingon>", (), "'klingon'"),
         ("a.docx", b"no zip", (), "not a .docx file"),
         ("a.docx", b"PK\x03\x04 no zip", (), "not a .docx file"),
-        ("a.pdf", b"%PDF", (), "not a document that can be translated"),
+        ("a.pdf", b"%PDF", (), "is neither plain text nor a supported document"),
         ("a.md", b"a\n" * 1_000_001, (), "2,000,002 bytes of Markdown"),
     ],
 )  # fmt: skip

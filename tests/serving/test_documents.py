@@ -118,7 +118,7 @@ def test_a_glossary_binds_documents_too(live: Any) -> None:
     ("path", "name", "content", "fields", "status", "said"),
     [
         ("/v2/document", "a.docx", b"no zip", {"target_lang": "DE"}, 400, "not a .docx"),
-        ("/v2/document", "a.exe", b"MZ", {"target_lang": "DE"}, 400, "not a document that can be translated"),
+        ("/v2/document", "a.exe", b"MZ", {"target_lang": "DE"}, 400, "is neither plain text nor a supported document"),
         ("/v2/document", "a.csv", b"a,b\n", {"target_lang": "DE"}, 400, "there are a, b"),
         ("/translate_file", "a.csv", b"a,b\n", {"target": "de", "column": "c"}, 400, "no columns have the heading 'c'"),
         ("/v2/document", "..", b"x", {"target_lang": "DE"}, 400, "no file name"),

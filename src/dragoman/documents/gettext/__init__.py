@@ -21,6 +21,7 @@ from dragoman.documents.units import Part, Translations, units_of, write
 from dragoman.errors import DataError
 
 SUFFIXES = (".po", ".pot")
+COMPARED = ()  # a translation stands beside its source
 
 _CREDITS = frozenset((
     "translator-credits", "translator_credits", "translators-credits", "Your names", "Your emails",
