@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real_documents import messages, office, pages
+from benchmarks.real_documents import messages, office, pages, subtitles
 from benchmarks.real_documents.judging import Fault, Read, UnreadableError, compare
 from benchmarks.real_documents.stand_ins import STAND_INS, translations
 from dragoman.documents.document import DocumentInfo
@@ -26,7 +26,7 @@ JUDGES: dict[str, tuple[Read, Extra | None]] = {
     **dict.fromkeys((".md", ".markdown"), (pages.markdown, None)),
     **dict.fromkeys((".po", ".pot"), (messages.gettext, messages.gettext_faults)),
     **dict.fromkeys((".xlf", ".xliff"), (messages.xliff, messages.xliff_faults)),
-    ".srt": (messages.subtitles, None), ".vtt": (messages.web_subtitles, None),
+    ".srt": (subtitles.subrip, None), ".vtt": (subtitles.webvtt_cues, None),
     ".csv": (messages.table, None), ".tsv": (messages.tabbed, None),
     **dict.fromkeys((".docx", ".pptx", ".odt"), (office.office, office.office_faults)),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Judges of messages, tables and subtitles: polib and msgfmt, lxml, csv, srt and webvtt-py."""
+"""Judges of messages and tables: polib and msgfmt, lxml and csv."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import polib
-import srt
-import webvtt
 from lxml import etree
 
 from benchmarks.real_documents.judging import Block, Fault, UnreadableError, names
@@ -197,35 +195,7 @@ def _inner(element: Any) -> str:
     return " ".join("".join(element.itertext()).split())
 
 
-# --- subtitles and tables ---------------------------------------------------------------------------------------------
-
-
-def subtitles(data: bytes) -> list[Block]:
-    """Read cues of SubRip."""
-    try:
-        cues = list(srt.parse(data.decode("utf-8-sig")))
-    except (srt.SRTParseError, UnicodeDecodeError, ValueError) as error:
-        raise UnreadableError(str(error)) from None
-    return [_cue(f"{cue.start} {cue.end} {cue.proprietary}", cue.content) for cue in cues]
-
-
-def web_subtitles(data: bytes) -> list[Block]:
-    """Read cues of WebVTT."""
-    try:
-        cues = webvtt.from_string(data.decode("utf-8-sig"))
-    except (webvtt.errors.MalformedFileError, webvtt.errors.MalformedCaptionError, UnicodeDecodeError) as error:
-        raise UnreadableError(str(error)) from None
-    return [_cue(f"{cue.identifier} {cue.start} {cue.end}", cue.raw_text) for cue in cues]
-
-
-def _cue(name: str, text: str) -> Block:
-    block = Block(name, is_cue=True)
-    for part in re.split(r"(<[^>]*>|\{\\[^}]*\})", text):
-        if re.fullmatch(r"<[^>]*>|\{\\[^}]*\}", part):
-            block.marks.append(part)
-        else:
-            block.add("", part)
-    return block
+# --- tables ----------------------------------------------------------------------------------------------------------
 
 
 def table(data: bytes, delimiter: str = ",") -> list[Block]:
