@@ -74,10 +74,12 @@ def finished(
     reasons |= dict.fromkeys(rejected, "its translation would change the markup")
     usable = replace(usable, by_text={text: line for text, line in aligned.items() if text not in rejected})
     segments = [unit.plain for unit in units_of(document.parts) if unit.plain in aligned or unit.plain in reasons]
-    left = [*document.left, *(Untranslated(text, reasons[text]) for text in segments if text in reasons)]
+    concerns = document.concerns(lambda parts: write(parts, usable))
+    named = [*document.left, *(Untranslated(text, reasons[text]) for text in segments if text in reasons)]
+    left = [*named, *concerns]
     content = document.save(lambda parts: write(parts, usable))
     return {
-        "content": content, "found": len(segments) + len(document.left),
+        "content": content, "found": len(segments) + len(document.left) + len(concerns),
         "left": [[segment.text, segment.why] for segment in left], "read_as": document.read_as,
     }  # fmt: skip
 
