@@ -26,7 +26,7 @@ JUDGES: dict[str, tuple[Read, Extra | None]] = {
     **dict.fromkeys((".md", ".markdown"), (pages.markdown, None)),
     **dict.fromkeys((".po", ".pot"), (messages.gettext, messages.gettext_faults)),
     **dict.fromkeys((".xlf", ".xliff"), (messages.xliff, messages.xliff_faults)),
-    ".srt": (subtitles.subrip, None), ".vtt": (subtitles.webvtt_cues, None),
+    **{suffix: (read, subtitles.faults) for suffix, read in subtitles.READERS.items()},
     ".csv": (messages.table, None), ".tsv": (messages.tabbed, None),
     **dict.fromkeys((".docx", ".pptx", ".odt"), (office.office, office.office_faults)),
 }  # fmt: skip
