@@ -245,12 +245,14 @@ def begins_sentence(before: str, text: str, habits: Habits, is_same_cue: bool) -
         is_same_cue: True if both lines are shown together.
     """
     first = _first_letter(text)
-    if not first:
+    if not first or not _first_letter(before):
         return True
     if before.endswith(_SOFT_ENDS):
         return False
     if not first.isalpha():
         return habits.has_labels
+    if before.endswith(("-", "–", "—")) and not _is_lower(text):
+        return True  # interrupted, or the dash of the next speaker
     capitals, are_capitals = (line == line.upper() != line.lower() for line in (before, text))
     if (capitals or are_capitals) and not habits.is_all_capitals:
         return len(text) > 2 or not is_same_cue  # a sign, such as POLICE

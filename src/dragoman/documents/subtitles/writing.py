@@ -241,7 +241,9 @@ def _sung(inner: Sequence[Token], words: Sequence[Token], escaped: Callable[[str
     places = [*break_places(text), len(text)]
     runs = [list(run) for _, run in groupby(inner, key=_Moments())]
     lengths = [sum(len(token.text.strip()) for token in run if token.kind == "text") for run in runs]
-    total, written, at, done = max(1, sum(lengths)), [], 0, 0
+    total, at, done = max(1, sum(lengths)), 0, 0
+    written: list[str] = []
+    last = " "  # character that is shown before the next word
     for run, length in zip(runs, lengths, strict=True):
         done += length
         end = at
@@ -252,20 +254,21 @@ def _sung(inner: Sequence[Token], words: Sequence[Token], escaped: Callable[[str
         for token in run:
             if token.kind != "text" or not token.text.strip():
                 written.append(token.source)
+                last = token.text[-1:] or last
             elif words_of_run:
-                written.append(_spaced(escaped(words_of_run.strip()), token.text, text[at - 1 : at + 1], written))
-                words_of_run = ""
+                words_of_run = _spaced(words_of_run.strip(), token.text, text[at - 1 : at + 1], last)
+                written.append(escaped(words_of_run))
+                last, words_of_run = words_of_run[-1:], ""
         at = end
     return "".join(written)
 
 
-def _spaced(words: str, source: str, around: str, written: Sequence[str]) -> str:
+def _spaced(words: str, source: str, around: str, last: str) -> str:
     """Return words with the white space of their source; a space is added where only the translation has one."""
     before = source[: len(source) - len(source.lstrip())]
     after = source[len(source.rstrip()) :]
-    text = "".join(written[-1:])
-    needs_space = any(map(str.isspace, around)) and not before and not text[-1:].isspace()
-    return before + (" " if needs_space and written else "") + words + after
+    needs_space = any(map(str.isspace, around)) and not before and not last.isspace()
+    return before + (" " if needs_space else "") + words + after
 
 
 class _Moments:
