@@ -99,8 +99,9 @@ class _Writer:
             tokens = [token for piece in pieces for token in [*self.film.tokenize(written[piece]), Token("\n", "break")]]
             lines = "".join("\n" if token.kind == "break" else token.text for token in tokens).split("\n")
             lines = [line.strip() for line in lines if line.strip()]
-            for why in _too_much(cue, lines, options.line_length, options.reading_speed):
-                concerns.append(Untranslated(f"line {cue.line}: {' '.join(lines)}", why))
+            reasons = _too_much(cue, lines, options.line_length, options.reading_speed)
+            if reasons:
+                concerns.append(Untranslated(f"line {cue.line}: {' '.join(lines)}", "; ".join(reasons)))
         return tuple(concerns)
 
 
