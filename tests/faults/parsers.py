@@ -192,6 +192,8 @@ PARSERS = [
     Parser(".sbv", document(".sbv", "0:00:01.000,0:00:02.000\n"), _SUBTITLE + "|0:00:01.000,0:00:02.000\n|[br]|[a] |A: "),
     Parser(".ass", document(".ass", "[Events]\n"), _SCRIPT),
     Parser(".ass, in an event", document(".ass", "[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,D,,0,0,0,,"), _SCRIPT),
+    Parser(".ssa", document(".ssa", "[Events]\nDialogue: Marked=0,0:00:01.00,0:00:02.00,D,,0,0,0,,{"), _SCRIPT),
+    Parser(".dfxp", document(".dfxp", "<tt><body><div>", "</div></body></tt>"), _TIMED_TEXT),
     Parser(".ttml", document(".ttml", "<tt xmlns='http://www.w3.org/ns/ttml'><body>", "</body></tt>"), _TIMED_TEXT),
     Parser(".ttml, in a paragraph", document(".ttml", "<tt><body><p begin='1s' end='2s'>", "</p></body></tt>"), _TIMED_TEXT),
     Parser(".csv", document(".csv", "a\n"), _TABLE, ("documents/table.py",)),
