@@ -12,6 +12,7 @@ from dragoman.documents.subtitles import ass, subrip, ttml, webvtt
 from dragoman.documents.subtitles.writing import film_document
 
 SUFFIXES = (".srt", ".vtt", ".ass", ".ssa", ".ttml", ".dfxp", ".sbv")
+OPTIONS = ("line_length", "reading_speed")
 
 
 def read(data: bytes, info: DocumentInfo) -> Document:

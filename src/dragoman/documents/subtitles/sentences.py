@@ -120,16 +120,19 @@ def sentences_of(film: Film, lang: str | None) -> Sentences:
             shown.by_text.setdefault(_line(piece), piece)
             if piece.copy_of is not None:
                 continue
-            last = together[-1][-1] if together else None
+            last = together[-1][-1] if together and together[-1] else None
             grows = previous is not None and last is not None and last.cue is previous.cue and bool(previous.text) and (
                 shown.text.startswith(previous.text) and not previous.by_text.keys() & shown.by_text.keys()
             )  # fmt: skip
-            if last is None or grows or len(together[-1]) >= MOST_PIECES or not _continues(last, piece, habits):
+            if not together or last is None or grows or len(together[-1]) >= MOST_PIECES or not _continues(last, piece, habits):
                 together.append([])
             together[-1].append(piece)
         skeleton.append(tail)
-        previous = shown if segments else previous
-    return Sentences(skeleton, together)
+        if segments:
+            previous = shown
+        elif together and together[-1]:
+            together.append([])  # no sentence continues after a caption that is empty
+    return Sentences(skeleton, [pieces for pieces in together if pieces])
 
 
 def _line(piece: Piece) -> str:

@@ -139,7 +139,7 @@ def film_document(film: Film, text: Text, info: DocumentInfo) -> Document:
 
     return Document(
         [sentence.unit for sentence in sentences], lambda render: text.encode(writer.written(render)[0]),
-        tuple(film.left), reject, text.read_as, writer.concerns,
+        tuple(film.left), reject, text.read_as, concerns=writer.concerns,
     )  # fmt: skip
 
 
