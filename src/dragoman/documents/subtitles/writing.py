@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 
 from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated
@@ -17,6 +17,8 @@ from dragoman.documents.subtitles.lines import MOST_LINES, break_places, broken,
 from dragoman.documents.subtitles.sentences import sentences_of
 from dragoman.documents.subtitles.tokens import Token, has_text, pairs, source_of, text_of
 from dragoman.documents.units import Part, Tag, Translations, Unit, escape
+from dragoman.languages.known import is_unspaced
+from dragoman.languages.words import clusters
 
 CUT = "\0"
 """Stands between two captions in a translated sentence; no file has this character."""
@@ -53,15 +55,16 @@ class _Writer:
 
     def _divided(self, sentence: _Sentence, render: Render) -> list[list[Token] | None]:
         """Return the translated words of each piece; None where the source stays."""
-        parts = [self.film.tokenize(part) for part in render([sentence.unit]).split(CUT)]
-        words = " ".join(text_of(part) for part in parts).split()
-        if len(parts) != len(sentence.pieces) or not words or words == sentence.unit.plain.split():
-            return [None] * len(sentence.pieces)
-        for i in [i for i, part in enumerate(parts) if not has_text(part)]:
-            other = next((k for k in (*range(i - 1, -1, -1), *range(i + 1, len(parts))) if has_text(parts[k])))
-            tags = [token for token in parts[i] if token.kind != "text"]
-            parts[i] = [*tags, *(token for token in parts[other] if token.kind == "text")]
-        return list(parts)
+        pieces, tokenize = sentence.pieces, self.film.tokenize
+        text = text_of(tokenize(render([replace(sentence.unit, tags=[], raw=[CUT])]))).strip()
+        if not text or text == CUT or text.split() == sentence.unit.plain.split():
+            return [None] * len(pieces)
+        words = _words(text, is_unspaced(self.info.tgt_lang))
+        if len(words) < len(pieces):  # each caption shows one word, and some the same as the caption before
+            shown = [words[i * len(words) // len(pieces)] for i in range(len(pieces))]
+            return [[Token(self._escaped(word), text=word)] for word in shown]
+        parts = [tokenize(part) for part in render([sentence.unit]).split(CUT)]
+        return list(parts) if len(parts) == len(pieces) and all(map(has_text, parts)) else [None] * len(pieces)
 
     def _piece(self, piece: Piece, words: list[Token] | None) -> str:
         """Return a piece with its words translated."""
@@ -71,10 +74,10 @@ class _Writer:
         if any(token.kind == "time" for token in inner):
             return _sung(inner, words, self._escaped)
         if piece.copy_of is not None:
-            if any(token.kind in ("open", "close", "point") for token in inner):
-                return before + _sung(inner, words, self._escaped) + after
             text = text_of(words).strip()
             words = [Token(self._escaped(text), text=text)]
+        if _has_tags(inner) and not _has_tags(words):
+            return before + _sung(inner, words, self._escaped) + after
         line_break = piece.breaks[0].source if piece.breaks else self.film.line_break
         return before + self._lines(words, len(piece.lines), around_line, line_break) + after
 
@@ -166,6 +169,17 @@ def _unit(pieces: Sequence[Piece], film: Film) -> Unit:
                 kind = token.kind if token.kind in ("open", "close") and place in partner else "point"
                 unit.tags.append(Tag(len(unit.text), (token.source,), kind, token.name))  # type: ignore[arg-type]
     return unit
+
+
+def _words(text: str, unspaced: bool) -> list[str]:
+    """Return the parts of a translation of which each caption must have one."""
+    if unspaced:
+        return [text[start:end] for start, end in clusters(text) if any(map(str.isalnum, text[start:end]))]
+    return [word for word in text.split() if any(map(str.isalnum, word))]
+
+
+def _has_tags(tokens: Sequence[Token]) -> bool:
+    return any(token.kind in ("open", "close", "point") for token in tokens)
 
 
 def _root(piece: Piece) -> Piece:
