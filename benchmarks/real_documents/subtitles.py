@@ -1,7 +1,7 @@
 """Judges of subtitles: srt, webvtt-py, pysubs2 and lxml; chardet where a file does not say its encoding.
 
-Words may move between captions of one sentence, and nowhere else. So the words between two full stops, and those of each
-voice, each line of a dialogue and each style must be the same afterwards.
+Words may move between captions of one sentence, and nowhere else. So the words between two full stops, those of each
+voice and those of each line of a dialogue must be the same afterwards.
 """
 
 from __future__ import annotations
@@ -147,7 +147,11 @@ def faults(source: bytes, result: bytes, mode: str, named: list[str], suffix: st
                         for data in (source, result))  # fmt: skip
     if len(cues) != len(translated):
         return []  # told by the comparison of structures
-    return [*_sentences(cues, translated, mode), *_dialogue(cues, translated, mode), *_voices(source, result, mode, suffix)]
+    return [
+        *_sentences(cues, translated, mode),
+        *_dialogue(cues, translated, mode),
+        *_voices(source, result, mode, suffix),
+    ]
 
 
 def _raw(block: Block) -> str:
@@ -170,7 +174,12 @@ def _sentences(cues: Sequence[Block], translated: Sequence[Block], mode: str) ->
         if WORD.search(cue.text) and not WORD.search(other.text):
             found.append(Fault("emptied", cue.name, repr(cue.text[:80])))
         lines, new_lines = (len(_raw(block).strip().split("\n")) for block in (cue, other))
-        if mode == "letters" and lines != new_lines and len(other.text.split()) >= lines and "\n\n" not in _raw(cue).strip():
+        if (
+            mode == "letters"
+            and lines != new_lines
+            and len(other.text.split()) >= lines
+            and "\n\n" not in _raw(cue).strip()
+        ):
             found.append(Fault("lines", cue.name, f"{lines} lines became {new_lines}: {_raw(other)[:60]!r}"))
     return found
 
@@ -186,9 +195,13 @@ def _dialogue(cues: Sequence[Block], translated: Sequence[Block], mode: str) -> 
     may_come_from_before = False
     for cue, other in zip(cues, translated, strict=True):
         own, new = _turns(_raw(cue)), _turns(_raw(other))
-        whole = own[may_come_from_before and not _TURN.match(own[0]) : len(own) if _ENDED.search(own[-1].strip()) else -1]
+        whole = own[
+            may_come_from_before and not _TURN.match(own[0]) : len(own) if _ENDED.search(own[-1].strip()) else -1
+        ]
         is_dialogue = len(own) > 1 or mode == "letters"
-        if is_dialogue and (len(own) != len(new) or any(words_of(turn) not in [words_of(other) for other in new] for turn in whole)):
+        if is_dialogue and (
+            len(own) != len(new) or any(words_of(turn) not in [words_of(other) for other in new] for turn in whole)
+        ):
             found.append(Fault("speakers", cue.name, f"{own} became {new}"))
         may_come_from_before = not _ENDED.search(own[-1].strip())
         for line, changed in zip(_raw(cue).split("\n"), _raw(other).split("\n"), strict=False):
@@ -217,7 +230,9 @@ def _voices(source: bytes, result: bytes, mode: str, suffix: str) -> list[Fault]
     if not suffix.endswith(".vtt"):
         return []
     own, new = _by_voice(decoded(source)), _by_voice(decoded(result))
-    return [Fault("speakers", voice, f"{own[voice] - new[voice]} in {mode}") for voice in own if own[voice] != new[voice]]
+    return [
+        Fault("speakers", voice, f"{own[voice] - new[voice]} in {mode}") for voice in own if own[voice] != new[voice]
+    ]
 
 
 def _by_voice(text: str) -> dict[str, Counter[str]]:

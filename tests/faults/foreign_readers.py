@@ -171,7 +171,15 @@ DOCUMENTS: dict[str, tuple[Sequence[bytes], Sequence[Mutator]]] = {
     ".odt": ([mutate.zipped(_ODT)], mutate.of_zip(mutate.of_xml) * 2),
 }  # fmt: skip
 """Sound files of each document format and its mutators; the suffixes of ``ALIASES`` name the same formats."""
-ALIASES = {".markdown": ".md", ".htm": ".html", ".xhtml": ".html", ".pot": ".po", ".xliff": ".xlf", ".ssa": ".ass", ".dfxp": ".ttml"}
+ALIASES = {
+    ".markdown": ".md",
+    ".htm": ".html",
+    ".xhtml": ".html",
+    ".pot": ".po",
+    ".xliff": ".xlf",
+    ".ssa": ".ass",
+    ".dfxp": ".ttml",
+}
 _COLUMNS = {".csv": ("text",), ".tsv": ("text",)}
 
 

@@ -132,13 +132,16 @@ _MD = (
 )
 _WORD = "<w:p><w:r><w:t>a</w:t></w:r></w:p>|<w:p/>|<w:p>|</w:p>|<w:r><w:t>a</w:t></w:r>|<w:r><w:rPr><w:b/></w:rPr><w:t>b </w:t></w:r>|<w:t>|</w:t>|<w:hyperlink>|</w:hyperlink>|<w:tab/>|<w:br/>|<w:del>|</w:del>|<w:rPr>"
 _SUBTITLE = "00:00:01,000 --> 00:00:02,000\n|00:00:01.000 --> 00:00:02.000\n|1\n|\n|a\n|a| |<i>|</i>|<|{\\an8}|{\\|00:|-->|- |.|♪|\t|(|<1:|1|&amp;|NOTE\n"
-_SUBTITLE_MODULES = tuple(f"documents/subtitles/{name}.py" for name in ("subrip", "webvtt", "tokens", "sentences", "writing", "ass", "ttml"))
+_SUBTITLE_MODULES = tuple(
+    f"documents/subtitles/{name}.py" for name in ("subrip", "webvtt", "tokens", "sentences", "writing", "ass", "ttml")
+)
 _SCRIPT = (
     "Dialogue: 0,0:00:01.00,0:00:02.00,D,,0,0,0,,a\n|Dialogue: |Format: Text\n|Comment: |[Events]\n|[|]|a|A: | |{\\i1}|{\\i0}|{|}|{\\p1}|{\\p0}"
     "|{\\k1}|{\\c&H1&}|{\\pos(1,1)}|\\N|\\n|\\h|\\|,|;|- |.|\n"
 )
 _TIMED_TEXT = (
-    _XML + "|<p>|<p begin='1s' end='2s'>|</p>|<br/>|<span>|<span begin='1s'>|</span>|<span ttm:agent='a'>|<metadata>|</metadata>|<div>|</div>|</body>|A: |- "
+    _XML
+    + "|<p>|<p begin='1s' end='2s'>|</p>|<br/>|<span>|<span begin='1s'>|</span>|<span ttm:agent='a'>|<metadata>|</metadata>|<div>|</div>|</body>|A: |- "
 )
 _PO = 'msgid "a"\nmsgstr ""\n|msgid ""\n|"a"\n|"|\\"|\\|\\n|#, fuzzy\n|# a\n|#|\n| |msgctxt "a"\n|msgid_plural "b"\n|msgstr[0] ""\n|msgstr[1] ""\n|msgid |msgstr |a|\t|msgstr "b"\n|\\n" "|%s'
 _TABLE = 'a|,|;|\t|"|""|"a"|\n|\r\n|\r| |"a",|a\n|"\n"|,a\n|\'\'|a,'

@@ -75,11 +75,12 @@ def habits_of(texts: Sequence[str], lang: str | None) -> Habits:
     language = known(lang)
     words = frozenset(language.stop_words.split()) | frozenset(language.articles.split())
     n_capitals = sum(text == text.upper() != text.lower() for text in texts)
-    return Habits(
-        is_punctuated, not is_punctuated and n_lower < LOWER * n, n_capitals > n / 2, words,
-        frozenset(_ALWAYS_CAPITAL.get(language.code, "").split()), frozenset(_UNFINISHED.get(language.code, "").split()),
-        has_capital_nouns=language.code in ("de", "lb"),
+    capitals, unfinished = (
+        frozenset(table.get(language.code, "").split()) for table in (_ALWAYS_CAPITAL, _UNFINISHED)
     )  # fmt: skip
+    has_labels = not is_punctuated and n_lower < LOWER * n
+    has_capital_nouns = language.code in ("de", "lb")
+    return Habits(is_punctuated, has_labels, n_capitals > n / 2, words, capitals, unfinished, has_capital_nouns)
 
 
 @dataclass
@@ -124,7 +125,13 @@ def sentences_of(film: Film, lang: str | None) -> Sentences:
             grows = previous is not None and last is not None and last.cue is previous.cue and bool(previous.text) and (
                 shown.text.startswith(previous.text) and not previous.by_text.keys() & shown.by_text.keys()
             )  # fmt: skip
-            if not together or last is None or grows or len(together[-1]) >= MOST_PIECES or not _continues(last, piece, habits):
+            if (
+                not together
+                or last is None
+                or grows
+                or len(together[-1]) >= MOST_PIECES
+                or not _continues(last, piece, habits)
+            ):
                 together.append([])
             together[-1].append(piece)
         skeleton.append(tail)
@@ -284,5 +291,7 @@ def _covering(tokens: Sequence[Token]) -> tuple[str, ...]:
             i = next((i for i in range(len(around) - 1, -1, -1) if around[i].name == token.name), None)
             around = around if i is None else around[:i] + around[i + 1 :]
         elif token.text.strip():
-            covering = list(around) if covering is None else [tag for tag in covering if any(tag is own for own in around)]
+            covering = (
+                list(around) if covering is None else [tag for tag in covering if any(tag is own for own in around)]
+            )
     return tuple(tag.source for tag in covering or ())

@@ -20,7 +20,7 @@ _OFFSET = re.compile(r"(\d+(?:\.\d+)?)(h|m|s|ms|f|t)\Z")
 _RATE = re.compile(r"\s[\w.-]+:(frameRate|tickRate)\s*=\s*[\"'](\d+)[\"']")
 _TIMED = re.compile(r"\s(begin|end|dur)\s*=\s*(?:\"[^\"]*\"|'[^']*')|\sxml:id\s*=\s*(?:\"[^\"]*\"|'[^']*')")
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_OPAQUE = frozenset("metadata set desc title agent actor audio".split())
+_OPAQUE = frozenset(["metadata", "set", "desc", "title", "agent", "actor", "audio"])
 
 
 def tokenize(source: str) -> list[Token]:
@@ -78,7 +78,9 @@ def read_paragraphs(text: str, info: DocumentInfo) -> Film:
     tokens = xml.tokens(text, {})
     root = next((token for token in tokens if token.kind in ("open", "empty")), None)
     if root is None or _local(root) != "tt":
-        raise DataError(f"{info.name}: its root must be tt, got {_local(root) if root else 'nothing'}, so it is no timed text")
+        raise DataError(
+            f"{info.name}: its root must be tt, got {_local(root) if root else 'nothing'}, so it is no timed text"
+        )
     rates = {name: int(value) for name, value in _RATE.findall(root.source)}
     skeleton: list[str | Cue] = []
     depth_of_body, n_divisions, line = 0, 0, 1

@@ -49,7 +49,9 @@ class _Writer:
         for sentence in self.sentences:
             for piece, tokens in zip(sentence.pieces, self._divided(sentence, render), strict=True):
                 words[piece] = tokens
-        written = {piece: self._piece(piece, words[_root(piece)]) for piece in self.skeleton if isinstance(piece, Piece)}
+        written = {
+            piece: self._piece(piece, words[_root(piece)]) for piece in self.skeleton if isinstance(piece, Piece)
+        }
         text = "".join(part if isinstance(part, str) else written[part] for part in self.skeleton)
         return text, written
 
@@ -99,7 +101,9 @@ class _Writer:
             return ()
         written = self.written(render)[1]
         for cue, pieces in groupby(written, key=lambda piece: piece.cue):
-            tokens = [token for piece in pieces for token in [*self.film.tokenize(written[piece]), Token("\n", "break")]]
+            tokens = [
+                token for piece in pieces for token in [*self.film.tokenize(written[piece]), Token("\n", "break")]
+            ]
             lines = "".join("\n" if token.kind == "break" else token.text for token in tokens).split("\n")
             lines = [line.strip() for line in lines if line.strip()]
             reasons = _too_much(cue, lines, options.line_length, options.reading_speed)
@@ -116,9 +120,10 @@ def _too_much(cue: Cue, lines: Sequence[str], length: int | None, speed: float |
         reasons.append(f"a line has more than {length} columns")
     if length is not None and len(lines) > MOST_LINES:
         reasons.append(f"the caption has more than {MOST_LINES} lines")
-    if speed is not None and cue.start_s is not None and cue.end_s is not None:
-        if sum(map(len, lines)) > speed * max(0.0, cue.end_s - cue.start_s):
-            reasons.append(f"more than {speed:g} characters per second: it may be too fast to read")
+    is_timed = cue.start_s is not None and cue.end_s is not None
+    shown_s = max(0.0, (cue.end_s or 0.0) - (cue.start_s or 0.0))
+    if speed is not None and is_timed and sum(map(len, lines)) > speed * shown_s:
+        reasons.append(f"more than {speed:g} characters per second: it may be too fast to read")
     return reasons
 
 
@@ -167,7 +172,7 @@ def _unit(pieces: Sequence[Piece], film: Film) -> Unit:
                 unit.text += token.text
             elif not is_sung:  # each word of a song has its own tags, which are set when it is written
                 kind = token.kind if token.kind in ("open", "close") and place in partner else "point"
-                unit.tags.append(Tag(len(unit.text), (token.source,), kind, token.name))  # type: ignore[arg-type]
+                unit.tags.append(Tag(len(unit.text), (token.source,), kind, token.name))
     return unit
 
 
@@ -224,7 +229,7 @@ def _split_at(tokens: Sequence[Token], places: Sequence[int]) -> list[list[Token
         rest = token
         while rest.kind == "text" and at <= wanted[number] < at + len(rest.text) and wanted[number] >= 0:
             n = wanted[number] - at
-            if 0 < n and rest.source != rest.text:
+            if n > 0 and rest.source != rest.text:
                 break
             left = rest.text[:n].rstrip()
             lines[-1] += [Token(left, text=left)] if left else []
