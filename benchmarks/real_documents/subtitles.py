@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import chardet
 import pysubs2
@@ -115,7 +116,7 @@ def ttml(data: bytes) -> list[Block]:
     return blocks
 
 
-def _collect(element: etree._Element, block: Block) -> None:
+def _collect(element: Any, block: Block) -> None:
     block.add("", " ".join(f".{element.text or ''}.".split())[1:-1])
     for child in element:
         name = etree.QName(child).localname if isinstance(child.tag, str) else "comment"

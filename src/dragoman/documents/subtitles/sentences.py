@@ -39,7 +39,7 @@ _ALWAYS_CAPITAL = {
 }  # fmt: skip
 _UNFINISHED = {
     "en": "the a an of to and or but in on at with for from by my your his our their as than if because into mr mrs",
-    "de": "der die das den dem des ein eine einen einem einer und oder aber in im am an auf mit von zu für bei dass als",
+    "de": "der die das den dem des ein eine einen einem einer und oder aber in im am an auf mit von zu für bei dass",
     "fr": "le la les l' un une des du de à et ou mais dans sur avec pour par mon ma mes son sa ses que qui",
     "es": "el la los las un una de del a al y o pero en con por para mi su sus que",
     "it": "il lo la i gli le un una di del della a al e o ma in con per da che",
@@ -54,7 +54,7 @@ _UNFINISHED = {
 
 @dataclass(frozen=True)
 class Habits:
-    """How the captions of a film are written."""
+    """Habits of the writer of a film's captions."""
 
     is_punctuated: bool
     has_labels: bool  # no caption begins with a small letter, and few end with a full stop

@@ -60,21 +60,21 @@ def split(tokens: Sequence[Token], places: Sequence[int]) -> list[list[Token]]:
     wanted = iter([*places, -1])
     at, place = 0, next(wanted)
     for token in tokens:
-        rest = token
+        behind = token
         while 0 <= place < at:
             place = next(wanted)
         if at == place and token.kind != "close":
             runs.append([])
             place = next(wanted)
-        while at < place < at + len(rest.text):
-            left, rest = _halves(rest, place - at)
+        while at < place < at + len(behind.text):
+            left, behind = _halves(behind, place - at)
             if left is None:  # an entity is never divided
                 break
             runs[-1].append(left)
             runs.append([])
             at, place = place, next(wanted)
-        runs[-1].append(rest)
-        at += len(rest.text)
+        runs[-1].append(behind)
+        at += len(behind.text)
     return runs
 
 

@@ -226,19 +226,19 @@ def _split_at(tokens: Sequence[Token], places: Sequence[int]) -> list[list[Token
     wanted = [*places, -1]
     at = number = 0
     for token in tokens:
-        rest = token
-        while rest.kind == "text" and at <= wanted[number] < at + len(rest.text) and wanted[number] >= 0:
+        behind = token
+        while behind.kind == "text" and at <= wanted[number] < at + len(behind.text) and wanted[number] >= 0:
             n = wanted[number] - at
-            if n > 0 and rest.source != rest.text:
+            if n > 0 and behind.source != behind.text:
                 break
-            left = rest.text[:n].rstrip()
+            left = behind.text[:n].rstrip()
             lines[-1] += [Token(left, text=left)] if left else []
             _drop_space(lines[-1])
             lines.append([])
-            rest = Token(rest.text[n:], text=rest.text[n:]) if n else rest
+            behind = Token(behind.text[n:], text=behind.text[n:]) if n else behind
             at, number = wanted[number], number + 1
-        lines[-1].append(rest)
-        at += len(rest.text)
+        lines[-1].append(behind)
+        at += len(behind.text)
     return lines
 
 
