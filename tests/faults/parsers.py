@@ -150,6 +150,17 @@ _FIELDS = (
 )
 _WORD = "<w:p><w:r><w:t>a</w:t></w:r></w:p>|<w:p/>|<w:p>|</w:p>|<w:r><w:t>a</w:t></w:r>|<w:r><w:rPr><w:b/></w:rPr><w:t>b </w:t></w:r>|<w:t>|</w:t>|<w:hyperlink>|</w:hyperlink>|<w:tab/>|<w:br/>|<w:del>|</w:del>|<w:rPr>"
 _SUBTITLE = "00:00:01,000 --> 00:00:02,000\n|00:00:01.000 --> 00:00:02.000\n|1\n|\n|a\n|a| |<i>|</i>|<|{\\an8}|{\\|00:|-->|- |.|♪|\t|(|<1:|1|&amp;|NOTE\n"
+_SUBTITLE_MODULES = tuple(
+    f"documents/subtitles/{name}.py" for name in ("subrip", "webvtt", "tokens", "sentences", "writing", "ass", "ttml")
+)
+_SCRIPT = (
+    "Dialogue: 0,0:00:01.00,0:00:02.00,D,,0,0,0,,a\n|Dialogue: |Format: Text\n|Comment: |[Events]\n|[|]|a|A: | |{\\i1}|{\\i0}|{|}|{\\p1}|{\\p0}"
+    "|{\\k1}|{\\c&H1&}|{\\pos(1,1)}|\\N|\\n|\\h|\\|,|;|- |.|\n"
+)
+_TIMED_TEXT = (
+    _XML
+    + "|<p>|<p begin='1s' end='2s'>|</p>|<br/>|<span>|<span begin='1s'>|</span>|<span ttm:agent='a'>|<metadata>|</metadata>|<div>|</div>|</body>|A: |- "
+)
 _PO = 'msgid "a"\nmsgstr ""\n|msgid ""\n|"a"\n|"|\\"|\\|\\n|#, fuzzy\n|# a\n|#|\n| |msgctxt "a"\n|msgid_plural "b"\n|msgstr[0] ""\n|msgstr[1] ""\n|msgid |msgstr |a|\t|msgstr "b"\n|\\n" "|%s'
 _TABLE = 'a|,|;|\t|"|""|"a"|\n|\r\n|\r| |"a",|a\n|"\n"|,a\n|\'\'|a,'
 _TREE = "(A a)|(A |(|)| |a|()|(A (B|b))|(TOP |\n"
@@ -209,9 +220,17 @@ PARSERS = [
     Parser(".html", document(".html"), _HTML, ("documents/web.py", "documents/markup.py")),
     Parser(".htm", document(".htm", "<meta "), "charset=|<meta |<?xml |encoding=\"|a| |>"),
     Parser(".xhtml", document(".xhtml", "<p>"), "<b>|</b>|a "),
-    Parser(".srt", document(".srt"), _SUBTITLE, ("documents/subtitles.py",)),
+    Parser(".srt", document(".srt"), _SUBTITLE, _SUBTITLE_MODULES),
     Parser(".srt, in a cue", document(".srt", "1\n00:00:01,000 --> 00:00:02,000\n"), _SUBTITLE),
     Parser(".vtt", document(".vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n"), _SUBTITLE),
+    Parser(".vtt, blocks", document(".vtt", "WEBVTT\n"), _SUBTITLE + "|&amp;|&a|<v A>|<c>|</c>|<rt>|<00:01.000>|a: |[a] |- "),
+    Parser(".sbv", document(".sbv", "0:00:01.000,0:00:02.000\n"), _SUBTITLE + "|0:00:01.000,0:00:02.000\n|[br]|[a] |A: "),
+    Parser(".ass", document(".ass", "[Events]\n"), _SCRIPT),
+    Parser(".ass, in an event", document(".ass", "[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,D,,0,0,0,,"), _SCRIPT),
+    Parser(".ssa", document(".ssa", "[Events]\nDialogue: Marked=0,0:00:01.00,0:00:02.00,D,,0,0,0,,{"), _SCRIPT),
+    Parser(".dfxp", document(".dfxp", "<tt><body><div>", "</div></body></tt>"), _TIMED_TEXT),
+    Parser(".ttml", document(".ttml", "<tt xmlns='http://www.w3.org/ns/ttml'><body>", "</body></tt>"), _TIMED_TEXT),
+    Parser(".ttml, in a paragraph", document(".ttml", "<tt><body><p begin='1s' end='2s'>", "</p></body></tt>"), _TIMED_TEXT),
     Parser(".csv", document(".csv", "a\n"), _TABLE, ("documents/table.py",)),
     Parser(".csv, of columns", document(".csv", "a,b;c\n", columns=("a",)), _TABLE),
     Parser(".csv, first line", document(".csv"), _TABLE),

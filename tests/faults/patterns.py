@@ -49,6 +49,8 @@ EXAMPLES: dict[tuple[str, str], Any] = {}
 
 ONLY: dict[tuple[str, str], tuple[str, ...]] = {
     ("documents/package.py", "_MEMBERS"): ("fullmatch",),
+    ("documents/subtitles/subrip.py", "SBV_TIMES"): ("match",),
+    ("documents/subtitles/subrip.py", "TIMES"): ("match",),
     ("translation/segments.py", "_SENTENCE_END"): ("finditer",),
     ("translation/segments.py", "_SPACE"): ("finditer",),
 }

@@ -65,7 +65,8 @@ def read_events(text: str, info: DocumentInfo) -> Film:
     """
     skeleton: list[str | Cue] = []
     left: list[Untranslated] = []
-    section, fields, has_events = "", ASS, False
+    section, has_events = "", False
+    fields: tuple[str, ...] = ASS
     for number, match in enumerate(_LINE.finditer(text), 1):
         line = match[0]
         header = _SECTION.match(line)

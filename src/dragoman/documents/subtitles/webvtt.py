@@ -22,7 +22,7 @@ _NEARLY = re.compile(
 """Times that other programs write, with too few digits or a comma."""
 
 _TOKEN = re.compile(
-    r"\r\n|\r|\n|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z][A-Za-z\d]{1,31});|<rt[^<>]*>[^<>]*(?:</rt[^<>]*>)?|"
+    r"\r\n|\r|\n|&#?[A-Za-z\d]{1,32};?|<rt[^<>]*>[^<>]*(?:</rt[^<>]*>)?|"
     r"<\d[\d:.]*>|<[A-Za-z][^<>]*>|</[^<>]*>|<>|\{\\[^{}\r\n]*\}"
 )
 _TAG_NAME = re.compile(r"</?([A-Za-z]+)")
