@@ -238,8 +238,13 @@ class _Builder:
                 self._placeholder(token, tokens[i + 1].start if i + 1 < len(tokens) else len(self.text))
             else:
                 source = self._marked(token)
+                behind = tokens[i + 1] if i + 1 < len(tokens) else None
+                meets = token.mark.kind == "close" and behind is not None and behind.start == token.end
+                is_joined = meets and behind is not None and behind.mark is not None and behind.mark.kind == "open"
+                source += _JOINT if is_joined else ""
                 self.tags.append(Tag(self.length, (source,), token.mark.kind, token.mark.name))
                 self.source.append(source)
+                self._add(" " if is_joined else "")
             at = token.end + self.skip
         self._plain(at, len(self.text), mnemonic)
         return Unit("".join(self.pieces), self.tags, [], str, self.styles, self.styled)
@@ -314,6 +319,8 @@ class _Builder:
         return f"{_BEFORE if before else ''}{source}{_AFTER if after else ''}"
 
 
+_JOINT = "\0j\0"
+"""Stands between two elements that meet; the model reads a space there."""
 _BEFORE, _AFTER = "\0(\0", "\0)\0"
 """Edges of markup of reStructuredText."""
 
@@ -387,6 +394,7 @@ class _Resolver:
     def read(self, written: str) -> list[str | int]:
         """Return a text in pieces: text as the catalogue needs it, and the number of each placeholder."""
         pieces: list[str | int] = []
+        is_joined = False
         run, hints, hint = "", list[int](), -1  # text that is not read yet, and for each character the placeholder
         for i, piece in enumerate(_MARKER.split(written)):
             if i % 2 == 0:
@@ -396,8 +404,9 @@ class _Resolver:
             if piece[:1] in "<>":
                 hint = int(piece[1:] or -1)
                 continue
-            pieces += self._text(run, hints)
-            run, hints = "", []
+            if not (is_joined and piece.startswith("=") and not run.strip()):
+                pieces += self._text(run, hints)
+            run, hints, is_joined = "", [], piece == "j"
             if piece.startswith("="):
                 pieces.append(piece[1:])
             elif piece in ("m", "(", ")"):
