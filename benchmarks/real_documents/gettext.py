@@ -50,6 +50,8 @@ TEXT_ROLES = re.compile(r":(?:guilabel|menuselection|dfn|emphasis|strong|title):
 NO_WORDS = re.compile(
     r"``[^`]+``|`[^`]*`|:[\w:]+:|<[^<>]*>|%\(\w+\)\w|[%$#@]?\{[^{}]*\}|\w+[._]\w[\w._]*|-\S+|\S+[/\\=]\S*|\S+@\S+|&\w+;|%\S+|\$\w+|\[\S+\]_?"
 )
+NAMED_TARGET = re.compile(r" <[^<>`]+_>`_")
+"""Name of a link's target, which is the link's text in the source."""
 ACCELERATOR = re.compile(r"\(_\w\)")
 
 
@@ -137,6 +139,7 @@ def _entry_faults(entry: Any, mode: str, told: set[str]) -> list[Fault]:
 
 def _message_faults(entry: Any, text: str, mode: str) -> list[Fault]:
     faults = []
+    text = NAMED_TARGET.sub("`_", text)
     originals = [entry.msgid, entry.msgid_plural] if entry.msgid_plural else [entry.msgid]
     flags = [flag for flag in entry.flags if flag in PLACEHOLDERS]
     is_icu = re.search(r"\{\w+, *(?:plural|select)", entry.msgid)  # its branches are text

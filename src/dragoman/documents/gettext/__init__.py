@@ -164,7 +164,10 @@ def _header(entry: Entry, file: _File, at: int) -> list[_Piece]:
     comments, keywords = file.text[at : entry.fields[0].start], file.text[entry.fields[0].start : form.strings_start]
     if file.is_template:
         comments = _FUZZY.sub("", comments)
-    return [comments + keywords, plurals.completed(form, file.language, file.has_plurals, file.style)]
+    return [
+        comments + keywords,
+        plurals.completed(form, file.language, (file.is_template, file.has_plurals), file.style),
+    ]
 
 
 _FUZZY = re.compile(r"(?m)^#,[ \t]*fuzzy[ \t]*\r?\n|(?<=#,)[ \t]*fuzzy,")

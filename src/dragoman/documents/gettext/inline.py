@@ -39,6 +39,7 @@ class Mark:
     kind: Literal["open", "close", "point"] = "point"
     name: str = ""
     is_rst: bool = False
+    source: str = ""  # to write instead of what stands there
 
 
 def marks(text: str, is_rst: bool) -> list[Mark]:
@@ -95,6 +96,10 @@ def _of(match: re.Match[str], is_rst: bool) -> Iterable[Mark]:
         return [Mark(*match.span(), is_rst=is_rst)] if is_mark else []
     if (inner := _inner(match)) is not None:
         name = f"{match.start()}"
+        if match["reference"] and is_rst:  # its text is the name of its target, which stays as it is
+            target = f" <{match['reference']}_>{match['reference_end']}"
+            closing = Mark(inner[1], match.end(), "close", name, True, target)
+            return [Mark(match.start(), inner[0], "open", name, True), closing]
         return [
             Mark(match.start(), inner[0], "open", name, is_rst), Mark(inner[1], match.end(), "close", name, is_rst)
         ]  # fmt: skip

@@ -4,8 +4,9 @@
     message.parts                                                # units and the source between them
     finished(message, [write(parts, translations), ...])         # the translation, or None if it would not be valid
 
-Placeholders that ``protected`` knows stay in the text that the model reads; others become tags. In what is written a
-tag is its number between two NULs, so that the order of all placeholders is known in the end.
+The model reads placeholders that ``protected`` knows as they are, and others as their number in braces. Where that is
+not protected either, they are tags. In what is written a tag is its number between two NULs, so that the order of all
+placeholders is known in the end.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Message:
     mnemonic: Mnemonic | None = None
     mnemonic_place: int = -1  # in ``text``, which is without the sign
     placeholders: list[str] = field(default_factory=list)  # in the order of the source
-    visible: set[int] = field(default_factory=set)  # those that the model reads
+    visible: dict[int, str] = field(default_factory=dict)  # those that the model reads, and how
     is_doubled: bool = True  # True if characters that must stand twice stand once in the units
     is_valid: bool = True  # False if characters that must stand twice do not
     blocks: list[str | Translated] = field(default_factory=list)
@@ -144,6 +145,11 @@ _OPENING = re.compile(r"(?<![^\w\s])[^\w\s]*+\Z")
 _CLOSING = re.compile(r"(?:[^\w\s.!?\u2026\u3002]|\.(?=[^\s.]))*+")
 
 
+_TAG, _STAND_IN = "tag", "{{{}}}"
+"""How the model reads a placeholder that ``protected`` does not know: not at all, or as its number in braces."""
+_STAND_INS = re.compile(r"\{\d+\}")
+
+
 @dataclass(frozen=True)
 class _Token:
     """A placeholder or markup in a sentence."""
@@ -161,24 +167,22 @@ def _sentence(message: Message, text: str, mnemonic: int) -> list[Part]:
         return [branches]
     spans = _spans(text, message.syntax, True)
     tokens = _tokens(text, spans, marks(text, message.kind.is_rst))
-    hidden: set[int] = set()  # starts of placeholders that must be tags
     first = len(message.placeholders)
-    for _ in range(3):
-        builder = _Builder(message, text, hidden)
+    may_stand_in = "{" not in message.syntax.doubled and not _STAND_INS.search(message.text)
+    shown: dict[int, str] = {}  # for the start of a placeholder: how the model reads it, if not as it is
+    while True:
+        del message.placeholders[first:]
+        builder = _Builder(message, text, shown)
         unit = builder.unit(tokens, mnemonic)
-        seen = [(span.start, span.end) for span in find(unit.text)]
-        unprotected = _outside(builder.visible_spans, seen)
+        unprotected = _outside(builder.visible_spans, [(span.start, span.end) for span in find(unit.text)])
         if not unprotected:
             break
-        hidden |= unprotected
-        del message.placeholders[first:]
-    else:
-        hidden = {start for start, _ in spans}
-        builder = _Builder(message, text, hidden)
-        unit = builder.unit(tokens, mnemonic)
-    message.visible |= builder.visible
+        for start in unprotected:
+            shown[start] = _TAG if start in shown or not may_stand_in else _STAND_IN
+    message.visible.update(builder.visible)
     if not has_letters(unit.text):
-        message.visible -= builder.visible
+        for number in builder.visible:
+            del message.visible[number]
         return builder.source
     unit.raw = [UNTRANSLATED, *builder.source]
     return [unit]
@@ -212,15 +216,15 @@ def _tokens(text: str, spans: Sequence[tuple[int, int]], all_marks: Sequence[Mar
 class _Builder:
     """Writes the text, tags and source of a unit."""
 
-    def __init__(self, message: Message, source: str, hidden: set[int]) -> None:
-        self.message, self.text, self.hidden = message, source, hidden
+    def __init__(self, message: Message, source: str, shown: dict[int, str]) -> None:
+        self.message, self.text, self.shown = message, source, shown
         self.pieces: list[str] = []  # of the unit's text
         self.length = 0  # of the unit's text
         self.tags: list[Tag] = []
         self.source: list[Part] = []
         self.styles: list[tuple[str, str]] = [("", "")]
         self.styled: list[tuple[int, int, int]] = []
-        self.visible: set[int] = set()
+        self.visible: dict[int, str] = {}
         self.visible_spans: dict[int, tuple[int, int]] = {}  # by place in the source
         self.skip = 0  # characters after a placeholder that were written with it
 
@@ -234,8 +238,13 @@ class _Builder:
                 self._placeholder(token, tokens[i + 1].start if i + 1 < len(tokens) else len(self.text))
             else:
                 source = self._marked(token)
+                behind = tokens[i + 1] if i + 1 < len(tokens) else None
+                meets = token.mark.kind == "close" and behind is not None and behind.start == token.end
+                is_joined = meets and behind is not None and behind.mark is not None and behind.mark.kind == "open"
+                source += _JOINT if is_joined else ""
                 self.tags.append(Tag(self.length, (source,), token.mark.kind, token.mark.name))
                 self.source.append(source)
+                self._add(" " if is_joined else "")
             at = token.end + self.skip
         self._plain(at, len(self.text), mnemonic)
         return Unit("".join(self.pieces), self.tags, [], str, self.styles, self.styled)
@@ -243,7 +252,9 @@ class _Builder:
     def _plain(self, start: int, end: int, mnemonic: int) -> None:
         if start <= mnemonic < end:
             self._plain(start, mnemonic, -1)
-            self.tags.append(Tag(self.length, ("\0m\0",)))
+            word = self.message.mnemonic.word if self.message.mnemonic else ""
+            self.styles.append(("\0m\0", ""))  # the translation of its word begins where this style begins
+            self.styled.append((self.length, self.length + min(len(word), end - mnemonic), len(self.styles) - 1))
             self.source.append("\0m\0")
             start = mnemonic
         text = self._single(self.text[start:end])
@@ -275,7 +286,8 @@ class _Builder:
         number = len(self.message.placeholders)
         self.message.placeholders.append(text)
         self.source.append(f"\0{number}\0")
-        if token.start in self.hidden or not text.isprintable():
+        shown = self.shown.get(token.start, text)
+        if shown == _TAG or not text.isprintable() or text == "%%":
             before, after = self._brackets(token, limit)
             if before:
                 self.pieces[-1] = self.pieces[-1][: -len(before)]
@@ -286,15 +298,16 @@ class _Builder:
             self.skip = len(after)
             return
         place = self.length
-        self._add(text)
-        self.visible.add(number)
+        shown = shown.format(number) if shown == _STAND_IN else text
+        self._add(shown)
+        self.visible[number] = shown
         self.visible_spans[token.start] = place, self.length
         self.styles.append((f"\0<{number}\0", "\0>\0"))
         self.styled.append((place, self.length, len(self.styles) - 1))
 
     def _marked(self, token: _Token) -> str:
         """Return the source of markup, with a marker for each placeholder in it."""
-        text, pieces, at = self.text[token.start : token.end], [], 0
+        text, pieces, at = (token.mark and token.mark.source) or self.text[token.start : token.end], [], 0
         for first, last in _spans(text, self.message.syntax, True):
             pieces += [_literal(text[at:first]), f"\0{len(self.message.placeholders)}\0"]
             self.message.placeholders.append(text[first:last])
@@ -306,6 +319,8 @@ class _Builder:
         return f"{_BEFORE if before else ''}{source}{_AFTER if after else ''}"
 
 
+_JOINT = "\0j\0"
+"""Stands between two elements that meet; the model reads a space there."""
 _BEFORE, _AFTER = "\0(\0", "\0)\0"
 """Edges of markup of reStructuredText."""
 
@@ -350,10 +365,9 @@ def finished(message: Message, texts: Sequence[str]) -> str | None:
 
 
 def _with_mnemonic(text: str, message: Message) -> str:
-    place = text.find(_MNEMONIC)
-    if place < 0 or message.mnemonic is None:
+    if message.mnemonic is None:
         return text
-    return mnemonics.set_again(text.replace(_MNEMONIC, ""), place, message.mnemonic)
+    return mnemonics.set_again(text.replace(_MNEMONIC, ""), max(0, text.find(_MNEMONIC)), message.mnemonic)
 
 
 _MNEMONIC = "\0m"
@@ -374,12 +388,13 @@ class _Resolver:
         self.is_wrong = False
         self.taken: set[int] = set()
         self.waiting: dict[str, deque[int]] = {}  # the numbers of each visible placeholder
-        for number in sorted(message.visible):
-            self.waiting.setdefault(message.placeholders[number], deque()).append(number)
+        for number, shown in sorted(message.visible.items()):
+            self.waiting.setdefault(shown, deque()).append(number)
 
     def read(self, written: str) -> list[str | int]:
         """Return a text in pieces: text as the catalogue needs it, and the number of each placeholder."""
         pieces: list[str | int] = []
+        is_joined = False
         run, hints, hint = "", list[int](), -1  # text that is not read yet, and for each character the placeholder
         for i, piece in enumerate(_MARKER.split(written)):
             if i % 2 == 0:
@@ -389,8 +404,9 @@ class _Resolver:
             if piece[:1] in "<>":
                 hint = int(piece[1:] or -1)
                 continue
-            pieces += self._text(run, hints)
-            run, hints = "", []
+            if not (is_joined and piece.startswith("=") and not run.strip()):
+                pieces += self._text(run, hints)
+            run, hints, is_joined = "", [], piece == "j"
             if piece.startswith("="):
                 pieces.append(piece[1:])
             elif piece in ("m", "(", ")"):
@@ -409,20 +425,32 @@ class _Resolver:
     def _text(self, text: str, hints: Sequence[int]) -> list[str | int]:
         pieces: list[str | int] = []
         at = 0
-        for start, end in _spans(text, self.message.syntax, not self.message.is_doubled):
-            placeholder = text[start:end]
-            numbers = self.waiting.get(placeholder)
+        for start, end in self._places(text):
+            shown = text[start:end]
+            numbers = self.waiting.get(shown)
             while numbers and numbers[0] in self.taken:
                 numbers.popleft()
             if not numbers:
                 self.is_wrong |= numbers is not None  # a placeholder that comes too often
                 continue
             hint = max(hints[start:end])
-            is_right = hint >= 0 and hint not in self.taken and self.message.placeholders[hint] == placeholder
+            is_right = hint not in self.taken and self.message.visible.get(hint) == shown
             number = self._taken(hint if is_right else numbers[0])
             pieces += [self._doubled(text[at:start]), number]
             at = end
         return [*pieces, self._doubled(text[at:])]
+
+    def _places(self, text: str) -> list[tuple[int, int]]:
+        """Return start and end of each placeholder and each stand-in of one."""
+        places, at = [], 0
+        for match in _STAND_INS.finditer(text):
+            if match[0] in self.waiting:
+                before = _spans(text[at : match.start()], self.message.syntax, not self.message.is_doubled)
+                places += [(at + start, at + end) for start, end in before]
+                places.append(match.span())
+                at = match.end()
+        behind = _spans(text[at:], self.message.syntax, not self.message.is_doubled)
+        return places + [(at + start, at + end) for start, end in behind]
 
     def _doubled(self, text: str) -> str:
         if self.message.is_doubled:

@@ -62,13 +62,13 @@ def numbers_of(forms: tuple[int, str]) -> Sequence[frozenset[int]]:
     return [frozenset(number for number, own in enumerate(chosen) if own == form) for form in range(n)]
 
 
-def completed(header: Field, language: str | None, needs_plurals: bool, style: Style) -> str:
+def completed(header: Field, language: str | None, needs: tuple[bool, bool], style: Style) -> str:
     """Return the strings of a header with what a template leaves open: language, plural forms and charset.
 
     Args:
         header: The ``msgstr`` of the header.
         language: Target language.
-        needs_plurals: True if there are messages with plural forms.
+        needs: True if a missing language must be added; True if missing plural forms must.
         style: How the file writes its strings.
     """
     source = _CHARSET.sub(
@@ -78,10 +78,12 @@ def completed(header: Field, language: str | None, needs_plurals: bool, style: S
         return source
     line = "Plural-Forms: nplurals={}; plural={};".format(*plural_forms(language))
     source = _LANGUAGE_LINE.sub(f"Language: {language.replace('-', '_')}", source)
+    if needs[0] and "\nLanguage:" not in f"\n{header.value}":
+        source = _with_line(source, f"Language: {language.replace('-', '_')}\n", style)
     if declared_forms(header.value) is None:
         if _PLURAL_LINE.search(source):
             source = _PLURAL_LINE.sub(lambda match: line, source)
-        elif needs_plurals:
+        elif needs[1]:
             source = _with_line(source, f"{line}\n", style)
     return source
 
