@@ -15,15 +15,13 @@ from dataclasses import dataclass, field
 from typing import Literal, Union
 
 from dragoman.decoding.words import Links, word_spans
-from dragoman.languages.sentence_ends import ENDS
-from dragoman.languages.words import clusters, core, is_word_character, word_places
+from dragoman.documents.cuts import Cut, cut_places
+from dragoman.documents.pieces import Pieces, Side, WordSpan, link
+from dragoman.languages.words import core, is_word_character, word_places
 from dragoman.translation.keeping.protected import find
 
 Part = Union[str, "Unit"]
 """Source that is written unchanged, or a unit of text to translate."""
-
-WordSpan = tuple[int, int]
-"""First character of a word, and the one after its last."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,7 @@ class Tag:
     kind: Literal["open", "close", "point"] = "point"
     name: str = ""  # the opening and the closing tag of an element share it
     share: float | None = None  # for a cut: fraction of the translation before it, 0 to 1
+    by_words: bool = False  # for a cut: stands where the alignment puts the words before it, if possible at a pause
 
 
 def escape(text: str) -> str:
@@ -107,13 +106,15 @@ class _WordLinks:
     tgt_words: Sequence[WordSpan]
     targets: Mapping[int, Sequence[int]]  # for the number of a source word: numbers of target words
     tgt_unspaced: bool
+    src_unspaced: bool
+    alignment: Links | None
 
 
 def _word_links(unit: Unit, translation: AlignedText, translations: Translations) -> _WordLinks:
     """Return the links of the word alignment; without one, words are linked by their relative position."""
     text, unspaced = translation.text, translations.tgt_unspaced
     if not (unit.tags or unit.styled):  # nothing needs a place
-        return _WordLinks(text, (), (), {}, unspaced)
+        return _WordLinks(text, (), (), {}, unspaced, translations.src_unspaced, translation.alignment)
     src_words = word_spans(unit.text, translations.src_unspaced)
     tgt_words = word_spans(text, unspaced)
     targets: dict[int, list[int]] = {}
@@ -122,7 +123,7 @@ def _word_links(unit: Unit, translation: AlignedText, translations: Translations
     if not targets and tgt_words:
         n_src, n_tgt = len(src_words), len(tgt_words)
         targets = {i: [min(n_tgt - 1, i * n_tgt // n_src)] for i in range(n_src)}
-    return _WordLinks(text, src_words, tgt_words, targets, unspaced)
+    return _WordLinks(text, src_words, tgt_words, targets, unspaced, translations.src_unspaced, translation.alignment)
 
 
 def _translated(unit: Unit, translation: AlignedText, translations: Translations) -> str:
@@ -273,7 +274,9 @@ def _places(unit: Unit, links: _WordLinks) -> list[int]:
             places[last] = _past_punctuation(unit.text[end : end + 1], letters, len(text), closing, -1)
     code = [(span.start, span.end) for span in find(text) if span.kind == "code"]  # a tag must not stand inside code
     places = [_outside(place, code) for place in places]
-    return _with_cuts(places, unit.tags, text, links.tgt_unspaced, code)
+    sides = Side(unit.text, links.src_unspaced), Side(text, links.tgt_unspaced)
+    pieces = link(*sides, links.alignment, [tag.place for tag in unit.tags])
+    return _with_cuts(places, unit, links, pieces, code)
 
 
 def _outside(place: int, spans: Sequence[WordSpan]) -> int:
@@ -351,44 +354,34 @@ def _past_punctuation(neighbour: str, letters: Sequence[int], size: int, place: 
     return letters[i - 1] + 1 if i else 0
 
 
-REACH = 40
-"""Number of characters that a cut may move to fall on a pause."""
+def _with_cuts(places: list[int], unit: Unit, links: _WordLinks, pieces: Pieces, code: Sequence[WordSpan]) -> list[int]:
+    """Return the places with those of the cuts set. Each other tag stays on its side of every cut.
 
-_PAUSES = frozenset(ENDS + ",;:…，、；：")
-
-
-def _with_cuts(
-    places: list[int], tags: Sequence[Tag], text: str, unspaced: bool, code: Sequence[WordSpan]
-) -> list[int]:
-    """Return the places with those of the cuts set: between two words, if possible after punctuation.
-
-    Each other tag stays on its side of every cut. ``code`` holds spans of ``text`` that no cut may divide.
+    ``code`` holds spans of the translation that no cut may divide.
     """
-    if all(tag.share is None for tag in tags):
+    tags = unit.tags
+    numbers = [i for i, tag in enumerate(tags) if tag.share is not None]
+    if not numbers:
         return places
-    if unspaced:
-        edges = [start for start, _ in clusters(text)[1:] if not text[start].isspace() or text[start - 1].isspace()]
-    else:
-        edges = [i for i in range(1, len(text)) if text[i - 1].isspace()]
-    edges = [edge for edge in edges if _outside(edge, code) == edge]
-    previous = 0
-    for i, tag in enumerate(tags):
-        if tag.share is None:
-            continue
-        # Among the edges near the cut's share of the text take the nearest; a pause counts as ``slack`` nearer.
-        wanted, slack = tag.share * len(text), min(REACH, len(text) / 12)
-        near = bisect_left(edges, wanted)
-        first = max(bisect_right(edges, previous), bisect_left(edges, wanted - slack) - 1, 0)
-        last = max(first + 1, bisect_right(edges, wanted + slack) + 1, near + 1)
-        previous = min(
-            edges[first:last], default=len(text),
-            key=lambda edge: abs(edge - wanted) - (slack if _PAUSES & set(text[max(0, edge - 2) : edge]) else 0),
-        )  # fmt: skip
-        places[i] = previous
-    limit = len(text)
+    starts = [0, *(tags[i].place for i in numbers), len(unit.text)]
+    cuts = [
+        Cut(tags[i].place, tags[i].share, tags[i].by_words, _has_words(pieces, starts[n], starts[n + 1]))
+        for n, i in enumerate(numbers)
+    ]
+    tgt = Side(links.text, links.tgt_unspaced)
+    chosen = cut_places(cuts, _has_words(pieces, starts[-2], starts[-1]), tgt, pieces, code)
+    for i, (_, place) in zip(numbers, chosen, strict=True):
+        places[i] = place
+    limit = len(links.text)
     for i in range(len(tags) - 1, -1, -1):
         if tags[i].share is None:
             places[i] = min(places[i], limit)
         else:
             limit = places[i]
     return places
+
+
+def _has_words(pieces: Pieces, start: int, end: int) -> int:
+    """Return 1 if a piece of the source begins between two of its places, else 0."""
+    i = bisect_left(pieces.src, (start, 0))
+    return int(i < len(pieces.src) and pieces.src[i][0] < end)
