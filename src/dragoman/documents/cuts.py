@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappush, heappushpop
 
-from dragoman.documents.pieces import Pieces, Side, WordSpan
+from dragoman.documents.pieces import Pieces, Side
 from dragoman.languages.sentence_ends import ENDS
 from dragoman.languages.words import clusters
 
@@ -40,19 +40,16 @@ class Edges:
     counts: Sequence[int]
 
 
-def cut_places(
-    cuts: Sequence[Cut], n_needed_last: int, tgt: Side, pieces: Pieces, whole: Sequence[WordSpan]
-) -> list[tuple[int, int]]:
+def cut_places(cuts: Sequence[Cut], n_needed_last: int, tgt: Side, pieces: Pieces) -> list[tuple[int, int]]:
     """Return for each cut the number of pieces before it, and of characters; -1 for one without a share.
 
     Args:
         cuts: In order.
         n_needed_last: Least number of pieces after the last cut.
         tgt: The translation.
-        pieces: Its pieces, and those of the source.
-        whole: Spans of the translation that no cut may divide.
+        pieces: Its pieces, which no cut divides, and those of the source.
     """
-    edges = _edges(tgt, pieces, whole)
+    edges = _edges(tgt, pieces)
     by_words = _by_words(cuts, pieces)
     n_pieces, end = len(pieces.tgt), len(tgt.text)
     chosen: list[int] = []  # for each cut the number of its edge; without a share, of pieces
@@ -96,23 +93,17 @@ def _with_enough_behind(
     return places[::-1]
 
 
-def _edges(tgt: Side, pieces: Pieces, whole: Sequence[WordSpan]) -> Edges:
+def _edges(tgt: Side, pieces: Pieces) -> Edges:
     """Return where a cut may stand: after a space; without spaces, between characters, but not before a comma."""
     text = tgt.text
     places = [i for i in range(1, len(text)) if text[i - 1].isspace() and not text[i].isspace()]
     if tgt.unspaced:
         between = [start for start, _ in clusters(text)[1:] if not (text[start].isspace() or text[start - 1].isspace())]
         places = sorted({*places, *(i for i in between if _may_part(text[i - 1], text[i]))})
-    for spans in (pieces.tgt, whole):
-        places = _outside(places, spans)
     starts = [start for start, _ in pieces.tgt]
-    return Edges(places, [bisect_left(starts, place) for place in places])
-
-
-def _outside(places: Sequence[int], spans: Sequence[WordSpan]) -> list[int]:
-    """Return the places that are not inside any of the spans."""
-    starts = [start for start, _ in spans]
-    return [place for place in places if (i := bisect_left(starts, place)) == 0 or place >= spans[i - 1][1]]
+    counted = [(place, bisect_left(starts, place)) for place in places]
+    outside = [(place, n) for place, n in counted if n == 0 or place >= pieces.tgt[n - 1][1]]
+    return Edges([place for place, _ in outside], [n for _, n in outside])
 
 
 def _may_part(before: str, after: str) -> bool:

@@ -48,14 +48,10 @@ class Pieces:
 class _Word:
     """Stretches of letters that no space or wide punctuation parts."""
 
+    span: WordSpan
     stretches: list[WordSpan]
-    numbers: range  # of the words of the alignment in it
+    numbers: range = range(0)  # of the words of the alignment in it
     cuts: Sequence[int] = ()  # places of tags in it
-
-    @property
-    def span(self) -> WordSpan:
-        """Return where it begins and ends."""
-        return self.stretches[0][0], self.stretches[-1][1]
 
 
 def link(src: Side, tgt: Side, alignment: Links | None, tag_places: Sequence[int]) -> Pieces:
@@ -97,43 +93,58 @@ def link(src: Side, tgt: Side, alignment: Links | None, tag_places: Sequence[int
 
 
 def _words(side: Side, tag_places: Sequence[int]) -> list[_Word]:
-    """Return the words of a text; a protected span, such as an address, is in one word."""
+    """Return the words of a text; a protected span, such as an address or a placeholder, is in one word."""
     text = side.text
-    numbers = word_numbers(text, side.unspaced)
-    whole = [(span.start, span.end) for span in find(text) if not any(map(str.isspace, span.text))]
-    starts = [start for start, _ in whole]
     words: list[_Word] = []
-    for match in _STRETCH.finditer(kinds(text)):
-        start, end = match.span()
+    for part in _parts(text):
+        start, end = part.span
         last = words[-1] if words else None
-        i = bisect_right(starts, start) - 1
-        inside = i >= 0 and start < whole[i][1]
-        if last is not None and (
-            (inside and last.span[1] > whole[i][0]) or _continues(text, last.span[1], start, end)
-        ):  # fmt: skip
-            last.stretches.append((start, end))
-            last.numbers = range(last.numbers.start, numbers[end - 1] + 1)
+        if last is not None and _continues(text, last.span[1], start, end):
+            last.stretches += part.stretches
+            last.span = last.span[0], end
         else:
-            words.append(_Word([(start, end)], range(numbers[start], numbers[end - 1] + 1)))
+            words.append(part)
+    numbers = word_numbers(text, side.unspaced)
     for word in words:
         start, end = word.span
+        word.numbers = range(numbers[start], numbers[end - 1] + 1)
         word.cuts = sorted({*tag_places[bisect_right(tag_places, start) : bisect_left(tag_places, end)]})
     return words
 
 
+def _parts(text: str) -> list[_Word]:
+    """Return the stretches of letters of a text, and its protected spans with the stretches in them, in order."""
+    spans = [span for span in find(text) if span.kind == "code" or not any(map(str.isspace, span.text))]
+    parts, at = [], 0
+    for match in _STRETCH.finditer(kinds(text)):
+        start, end = match.span()
+        while at < len(spans) and spans[at].start < end:
+            parts.append(_Word((spans[at].start, spans[at].end), []))
+            at += 1
+        last = parts[-1] if parts else None
+        if last is not None and start < last.span[1]:
+            last.stretches.append((start, end))
+            last.span = min(start, last.span[0]), max(end, last.span[1])
+        else:
+            parts.append(_Word((start, end), [(start, end)]))
+    return [*parts, *(_Word((span.start, span.end), []) for span in spans[at:])]
+
+
 def _continues(text: str, end: int, start: int, stop: int) -> bool:
-    """True if the stretch from ``start`` continues the word up to ``end``: only narrow punctuation stands between."""
+    """True if the part from ``start`` to ``stop`` continues the word up to ``end``: narrow punctuation is between."""
     between = text[end:start]
-    if between.strip() != between or (between and max(between) >= _WIDE):
+    if not between or between.strip() != between or max(between) >= _WIDE:
         return False
-    return bool(between) and not is_unspaced_at(text, end - 1) and not is_unspaced_at(text, stop - 1)
+    return not is_unspaced_at(text, end - 1) and not is_unspaced_at(text, stop - 1)
 
 
 def _source_pieces(word: _Word) -> list[WordSpan]:
     """Return the pieces of a word of the source: one, or one on each side of the tags in it."""
+    if not word.cuts or not word.stretches:
+        return [word.span]
     pieces: list[WordSpan] = []
     parts = list(word.stretches)
-    edges = [*word.cuts, word.span[1]]
+    edges = [*word.cuts, max(word.span[1], parts[-1][1])]
     at = 0
     for edge in edges:
         own: list[WordSpan] = []
@@ -153,14 +164,14 @@ def _divided(word: _Word, text: str, sources: Sequence[_Word], src: str) -> list
     """Return the pieces of a word of the translation: one, or several if tags divide a word that it translates."""
     start, end = word.span
     cut = [source for source in sources if source.cuts]
-    if not cut:
+    if not cut or not word.stretches:
         return [(start, end)]
     for source in cut:  # the same word, such as CO2 or an address, is divided at the same places
         first, last = source.span
         if src[first:last] == text[start:end]:
-            moved = _Word([(a + start - first, b + start - first) for a, b in source.stretches], word.numbers)
-            moved.cuts = [place + start - first for place in source.cuts]
-            return _source_pieces(moved)
+            move = start - first
+            stretches = [(a + move, b + move) for a, b in source.stretches]
+            return _source_pieces(_Word((start, end), stretches, word.numbers, [place + move for place in source.cuts]))
     inside = any(a < place < b for source in cut for place in source.cuts for a, b in source.stretches)
     pieces: list[WordSpan] = []
     for a, b in word.stretches:
