@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real_documents import messages, office, pages
+from benchmarks.real_documents import gettext, markdown, office, pages, subtitles, tables, xliff
 from benchmarks.real_documents.judging import Fault, Read, UnreadableError, compare
 from benchmarks.real_documents.stand_ins import STAND_INS, translations
 from dragoman.documents.document import DocumentInfo
@@ -22,15 +22,18 @@ from dragoman.errors import DragomanError
 Extra = Callable[[bytes, bytes, str, list[str], str], list[Fault]]
 
 JUDGES: dict[str, tuple[Read, Extra | None]] = {
-    **dict.fromkeys((".html", ".htm", ".xhtml"), (pages.html, None)),
-    **dict.fromkeys((".md", ".markdown"), (pages.markdown, None)),
-    **dict.fromkeys((".po", ".pot"), (messages.gettext, messages.gettext_faults)),
-    **dict.fromkeys((".xlf", ".xliff"), (messages.xliff, messages.xliff_faults)),
-    ".srt": (messages.subtitles, None), ".vtt": (messages.web_subtitles, None),
-    ".csv": (messages.table, None), ".tsv": (messages.tabbed, None),
+    **dict.fromkeys((".html", ".htm"), (pages.html, pages.html_faults)), ".xhtml": (pages.xhtml, None),
+    **dict.fromkeys((".md", ".markdown"), (markdown.markdown, None)),
+    **dict.fromkeys((".po", ".pot"), (gettext.gettext, gettext.gettext_faults)),
+    **dict.fromkeys((".xlf", ".xliff"), (xliff.xliff, xliff.xliff_faults)),
+    ".srt": (subtitles.subrip, None), ".vtt": (subtitles.webvtt_cues, None),
+    ".csv": (tables.table, None), ".tsv": (tables.tabbed, None),
     **dict.fromkeys((".docx", ".pptx", ".odt"), (office.office, office.office_faults)),
 }  # fmt: skip
 """The judge of each suffix, and what else it looks at."""
+
+VARIANTS: dict[str, Callable[[bytes], bytes | None]] = dict.fromkeys((".xlf", ".xliff"), xliff.without_targets)
+"""What else is tried of a file: most catalogues that are published are translated already."""
 
 
 @dataclass
@@ -53,6 +56,15 @@ def judge(
 ) -> list[Judgement]:  # fmt: skip
     """Translate a file with each stand-in and judge it; of a table, the columns with these headings."""
     data, suffix = path.read_bytes(), path.suffix.lower()
+    variant = VARIANTS[suffix](data) if suffix in VARIANTS else None
+    judgements = _judged(data, path, modes, (tgt_lang, columns))
+    return judgements if variant is None else judgements + _judged(variant, path, modes, (tgt_lang, columns))
+
+
+def _judged(
+    data: bytes, path: Path, modes: Sequence[str], wanted: tuple[str, tuple[str, ...]]
+) -> list[Judgement]:  # fmt: skip
+    suffix, (tgt_lang, columns) = path.suffix.lower(), wanted
     read, extra = JUDGES[suffix]
     try:
         before = read(data)

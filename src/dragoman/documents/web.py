@@ -8,6 +8,7 @@ from dragoman.documents import markup
 from dragoman.documents.document import Document, DocumentInfo, decode, text_document
 
 SUFFIXES = (".html", ".htm", ".xhtml")
+OPTIONS = ("set_lang",)
 
 _CHARSET = re.compile(
     rb"<meta\s(?:(?!<meta\s)[^>])*charset\s*+=\s*+[\"']?([\w-]+)|<\?xml(?:(?!<\?xml)[^>])*encoding=[\"']([\w-]+)",

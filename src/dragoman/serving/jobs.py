@@ -21,9 +21,10 @@ import stat
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from dragoman.errors import DragomanError
 from dragoman.files import explained, write_bytes, write_text
@@ -63,6 +64,7 @@ class Job:
     pair: str
     created: float  # seconds since 1970
     columns: Sequence[str] = ()  # headings of the columns to translate, in a table
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the formats, by name
     status: str = "queued"  # translating, done, error
     n_chars: int = 0
     error: str = ""
