@@ -520,3 +520,14 @@ def test_a_document_in_an_old_encoding_is_read_and_written_as_utf8(name: str) ->
     content, report = document.finish(translations)
     assert content.decode() == text.replace("домой", "家")
     assert [str(note) for note in report.notes] == ["read as CP1251; the translation is written in UTF-8"]
+
+
+def test_an_element_that_must_stay_empty_keeps_its_source_and_is_named() -> None:
+    document = open_document(b"<p><b>Good</b> <i>day</i></p><p><b>Yes</b></p>", DocumentInfo("a.html"))
+    texts = {"Good day": Translation("Hallo", 0.0, alignment=((0, 0), (1, 0))), "Yes": Translation("Ja", 0.0)}
+    content, report = document.finish(texts)
+    assert content == b"<p><b>Good</b> <i>day</i></p><p><b>Ja</b></p>"
+    assert [(segment.text, segment.why) for segment in report.left] == [
+        ("Good day", "its translation has no words for 1 of its elements")
+    ]
+    assert (report.found, report.translated) == (2, 1)

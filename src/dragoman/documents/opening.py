@@ -15,7 +15,7 @@ from dragoman.budget import Budget
 from dragoman.documents import markup
 from dragoman.documents.document import Document, DocumentInfo, DocumentOptions, Untranslated
 from dragoman.documents.formats import check_options, reference_of, referenced
-from dragoman.documents.units import AlignedText, Part, Translations, Unit, units_of, write
+from dragoman.documents.units import AlignedText, Lost, Part, Translations, Unit, units_of, write
 from dragoman.languages.known import is_unspaced
 from dragoman.translation.keeping.protected import has_letters
 
@@ -76,8 +76,9 @@ def finished(
     segments = [unit.plain for unit in units_of(document.parts) if unit.plain in aligned or unit.plain in reasons]
     concerns = document.concerns(lambda parts: write(parts, usable))
     named = [*document.left, *(Untranslated(text, reasons[text]) for text in segments if text in reasons)]
-    left = [*named, *concerns]
-    content = document.save(lambda parts: write(parts, usable))
+    lost: list[Lost] = []
+    content = document.save(lambda parts: write(parts, usable, lost))
+    left = [*named, *concerns, *(Untranslated(unit.text, unit.why) for unit in lost)]
     return {
         "content": content, "found": len(segments) + len(document.left) + len(concerns),
         "left": [[segment.text, segment.why] for segment in left], "read_as": document.read_as,

@@ -192,11 +192,11 @@ class _Layout:
     def _beside(self, place: int, number: int, spans: Mapping[int, tuple[int, int]], bounds: tuple[int, int]) -> int:
         """Return the number of pieces before a point, which stands in an element of these bounds.
 
-        A point stands behind the word that it follows directly, else before the next one; at an end of its element it
-        stays there.
+        A point stands behind the word that it follows directly, or up to the comma behind it, else before the next one;
+        at an end of its element it stays there.
         """
         element = self.elements[number]
-        behind, before = bisect_left(self.starts, place), self.gaps.piece_before(place)
+        behind, before = bisect_left(self.starts, place), self.gaps.neighbour_before(place)
         is_last = behind >= len(self.starts) or self.starts[behind] >= element.end
         is_first = behind == 0 or self.starts[behind - 1] < element.start
         if is_first:

@@ -59,7 +59,9 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     checked = Checked(body.parts, body.stretches, body.blocks, body.mdx)
 
     def save(render: Callable[[Sequence[Part]], str]) -> bytes:
-        return text.encode(_SPACE_ENTITY.sub(r"\1", render([*checked.unchanged(front), *checked.unchanged(body.parts)])))
+        return text.encode(
+            _SPACE_ENTITY.sub(r"\1", render([*checked.unchanged(front), *checked.unchanged(body.parts)]))
+        )
 
     return Document([*front, *body.parts], save, tuple(left), checked.reject, text.read_as)
 

@@ -1,6 +1,6 @@
 """The blocks of a Markdown text: markdown-it-py finds them, with rules for what dialects add, and says where they are.
 
-    blocks_of("# A dog\\n", mdx=False).blocks  # [Block("text", ((2, 7),))]
+blocks_of("# A dog\\n", mdx=False).blocks  # [Block("text", ((2, 7),))]
 """
 
 from __future__ import annotations
@@ -148,7 +148,9 @@ def _note_lines(state: StateBlock, tokens: Sequence[Token]) -> None:
             continue
         lines = [_View(state, first, end)[i] for i in range(end - first)]
         if tokens[i - 1].type == "heading_open" and not set(tokens[i - 1].markup) - {"#"}:
-            start = state.src.find(token.content, lines[0][0] + len(tokens[i - 1].markup)) if token.content else lines[0][0]
+            start = (
+                state.src.find(token.content, lines[0][0] + len(tokens[i - 1].markup)) if token.content else lines[0][0]
+            )
             lines = [(start, start + len(token.content))]
         last_start, last_end = lines[-1]
         lines[-1] = last_start, last_start + len(state.src[last_start:last_end].rstrip())
@@ -277,7 +279,11 @@ def _description(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Read the description in a list of definitions: ``: A dog.`` below the term."""
     place, line_end = _View(state, start, end)[0]
     source = state.src
-    if state.is_code_block(start) or source[place : place + 1] != ":" or source[place + 1 : place + 2] not in (" ", "\t"):
+    if (
+        state.is_code_block(start)
+        or source[place : place + 1] != ":"
+        or source[place + 1 : place + 2] not in (" ", "\t")
+    ):
         return False
     text = source[place + 1 : line_end]
     if not text.strip():

@@ -72,7 +72,9 @@ class Paragraph:
     """Source between two lines: the line end and the markers of the next line."""
 
 
-def units(paragraph: Paragraph, references: dict[str, Any], mdx: bool, escape: Callable[[str], str]) -> list[Part] | None:
+def units(
+    paragraph: Paragraph, references: dict[str, Any], mdx: bool, escape: Callable[[str], str]
+) -> list[Part] | None:
     """Return the units of a paragraph, divided by hard line breaks; None if its tokens are not in its order."""
     tokens, found_spans = tokens_of(paragraph.text, references, mdx)
     walk = _Walk(paragraph, found_spans, escape)
@@ -247,7 +249,9 @@ class _Walk:
             return True
         first = title.start() + 1
         last = first + len(title[0][:-1].rstrip()) - 2
-        self._tag(start, end, "close", name, source[:first], title_unit(source[first:last], source[first - 1]), source[last:])
+        self._tag(
+            start, end, "close", name, source[:first], title_unit(source[first:last], source[first - 1]), source[last:]
+        )
         return True
 
     def _break(self, kind: str, end: int) -> bool:

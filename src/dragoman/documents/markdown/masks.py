@@ -237,7 +237,13 @@ class _Scan:
     def _wiki(self, at: int) -> int:
         end = self._find("]]", at + 2)
         inside = self.text[at + 2 : end]
-        if end < 0 or not inside.strip() or "\n" in inside or "[" in inside or self.text[end + 2 : end + 3] in ("(", "["):
+        if (
+            end < 0
+            or not inside.strip()
+            or "\n" in inside
+            or "[" in inside
+            or self.text[end + 2 : end + 3] in ("(", "[")
+        ):
             return 0
         bar = inside.find("|")
         if bar < 0:

@@ -9,7 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dragoman.documents.document import Untranslated
-from dragoman.documents.subtitles.tokens import Shell, Token, Tokenize, has_text, source_of, split, strip, text_of, turns_in
+from dragoman.documents.subtitles.tokens import (
+    Shell,
+    Token,
+    Tokenize,
+    has_text,
+    source_of,
+    split,
+    strip,
+    text_of,
+    turns_in,
+)
 from dragoman.languages.sentence_ends import ENDS
 
 ENDINGS = (*ENDS, "…", ":", "：", "♪", "♫", "#", ")", "]", "）", "】", "］")

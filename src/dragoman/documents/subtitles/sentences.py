@@ -253,5 +253,7 @@ def _covering(tokens: Sequence[Token]) -> tuple[str, ...]:
             i = next((i for i in range(len(around) - 1, -1, -1) if around[i].name == token.name), None)
             around = around if i is None else around[:i] + around[i + 1 :]
         elif token.text.strip():
-            covering = list(around) if covering is None else [tag for tag in covering if any(tag is own for own in around)]
+            covering = (
+                list(around) if covering is None else [tag for tag in covering if any(tag is own for own in around)]
+            )
     return tuple(tag.source for tag in covering or ())

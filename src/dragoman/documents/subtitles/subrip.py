@@ -16,7 +16,9 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _TIME = r"-?\d{1,6}(?:[^\S\r\n]?[:;.,，：][^\S\r\n]?-?\d{1,9}){1,4}"
 _ARROW = r"[^\S\r\n]*(?:[-–—−]{1,3}[^\S\r\n]?[>〉＞]|→)[^\S\r\n]*"
 TIMES = re.compile(rf"[^\S\r\n]*({_TIME}){_ARROW}({_TIME})(?![\d:])(.*)")
-SBV_TIMES = re.compile(r"[^\S\r\n]*(\d{1,6}:\d{1,2}:\d{1,2}[.,]\d{1,3})[,;][^\S\r\n]*(\d{1,6}:\d{1,2}:\d{1,2}[.,]\d{1,3})()[^\S\r\n]*\Z")
+SBV_TIMES = re.compile(
+    r"[^\S\r\n]*(\d{1,6}:\d{1,2}:\d{1,2}[.,]\d{1,3})[,;][^\S\r\n]*(\d{1,6}:\d{1,2}:\d{1,2}[.,]\d{1,3})()[^\S\r\n]*\Z"
+)
 _LIKE_TIMES = re.compile(r"[^\S\r\n]*-?\d{1,6}[:;.,].*(?:-->|,\d{1,6}:)|.*\d[^\S\r\n]*-->|[^\S\r\n]*-->")
 _TAG = re.compile(r"\r\n|\r|\n|</?[A-Za-z][^<>\r\n]*>|\{\\[^{}\r\n]*\}|\[br\]")
 _PLACE = re.compile(r"\{\\an?\d+\}|\\(?:pos|move)\([^)]*\)")

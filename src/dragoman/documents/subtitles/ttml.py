@@ -46,7 +46,9 @@ def _content(tokens: Sequence[xml.Token]) -> Iterator[Token]:
                 yield Token("".join(opaque), "point")
                 opaque = []
         elif token.kind == "text":
-            yield from tokenized(token.source, _ENTITY, lambda match: Token(match[0], text=xml.Token(match[0], "text").text))
+            yield from tokenized(
+                token.source, _ENTITY, lambda match: Token(match[0], text=xml.Token(match[0], "text").text)
+            )
         elif token.kind == "empty":
             yield Token(token.source, "break" if name == "br" else "point")
         elif token.kind == "open":
@@ -72,7 +74,9 @@ def read_paragraphs(text: str, info: DocumentInfo) -> Film:
     tokens = xml.tokens(text, {})
     root = next((token for token in tokens if token.kind in ("open", "empty")), None)
     if root is None or _local(root) != "tt":
-        raise DataError(f"{info.name}: its root must be tt, got {_local(root) if root else 'nothing'}, so it is no timed text")
+        raise DataError(
+            f"{info.name}: its root must be tt, got {_local(root) if root else 'nothing'}, so it is no timed text"
+        )
     rates = {name: int(value) for name, value in _RATE.findall(root.source)}
     skeleton: list[str | Cue] = []
     depth_of_body, n_divisions, line = 0, 0, 1

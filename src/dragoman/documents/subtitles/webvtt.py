@@ -110,7 +110,9 @@ def _add(blocks: _Blocks, lines: Sequence[str], start: int) -> None:
     match, line = _TIMES.match(times), start + number + 1
     start_s, end_s, settings = _read_times(match or _NEARLY.match(times))
     if match is None:
-        blocks.left.append(Untranslated(times.strip(), f"line {line}: has no times that can be read; they stay as they are"))
+        blocks.left.append(
+            Untranslated(times.strip(), f"line {line}: has no times that can be read; they stay as they are")
+        )
         settings += f" line {line}"
     elif start_s is not None and end_s is not None and end_s < start_s:
         why = f"line {line}: this cue ends before it begins; its times stay as they are"

@@ -47,7 +47,9 @@ class _Writer:
         for sentence in self.sentences:
             for piece, tokens in zip(sentence.pieces, self._divided(sentence, render), strict=True):
                 words[piece] = tokens
-        written = {piece: self._piece(piece, words[_root(piece)]) for piece in self.skeleton if isinstance(piece, Piece)}
+        written = {
+            piece: self._piece(piece, words[_root(piece)]) for piece in self.skeleton if isinstance(piece, Piece)
+        }
         text = "".join(part if isinstance(part, str) else written[part] for part in self.skeleton)
         return text, self._concerns(written)
 
@@ -92,7 +94,9 @@ class _Writer:
         if options.line_length is None and options.reading_speed is None:
             return []
         for cue, pieces in groupby(written, key=lambda piece: piece.cue):
-            tokens = [token for piece in pieces for token in [*self.film.tokenize(written[piece]), Token("\n", "break")]]
+            tokens = [
+                token for piece in pieces for token in [*self.film.tokenize(written[piece]), Token("\n", "break")]
+            ]
             lines = "".join("\n" if token.kind == "break" else token.text for token in tokens).split("\n")
             lines = [line.strip() for line in lines if line.strip()]
             for why in _too_much(cue, lines, options.line_length, options.reading_speed):
