@@ -23,10 +23,10 @@ Extra = Callable[[bytes, bytes, str, list[str], str], list[Fault]]
 
 JUDGES: dict[str, tuple[Read, Extra | None]] = {
     **dict.fromkeys((".html", ".htm"), (pages.html, pages.html_faults)), ".xhtml": (pages.xhtml, None),
-    **dict.fromkeys((".md", ".markdown"), (markdown.markdown, None)),
+    **dict.fromkeys((".md", ".markdown", ".mdx"), (markdown.markdown, None)),
     **dict.fromkeys((".po", ".pot"), (gettext.gettext, gettext.gettext_faults)),
     **dict.fromkeys((".xlf", ".xliff"), (xliff.xliff, xliff.xliff_faults)),
-    ".srt": (subtitles.subrip, None), ".vtt": (subtitles.webvtt_cues, None),
+    **{suffix: (read, subtitles.faults) for suffix, read in subtitles.READERS.items()},
     ".csv": (tables.table, None), ".tsv": (tables.tabbed, None),
     **dict.fromkeys((".docx", ".pptx", ".odt"), (office.office, office.office_faults)),
 }  # fmt: skip

@@ -109,14 +109,14 @@ CASES: dict[str, tuple[str, str, str]] = {
         '<xliff version="1.2"><file original="x"><body>\n <trans-unit id="1">\n  <source>Hi <g id="1">big</g> one<x id="2"/>!'
         '</source>\n </trans-unit><trans-unit id="2"><source>yes</source><target state="new"/></trans-unit></body></file></xliff>',
         '<xliff version="1.2"><file original="x" target-language="de"><body>\n <trans-unit id="1">\n  <source>Hi <g id="1">big'
-        '</g> one<x id="2"/>!</source>\n  <target>HI <g id="1">BIG</g> ONE<x id="2"/>!</target>\n </trans-unit>'
-        '<trans-unit id="2"><source>yes</source><target>YES</target></trans-unit></body></file></xliff>',
+        '</g> one<x id="2"/>!</source>\n  <target state="needs-review-translation" state-qualifier="leveraged-mt">HI <g id="1">BIG</g> ONE<x id="2"/>!</target>\n </trans-unit>'
+        '<trans-unit id="2"><source>yes</source><target state="needs-review-translation" state-qualifier="leveraged-mt">YES</target></trans-unit></body></file></xliff>',
     ),
     "xliff 2.0": (
         "a.xliff",
         '<x:xliff version="2.0" trgLang="de-AT" xmlns:x="urn:x"><x:file><x:unit id="1"><x:segment><x:source>a <x:pc id="1">b'
         "</x:pc> &lt; <x:ph id='2'/></x:source></x:segment></x:unit></x:file></x:xliff>",
-        '<x:xliff version="2.0" trgLang="de-AT" xmlns:x="urn:x"><x:file><x:unit id="1"><x:segment><x:source>a <x:pc id="1">b'
+        '<x:xliff version="2.0" trgLang="de-AT" xmlns:x="urn:x"><x:file><x:unit id="1"><x:segment state="translated"><x:source>a <x:pc id="1">b'
         "</x:pc> &lt; <x:ph id='2'/></x:source><x:target>A <x:pc id=\"1\">B</x:pc> &lt; <x:ph id='2'/></x:target></x:segment>"
         "</x:unit></x:file></x:xliff>",
     ),

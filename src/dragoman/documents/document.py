@@ -88,11 +88,14 @@ class Format(Protocol):
         ...
 
 
-_STRICT = ("utf-8", "utf-16-le", "utf-16-be")
+_STRICT = ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 """Encodings in which each text has one form."""
 _MARKUP = "<meta charset='a-0' content=\"b\"/> <?xml ?> \\n"
 """Text that declares an encoding; encodings that do not read ASCII so, such as EBCDIC, cannot be declared in it."""
-_BOMS = [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")]
+_BOMS = [
+    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

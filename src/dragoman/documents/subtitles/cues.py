@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from dragoman.documents.document import Untranslated
 from dragoman.documents.subtitles.tokens import (
@@ -91,6 +92,7 @@ class Piece:
         """Source of the piece."""
         return source_of(self.tokens)
 
+    @cached_property
     def shell(self) -> tuple[Shell, tuple[str, str]]:
         """Return the words of the piece and what encloses them, and what encloses each line."""
         if any(token.kind == "time" for token in self.tokens):  # each word has its own moment

@@ -34,14 +34,35 @@ _SOFT_ENDS = (",", ";", "，", "、", "；", "،", "؛", "‚")
 _OPENING = "\"'“‘«„「『¿¡‹»-–—…. \t"
 
 
+_ALWAYS_CAPITAL = {
+    "en": "i i'm i'll i've i'd i’m i’ll i’ve i’d", "de": "sie ihr ihnen ihre ihren ihrem ihrer", "lb": "dir iech",
+}  # fmt: skip
+_UNFINISHED = {
+    "en": "the a an of to and or but in on at with for from by my your his our their as than if because into mr mrs",
+    "de": "der die das den dem des ein eine einen einem einer und oder aber in im am an auf mit von zu für bei dass als",
+    "fr": "le la les l' un une des du de à et ou mais dans sur avec pour par mon ma mes son sa ses que qui",
+    "es": "el la los las un una de del a al y o pero en con por para mi su sus que",
+    "it": "il lo la i gli le un una di del della a al e o ma in con per da che",
+    "pt": "o a os as um uma de do da dos das e ou mas em no na com por para que",
+    "nl": "de het een van en of maar in op met voor naar bij mijn zijn haar als",
+    "sv": "en ett och eller men i på med för av till att som", "da": "en et og eller men i på med for af til at som",
+    "nb": "en et og eller men i på med for av til å som", "pl": "i a o w z na do od dla że oraz lub przez",
+    "cs": "a i o v z na do od pro že nebo přes s k", "ru": "и а в на с к по от до для из о об что или но за у",
+}  # fmt: skip
+"""Words with which a caption is not complete: the next one continues it, although it may begin with a name."""
+
+
 @dataclass(frozen=True)
 class Habits:
     """How the captions of a film are written."""
 
     is_punctuated: bool
     has_labels: bool  # no caption begins with a small letter, and few end with a full stop
+    is_all_capitals: bool
     stop_words: frozenset[str] = frozenset()
     capitals: frozenset[str] = frozenset()  # words of the language that are always written with a capital
+    unfinished: frozenset[str] = frozenset()  # words of the language that end no sentence
+    has_capital_nouns: bool = False
 
 
 def habits_of(texts: Sequence[str], lang: str | None) -> Habits:
@@ -53,11 +74,12 @@ def habits_of(texts: Sequence[str], lang: str | None) -> Habits:
     is_punctuated = n_ended >= PUNCTUATED * n
     language = known(lang)
     words = frozenset(language.stop_words.split()) | frozenset(language.articles.split())
-    capitals = {"en": {"i", "i'm", "i'll", "i've", "i'd", "i’m", "i’ll", "i’ve", "i’d"},
-                "de": {"sie", "ihr", "ihnen", "ihre", "ihren", "ihrem", "ihrer"}}  # fmt: skip
+    n_capitals = sum(text == text.upper() != text.lower() for text in texts)
     return Habits(
-        is_punctuated, not is_punctuated and n_lower < LOWER * n, words, frozenset(capitals.get(language.code, ()))
-    )
+        is_punctuated, not is_punctuated and n_lower < LOWER * n, n_capitals > n / 2, words,
+        frozenset(_ALWAYS_CAPITAL.get(language.code, "").split()), frozenset(_UNFINISHED.get(language.code, "").split()),
+        has_capital_nouns=language.code in ("de", "lb"),
+    )  # fmt: skip
 
 
 @dataclass
@@ -173,7 +195,7 @@ def _continues(last: Piece, piece: Piece, habits: Habits) -> bool:
     is_lower = _is_lower(text)
     if _covering(last.lines[-1]) != _covering(piece.lines[0]) and not (is_same_cue and is_lower):
         return False
-    return not begins_sentence(before, text, habits)
+    return not begins_sentence(before, text, habits, is_same_cue)
 
 
 def _may_follow(first: Cue, second: Cue) -> bool:
@@ -213,33 +235,37 @@ def _is_lower(text: str) -> bool:
     return is_cased(first) and not is_capital(first) if first else False
 
 
-def begins_sentence(before: str, text: str, habits: Habits) -> bool:
+def begins_sentence(before: str, text: str, habits: Habits, is_same_cue: bool) -> bool:
     """True if a line without a full stop before it begins a sentence of its own.
 
     Args:
         before: The line before, which does not end with the end of a sentence.
         text: The line.
         habits: How the captions are written.
+        is_same_cue: True if both lines are shown together.
     """
     first = _first_letter(text)
+    if not first:
+        return True
     if before.endswith(_SOFT_ENDS):
         return False
-    if not first or not first.isalpha():
+    if not first.isalpha():
         return habits.has_labels
-    all_capitals = before == before.upper() and text == text.upper() and len(before) + len(text) > 4
-    if not is_cased(first) or all_capitals:
+    capitals, are_capitals = (line == line.upper() != line.lower() for line in (before, text))
+    if (capitals or are_capitals) and not habits.is_all_capitals:
+        return len(text) > 2 or not is_same_cue  # a sign, such as POLICE
+    if not is_cased(first) or are_capitals:
         return not habits.is_punctuated
     if not is_capital(first):
         return False
     if habits.has_labels:
         return True
     word = text.lstrip(_OPENING).split()[0].rstrip(",.:;!?").lower()
-    if word in habits.capitals:
+    if word in habits.capitals or before.split()[-1].lower().rstrip(".") in habits.unfinished:
         return False
-    if word in habits.stop_words:
+    if word in habits.stop_words or word in habits.unfinished or not habits.is_punctuated:
         return True
-    last_word = before.split()[-1].lower()
-    return not habits.is_punctuated and last_word not in habits.stop_words
+    return not (is_same_cue or habits.has_capital_nouns)  # else a name, or a noun of German
 
 
 def _covering(tokens: Sequence[Token]) -> tuple[str, ...]:

@@ -206,10 +206,22 @@ def turns_in(text: str, ends: tuple[str, ...]) -> list[int]:
         ends: Marks that end a sentence.
     """
     places = {end for end in (label_end(text), *_sound_ends(text, ends)) if end}
-    for match in _DASH.finditer(text):
-        if text[: match.start()].rstrip().endswith(ends) and match.start() > 0:
+    first = _BEFORE.match(text)
+    two_speakers = first is not None and any(mark in "-–—" for mark in first[0])
+    for match in _DASH.finditer(text, first.end() if first else 0):
+        if has_ended_at(text, match.start(), ends) or (two_speakers and _is_no_small_letter(text[match.end() :][:8])):
             places.add(match.start() + 1)
     return sorted(place for place in places if 0 < place < len(text))
+
+
+def has_ended_at(text: str, place: int, ends: tuple[str, ...]) -> bool:
+    """True if a mark that ends a sentence stands before a place and the white space before it."""
+    return text[max(0, place - 8) : place].rstrip().endswith(ends)
+
+
+def _is_no_small_letter(text: str) -> bool:
+    letter = text.lstrip()[:1]
+    return letter != "" and letter.upper() == letter
 
 
 def label_end(text: str) -> int:

@@ -23,7 +23,7 @@ _NEARLY = re.compile(
 
 _TOKEN = re.compile(
     r"\r\n|\r|\n|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z][A-Za-z\d]{1,31});|<rt[^<>]*>[^<>]*(?:</rt[^<>]*>)?|"
-    r"<\d[\d:.]*>|</?[A-Za-z][^<>]*>|</?>|\{\\[^{}\r\n]*\}"
+    r"<\d[\d:.]*>|<[A-Za-z][^<>]*>|</[^<>]*>|<>|\{\\[^{}\r\n]*\}"
 )
 _TAG_NAME = re.compile(r"</?([A-Za-z]+)")
 
@@ -39,15 +39,13 @@ def _token(match: re.Match[str]) -> Token:
         return Token(source, "break")
     if source[0] == "&":
         return Token(source, text=html.unescape(source))
-    if source[0] == "{" or source in ("<>", "</>"):
-        return Token(source, "point")
     if source[1].isdigit():
         return Token(source, "time")
     name = _TAG_NAME.match(source)
-    kind = name[1] if name else ""
+    kind = name[1] if name else "rt"
     if kind == "v":
         return Token(source, "turn", name="" if source.startswith("</") else source)
-    if kind == "rt":
+    if kind == "rt":  # the reading of a word, or no tag
         return Token(source, "point")
     return Token(source, "close" if source.startswith("</") else "open", name=kind)
 
@@ -118,6 +116,9 @@ def _add(blocks: _Blocks, lines: Sequence[str], start: int) -> None:
         why = f"line {line}: this cue ends before it begins; its times stay as they are"
         blocks.left.append(Untranslated(times.strip(), why))
     tokens = tuple(tokenize("".join(lines[number + 1 :])))
+    readings = [re.sub(r"<[^<>]*>", "", token.source) for token in tokens if token.source.startswith("<rt")]
+    why = f"line {line}: the reading of a word stays as it is"
+    blocks.left += [Untranslated(reading, why) for reading in readings if any(map(str.isalpha, reading))]
     blocks.skeleton.append(Cue(tokens, line, start_s, end_s, settings))
 
 

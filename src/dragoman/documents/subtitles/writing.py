@@ -41,8 +41,8 @@ class _Writer:
     skeleton: list[str | Piece]
     sentences: list[_Sentence]
 
-    def written(self, render: Render) -> tuple[str, list[Untranslated]]:
-        """Return the translated file, and what a viewer may not manage to read."""
+    def written(self, render: Render) -> tuple[str, dict[Piece, str]]:
+        """Return the translated file and its pieces."""
         words: dict[Piece, list[Token] | None] = {}  # None: the source stays
         for sentence in self.sentences:
             for piece, tokens in zip(sentence.pieces, self._divided(sentence, render), strict=True):
@@ -51,12 +51,13 @@ class _Writer:
             piece: self._piece(piece, words[_root(piece)]) for piece in self.skeleton if isinstance(piece, Piece)
         }
         text = "".join(part if isinstance(part, str) else written[part] for part in self.skeleton)
-        return text, self._concerns(written)
+        return text, written
 
     def _divided(self, sentence: _Sentence, render: Render) -> list[list[Token] | None]:
         """Return the translated words of each piece; None where the source stays."""
         parts = [self.film.tokenize(part) for part in render([sentence.unit]).split(CUT)]
-        if len(parts) != len(sentence.pieces) or not any(map(has_text, parts)):
+        words = " ".join(text_of(part) for part in parts).split()
+        if len(parts) != len(sentence.pieces) or not words or words == sentence.unit.plain.split():
             return [None] * len(sentence.pieces)
         for i in [i for i, part in enumerate(parts) if not has_text(part)]:
             other = next((k for k in (*range(i - 1, -1, -1), *range(i + 1, len(parts))) if has_text(parts[k])))
@@ -66,12 +67,14 @@ class _Writer:
 
     def _piece(self, piece: Piece, words: list[Token] | None) -> str:
         """Return a piece with its words translated."""
-        (before, inner, after), around_line = piece.shell()
+        (before, inner, after), around_line = piece.shell
         if words is None or _plain(words) == _plain(inner):
             return piece.source
         if any(token.kind == "time" for token in inner):
             return _sung(inner, words, self._escaped)
         if piece.copy_of is not None:
+            if any(token.kind in ("open", "close", "point") for token in inner):
+                return before + _sung(inner, words, self._escaped) + after
             text = text_of(words).strip()
             words = [Token(self._escaped(text), text=text)]
         line_break = piece.breaks[0].source if piece.breaks else self.film.line_break
@@ -88,11 +91,12 @@ class _Writer:
     def _escaped(self, text: str) -> str:
         return escape(text) if self.film.is_escaped else text
 
-    def _concerns(self, written: dict[Piece, str]) -> list[Untranslated]:
+    def concerns(self, render: Render) -> tuple[Untranslated, ...]:
         """Return the captions that break the limits of ``DocumentOptions``."""
         options, concerns = self.info.options, []
         if options.line_length is None and options.reading_speed is None:
-            return []
+            return ()
+        written = self.written(render)[1]
         for cue, pieces in groupby(written, key=lambda piece: piece.cue):
             tokens = [
                 token for piece in pieces for token in [*self.film.tokenize(written[piece]), Token("\n", "break")]
@@ -101,7 +105,7 @@ class _Writer:
             lines = [line.strip() for line in lines if line.strip()]
             for why in _too_much(cue, lines, options.line_length, options.reading_speed):
                 concerns.append(Untranslated(f"line {cue.line}: {' '.join(lines)}", why))
-        return concerns
+        return tuple(concerns)
 
 
 def _too_much(cue: Cue, lines: Sequence[str], length: int | None, speed: float | None) -> list[str]:
@@ -138,14 +142,14 @@ def film_document(film: Film, text: Text, info: DocumentInfo) -> Document:
 
     return Document(
         [sentence.unit for sentence in sentences], lambda render: text.encode(writer.written(render)[0]),
-        tuple(film.left), reject, text.read_as, lambda render: tuple(writer.written(render)[1]),
+        tuple(film.left), reject, text.read_as, writer.concerns,
     )  # fmt: skip
 
 
 def _unit(pieces: Sequence[Piece], film: Film) -> Unit:
     """Return the sentence of some pieces as one unit; a cut stands between two pieces."""
     unit = Unit(escape=escape if film.is_escaped else str)
-    words = [piece.shell()[0][1] for piece in pieces]
+    words = [piece.shell[0][1] for piece in pieces]
     lengths = [max(1, len(text_of(tokens).strip())) for tokens in words]
     before = [0, *accumulate(lengths)]
     for i, tokens in enumerate(words):
@@ -269,11 +273,11 @@ def _spaced(words: str, source: str, around: str, written: Sequence[str]) -> str
 
 
 class _Moments:
-    """Counts the moments of a song: tokens up to the next moment have the same number."""
+    """Counts the moments of a song and its elements: tokens up to the next one have the same number."""
 
     def __init__(self) -> None:
         self.number = 0
 
     def __call__(self, token: Token) -> int:
-        self.number += token.kind == "time"
+        self.number += token.kind in ("time", "open")
         return self.number
