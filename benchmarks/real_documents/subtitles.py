@@ -182,7 +182,9 @@ def _dialogue(cues: Sequence[Block], translated: Sequence[Block]) -> list[Fault]
     may_come_from_before = False
     for cue, other in zip(cues, translated, strict=True):
         own, new = _turns(_raw(cue)), _turns(_raw(other))
-        whole = own[may_come_from_before and not _TURN.match(own[0]) : len(own) if _ENDED.search(own[-1].strip()) else -1]
+        whole = own[
+            may_come_from_before and not _TURN.match(own[0]) : len(own) if _ENDED.search(own[-1].strip()) else -1
+        ]
         if len(own) != len(new) or any(words_of(turn) not in [words_of(other) for other in new] for turn in whole):
             found.append(Fault("speakers", cue.name, f"{own} became {new}"))
         may_come_from_before = not _ENDED.search(own[-1].strip())
@@ -212,7 +214,9 @@ def _voices(source: bytes, result: bytes, mode: str, suffix: str) -> list[Fault]
     if not suffix.endswith(".vtt"):
         return []
     own, new = _by_voice(decoded(source)), _by_voice(decoded(result))
-    return [Fault("speakers", voice, f"{own[voice] - new[voice]} in {mode}") for voice in own if own[voice] != new[voice]]
+    return [
+        Fault("speakers", voice, f"{own[voice] - new[voice]} in {mode}") for voice in own if own[voice] != new[voice]
+    ]
 
 
 def _by_voice(text: str) -> dict[str, Counter[str]]:
