@@ -86,7 +86,7 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     start = all_entries[0].start if all_entries else 0
     return Document(
         _parts(pieces), _save(pieces, text, file.style, (start, new)), tuple(left), _reject(pieces), text.read_as,
-        "its translation would lose a placeholder, or mix up placeholders without numbers",
+        why_rejected="its translation would lose a placeholder, or mix up placeholders without numbers",
     )  # fmt: skip
 
 
