@@ -100,7 +100,7 @@ CASES: dict[str, tuple[str, str, str]] = {
         "a.po",
         'msgid ""\nmsgstr "Language: de\\n"\n\n#, python-brace-format\nmsgid "Hi {0}"\nmsgstr ""\n\nmsgid "a file"\nmsgid_plural "files"\n'
         'msgstr[0] ""\nmsgstr[1] ""\n\nmsgid ""\n"one\\n"\n"a \\"two\\""\nmsgstr ""\n#~ msgid "old"\n#~ msgstr ""\n',
-        'msgid ""\nmsgstr "Language: de\\n"\n\n#, python-brace-format\nmsgid "Hi {0}"\nmsgstr "HI {0}"\n\nmsgid "a file"\nmsgid_plural "files"\n'
+        'msgid ""\nmsgstr "Language: de\\n"\n"Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n\n#, python-brace-format\nmsgid "Hi {0}"\nmsgstr "HI {0}"\n\nmsgid "a file"\nmsgid_plural "files"\n'
         'msgstr[0] "A FILE"\nmsgstr[1] "FILES"\n\nmsgid ""\n"one\\n"\n"a \\"two\\""\nmsgstr ""\n"ONE\\n"\n"A \\"TWO\\""\n'
         '#~ msgid "old"\n#~ msgstr ""\n',
     ),
