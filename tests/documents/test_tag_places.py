@@ -187,6 +187,8 @@ def test_chinese(source: str, target: str, links: str, expected: str) -> None:
         ("<a>Home</a><b>About</b>", "ДомОкоем", "0-0", "<a>ДомО</a><b>коем</b>"),
         ("a <b>|</b> c", "C | A", "0-2 1-1 2-0", "C <b>|</b> A"),
         ("<a>turn off</a> it", "schaltet es aus", "0-0 1-2 2-1", "<a>schaltet es aus</a>"),
+        ("tools (<a>#2557</a>) (<b>dd11c28</b>)", "(dd11c28) (#2557) Werkzeuge", "0-2 1-1 2-0", "(<b>dd11c28</b>) (<a>#2557</a>) Werkzeuge"),
+        ("<a>學生</a><x/><b>印本</b>", "學生印本", "0-0", "<a>學生</a><x/><b>印本</b>"),
         ("the 10<a>th</a>", "der 10.", "0-0 1-1", "der <a>10.</a>"),
     ],
 )  # fmt: skip
