@@ -45,8 +45,8 @@ while silent <= most:
     else:
         silent += min(time.monotonic() - began, tick)
 os.kill(process, signal.SIGABRT)
-time.sleep(5)
-os.kill(process, signal.SIGKILL)
+if not select.select([0], [], [], 5.0)[0] or os.read(0, 4096):
+    os.kill(process, signal.SIGKILL)
 """
 """Program of the other process. It ends when this one has ended, which closes the pipe."""
 
