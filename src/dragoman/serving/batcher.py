@@ -355,7 +355,8 @@ class Batcher:
     def _expects_another_key(self) -> bool:
         """Return True if a key that has nothing in the queue came in the last ``RECENT_S`` seconds."""
         since = time.monotonic() - RECENT_S
-        return any(last > since and owner not in self._waiting for owner, last in self._last_came.items())
+        self._last_came = {owner: last for owner, last in self._last_came.items() if last > since}
+        return not self._last_came.keys() <= self._waiting.keys()
 
     def _tokens_of(self, kind: Hashable) -> int:
         same_kind = (ticket for ticket in self._tickets if ticket.kind == kind)
