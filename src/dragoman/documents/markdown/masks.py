@@ -267,8 +267,8 @@ class _Scan:
         if not match[1]:
             if (
                 _reference(self.text[start + 1 : at - 1]) in self.references
-                or self.spans
-                and self.spans[-1].end > start
+                or (self.spans
+                and self.spans[-1].end > start)
             ):
                 return 0
             return self._add(start, match.end(), "point", "reference")
