@@ -22,7 +22,7 @@ from dragoman.errors import DragomanError
 Extra = Callable[[bytes, bytes, str, list[str], str], list[Fault]]
 
 JUDGES: dict[str, tuple[Read, Extra | None]] = {
-    **dict.fromkeys((".html", ".htm", ".xhtml"), (pages.html, None)),
+    **dict.fromkeys((".html", ".htm"), (pages.html, pages.html_faults)), ".xhtml": (pages.xhtml, None),
     **dict.fromkeys((".md", ".markdown"), (pages.markdown, None)),
     **dict.fromkeys((".po", ".pot"), (messages.gettext, messages.gettext_faults)),
     **dict.fromkeys((".xlf", ".xliff"), (messages.xliff, messages.xliff_faults)),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import zlib
+from collections import Counter
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
 from xml.etree import ElementTree
 
 import html5lib
+import webencodings
+from lxml import etree
 from markdown_it import MarkdownIt
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
@@ -16,49 +20,111 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
-from benchmarks.real_documents.judging import Block, UnreadableError, names
+from benchmarks.real_documents.judging import CYRILLIC, LATIN_WORD, Block, Fault, UnreadableError, names, plain
 
 INLINE = names(
-    "a abbr acronym b bdi bdo big br cite code data del dfn em embed font i img ins kbd label map mark meter output "
+    "a abbr acronym b bdi bdo big cite code data del dfn em embed font i img ins kbd label map mark meter output "
     "picture progress q ruby rb rt rp rtc s samp small span strike strong sub sup time tt u var wbr"
 )
 """Elements that a sentence may go through, by the HTML standard's phrasing content."""
-RAW = frozenset(["script", "style"])
-CODE = frozenset(["code", "kbd", "samp", "var", "pre", "tt"])
+RAW = names("script style xmp iframe noembed noframes plaintext")
+CODE = names("code kbd samp var pre tt listing rp")
 """Elements whose text may stay as it is."""
-VISIBLE = frozenset(["alt", "title", "placeholder", "label", "aria-label", "aria-description", "aria-roledescription"])
+VISIBLE = names(
+    "alt title placeholder label summary aria-label aria-description aria-roledescription aria-placeholder aria-valuetext"
+)
 """Attributes that people read."""
+ADDRESS = re.compile(r"\w+://\S+")
 BUTTONS = frozenset(["button", "submit", "reset"])
 META = names(
     "description keywords og:title og:description og:site_name og:image:alt twitter:title twitter:description "
     "twitter:image:alt application-name apple-mobile-web-app-title"
 )
 """Names of ``meta`` elements whose content people read."""
-TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>|<\?.*?\?>|<!\[[^\]>]*\]>|<!--\[.*?\]>", re.DOTALL)
-"""Templates of Jinja, Liquid, Handlebars, ERB and PHP, and conditional comments."""
+TEMPLATE = re.compile(
+    r"\{\{!--.*?--\}\}|\{\{(?!\{\{)(?:(?!\{\{)[^<]){1,500}?\}\}+|\{%(?:(?!\{%).){1,5000}?%\}|<%(?:(?!<%).){1,5000}?%>|<\?(?:php|=)(?:(?!<\?).){1,5000}?\?>"
+    r"|\{#(?:(?!\{#).){1,5000}?#\}",
+    re.DOTALL,
+)
+"""Templates of Jinja, Liquid, Handlebars, ERB and PHP."""
+CODE_BODY = re.compile(r"\{%-?\s*(comment|highlight|javascript|schema|style)\b.*?%\}.*?\{%-?\s*end\1.*?%\}", re.DOTALL)
 
 
 def html(data: bytes) -> list[Block]:
     """Read a page."""
+    return _blocks(*_parsed(data))
+
+
+def xhtml(data: bytes) -> list[Block]:
+    """Read a page that is XML; one that is not well-formed as HTML."""
+    text = TEMPLATE.sub(_as_mark, data.decode("utf-8", "replace"))
     try:
-        parser = html5lib.HTMLParser(html5lib.getTreeBuilder("etree"), namespaceHTMLElements=False)
-        declares = re.search(rb"<meta[^>]*charset|<\?xml[^>]*encoding", data[:4096], re.IGNORECASE)
-        tree = parser.parse(data) if declares or not _is_utf8(data) else parser.parse(data.decode("utf-8-sig"))
-    except Exception as error:  # of codecs, and of names that ElementTree does not take
-        raise UnreadableError(str(error)) from None
+        tree = etree.fromstring(text.encode("utf-8"), etree.XMLParser(resolve_entities=False, no_network=True))
+    except (etree.XMLSyntaxError, ValueError):
+        return html(data)
+    return _blocks(tree, [])
+
+
+def _blocks(tree: Any, templates: list[str]) -> list[Block]:
     blocks: list[Block] = []
     _Page(blocks).read(tree)
-    source = data.decode("utf-8", "replace")
-    blocks.append(Block("templates", marks=TEMPLATE.findall(source), is_text=False))
+    blocks.append(Block("templates", marks=templates, is_text=False))
     return [block for block in blocks if block.pieces or block.marks or block.name == "templates"]
 
 
-def _is_utf8(data: bytes) -> bool:
+def _parsed(data: bytes, errors: Counter[str] | None = None) -> tuple[Any, list[str]]:
+    """Return the tree of a page, in which a character stands for code of a template, and that code.
+
+    Raises:
+        UnreadableError: html5lib does not read it.
+    """
     try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+        declared = re.search(
+            rb"<meta[^>]*charset\s*=\s*[\"']?\s*([\w:.-]+)|<\?xml[^>]*encoding=[\"']([\w:.-]+)", data[:4096], re.I
+        )
+        encoding = webencodings.lookup((declared[1] or declared[2]).decode()) if declared else None
+        name = encoding.codec_info.name if encoding and not encoding.name.startswith("utf-16") else "utf-8"
+        text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else name, "replace").removeprefix(
+            "\ufeff"
+        )
+        templates = [match[0] for match in TEMPLATE.finditer(text)]
+        parser = html5lib.HTMLParser(html5lib.getTreeBuilder("etree"), namespaceHTMLElements=False)
+        tree = parser.parse(TEMPLATE.sub(_as_mark, CODE_BODY.sub("", text)))
+    except Exception as error:  # of codecs, and of names that ElementTree does not take
+        raise UnreadableError(str(error)) from None
+    if errors is not None:
+        errors.update(code for _, code, _ in parser.errors)
+    return tree, templates
+
+
+def _as_mark(match: re.Match[str]) -> str:
+    """Return a character for code of a template."""
+    return chr(0xE000 + zlib.crc32(match[0].encode()) % 0x1800)
+
+
+def html_faults(source: bytes, result: bytes, mode: str, named: list[str], suffix: str) -> list[Fault]:
+    """Return new errors of parsing, and each piece of text that stayed untranslated without being named."""
+    del suffix
+    errors, new_errors = Counter[str](), Counter[str]()
+    _parsed(source, errors)
+    tree, _ = _parsed(result, new_errors)
+    faults = [Fault("parse error", "page", f"{code}, {n} more") for code, n in (new_errors - errors).items()]
+    if mode != "letters":
+        return faults
+    blocks: list[Block] = []
+    _Page(blocks).read(tree)
+    told = [plain(text) for text in named]
+    for block in blocks:
+        for around, text in block.pieces:
+            own = plain(text)
+            if (
+                block.is_text
+                and LATIN_WORD.search(own)
+                and not CYRILLIC.search(own)
+                and not any(own in x for x in told)
+            ):
+                faults.append(Fault("left", block.name, f"inside {around[-30:]!r}: {own[:80]!r}"))
+    return faults
 
 
 class _Page:
@@ -72,22 +138,23 @@ class _Page:
     def read(self, element: Any, path: str = "", around: str = "", is_text: bool = True) -> None:
         """Read an element and what is in it."""
         if not isinstance(element.tag, str):  # a comment
-            if element.tag is ElementTree.Comment:
-                self._block(path, is_text).marks.append(f"<!--{element.text}-->")
+            if element.tag in (ElementTree.Comment, etree.Comment):
+                self._block(path).marks.append(f"<!--{element.text}-->")
             return
         name = element.tag.rpartition("}")[2]
-        is_text = {"no": False, "yes": True}.get(element.get("translate", ""), is_text)
-        self._attributes(element, name, f"{path}/{name}", is_text)
-        if name in RAW:
-            self._block(path, is_text).marks.append(f"{name}: {element.text}")
+        inner_text = {"no": False, "yes": True}.get(element.get("translate", ""), is_text) and name not in CODE
+        inner_text = inner_text and "notranslate" not in element.get("class", "").split()
+        inner_text = inner_text or element.get("translate") == "yes"
+        self._attributes(element, name, f"{path}/{name}", is_text and element.get("translate") != "no")
+        if name in RAW or (name == "math" and "mtext" not in "".join(str(child.tag) for child in element.iter())):
+            self._block(path).marks.append(f"{name}: {''.join(element.itertext())}")
             return
         is_inline = name in INLINE
         if is_inline:
             around = f"{around}/{_mark(element, name)}"
         else:
             path, around, self.current = f"{path}/{name}", "", None
-            self._block(path, is_text)
-        inner_text = is_text and name not in CODE
+            self._block(path)
         self._text(element.text, path, around, inner_text)
         for child in element:
             self.read(child, path, around, inner_text)
@@ -96,22 +163,25 @@ class _Page:
             self.current = None
 
     def _text(self, text: str | None, path: str, around: str, is_text: bool) -> None:
-        if text and text.strip():
-            self._block(path, is_text).add(around, text)
+        text = text and text.replace("\u00ad", "")
+        if text and text.strip() and (not is_text or ADDRESS.fullmatch(text.strip())):
+            self._block(path).marks.append(f"kept: {plain(text)}")
+        elif text and text.strip():
+            self._block(path).add(around, text)
         elif text and self.current is not None and self.current.pieces:
             self.current.add(self.current.pieces[-1][0], " ")
 
-    def _block(self, path: str, is_text: bool) -> Block:
+    def _block(self, path: str) -> Block:
         if self.current is None:
-            self.current = Block(path, is_text=is_text)
+            self.current = Block(path)
             self.blocks.append(self.current)
         return self.current
 
     def _attributes(self, element: Any, name: str, path: str, is_text: bool) -> None:
-        self._block(path.rpartition("/")[0], is_text).marks.append(_mark(element, name))
+        self._block(path.rpartition("/")[0]).marks.append(_mark(element, name))
         for key, value in element.attrib.items():
             if _is_visible(element, name, str(key)) and value.strip():
-                self.texts.append(Block(f"{path}@{key}", [("", value)], is_text=is_text))
+                self.texts.append(Block(f"{path}@{key}", [("", value.replace("\u00ad", ""))], is_text=is_text))
         self.blocks += self.texts
         self.texts.clear()
 
@@ -121,13 +191,15 @@ def _is_visible(element: Any, name: str, key: str) -> bool:
         return name == "input" and str(element.get("type", "")).lower() in BUTTONS
     if key == "content" and name == "meta":
         return str(element.get("name") or element.get("property")).lower() in META
-    return key in VISIBLE
+    if key == "title" and (name == "style" or "stylesheet" in element.get("rel", "").lower()):
+        return False
+    return key in VISIBLE or (key == "abbr" and name in ("td", "th"))
 
 
 def _mark(element: Any, name: str) -> str:
     """Return a tag without the attributes that people read."""
     attributes = sorted((str(k), v) for k, v in element.attrib.items() if not _is_visible(element, name, str(k)))
-    return name + "".join(f" {key}={value!r}" for key, value in attributes if key != "lang")
+    return name + "".join(f" {key}={value!r}" for key, value in attributes if not key.endswith("lang"))
 
 
 # --- Markdown ---------------------------------------------------------------------------------------------------------
