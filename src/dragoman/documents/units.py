@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Union
 
 from dragoman.decoding.words import Links, word_spans
+from dragoman.documents.spaces import SPECIAL, with_spaces
 from dragoman.languages.sentence_ends import ENDS
 from dragoman.languages.words import clusters, core, is_word_character, word_places
 from dragoman.translation.keeping.protected import find
@@ -112,13 +113,16 @@ class _WordLinks:
 def _word_links(unit: Unit, translation: AlignedText, translations: Translations) -> _WordLinks:
     """Return the links of the word alignment; without one, words are linked by their relative position."""
     text, unspaced = translation.text, translations.tgt_unspaced
-    if not (unit.tags or unit.styled):  # nothing needs a place
+    has_spaces = translation.alignment is not None and SPECIAL.search(unit.text) is not None
+    if not (unit.tags or unit.styled or has_spaces):  # nothing needs a place
         return _WordLinks(text, (), (), {}, unspaced)
     src_words = word_spans(unit.text, translations.src_unspaced)
     tgt_words = word_spans(text, unspaced)
     targets: dict[int, list[int]] = {}
     for src, tgt in translation.alignment or ():
         targets.setdefault(src, []).append(tgt)
+    if has_spaces:
+        text = with_spaces(unit.text, text, src_words, tgt_words, targets)
     if not targets and tgt_words:
         n_src, n_tgt = len(src_words), len(tgt_words)
         targets = {i: [min(n_tgt - 1, i * n_tgt // n_src)] for i in range(n_src)}
