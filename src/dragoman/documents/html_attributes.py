@@ -110,7 +110,7 @@ def _quoted(raw: str, quote: str) -> list[Part]:
         if start < at:
             sentence.text(raw[start:at])
         if code.is_value:
-            sentence.tag("point", "", [raw[at : code.end]])
+            sentence.tag("edge", "", [raw[at : code.end]])
         else:
             parts += [*sentence.end(), raw[at : code.end]]
         start = at = code.end

@@ -219,6 +219,7 @@ class _Tokenizer:
             if name in inside and len(self._foreign) < 100:
                 self._foreign.append(name)
             elif name in _ENDS_FOREIGN:
+                token.is_foreign = False
                 while self._is_foreign():
                     self._foreign.pop()
 

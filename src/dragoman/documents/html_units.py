@@ -21,10 +21,13 @@ from dragoman.documents.spelling import Spelling
 from dragoman.documents.units import Part
 
 _CLOSING = re.compile(r"</([A-Za-z][^\s/>]*)")
+_COMMENT = re.compile(r"<!--(?!\[|<!\[)")
+"""A comment that is no condition of a browser."""
 _TEMPLATE_TYPE = re.compile(r"html|template|handlebars|mustache", re.IGNORECASE)
 _RUBY = "the reading of a word of the source (ruby)"
 _PAST_SCOPES = SCOPES | {"tr", "tbody", "thead", "tfoot", "body"}
 _FALLBACK = "shown only where the element around it is not"
+_NOT_SHOWN = "text of an SVG outside its text elements"
 _NO_END = "a tag without an end, which browsers drop with all that follows"
 _IN_SCRIPT = "a template in a script"
 
@@ -64,14 +67,14 @@ class _Element:
     name: str = ""
     is_translated: bool = True  # by the attribute translate
     is_code: bool = False  # its text is kept
-    is_drawing: bool = False  # stands in an SVG or a formula
+    drawing: str = ""  # svg or math, if it stands in one of them
     breaks: bool = True  # its tags end a sentence
     kind: str = ""  # type of a script
 
     @property
     def is_shown(self) -> bool:
         """True if its text is translated."""
-        return self.is_translated and not self.is_code and not self.is_drawing
+        return self.is_translated and not self.is_code and not self.drawing
 
 
 @dataclass
@@ -111,7 +114,12 @@ class _Reader:
         elif token.kind == "text" and self._region and self._region.name in ANNOTATION:
             self._region.text.append(Spelling.of(raw).text)
             self._boundary([raw])
-        elif token.kind == "statement" or not self._top.is_shown or (token.kind == "comment" and raw[:4] != "<!--"):
+        elif token.kind == "text" and self._top.drawing == "svg" and self._top.is_translated and raw.strip():
+            self._tags.left.append(Untranslated(Spelling.of(raw).text.strip(), _NOT_SHOWN))
+            self._boundary([raw])
+        elif (
+            token.kind == "statement" or not self._top.is_shown or (token.kind == "comment" and not _COMMENT.match(raw))
+        ):
             self._boundary([raw])
         elif token.kind == "text" and ODD.search(raw):
             self._tags.left.append(Untranslated(ODD.sub("\ufffd", raw), ODD_TEXT))
@@ -121,7 +129,7 @@ class _Reader:
         elif token.kind == "cdata":
             self._current.text(raw, raw[9:].removesuffix("]]>"))
         else:
-            self._current.tag("point" if token.kind == "value" else "edge", "", [raw])
+            self._current.tag("edge", "", [raw])
 
     def end(self) -> Page:
         """Return the page."""
@@ -174,7 +182,7 @@ class _Reader:
         closes = frozenset() if token.is_foreign else closed_by(token.name)
         while self._open and self._open[-1].name in closes:
             self._leave(len(self._open) - 1)
-        while self._top.is_drawing and not token.is_foreign:
+        while self._top.drawing and not token.is_foreign:
             self._leave(len(self._open) - 1)
         values = self._tags.values(token)
         element = self._element(token, values)
@@ -205,7 +213,7 @@ class _Reader:
     def _element(self, token: Token, values: dict[str, str]) -> _Element:
         around, name = self._top, token.name
         translate = values.get("translate", "-").strip().lower()
-        is_translated, is_code, is_drawing = around.is_translated, around.is_code, around.is_drawing
+        is_translated, is_code, drawing = around.is_translated, around.is_code, around.drawing
         if translate == "no" or "notranslate" in values.get("class", "").split():
             is_translated = False
         if name in CODE or name in self._options.ignored:
@@ -215,10 +223,10 @@ class _Reader:
         if translate in ("yes", ""):
             is_translated, is_code = True, name in self._options.ignored
         if name in ("svg", "math"):
-            is_drawing = True
+            drawing = name
         elif token.is_foreign and name in TEXT_OF_SVG:
-            is_drawing = False
-        return _Element(name, is_translated, is_code, is_drawing, self._breaks(token), values.get("type", ""))
+            drawing = ""
+        return _Element(name, is_translated, is_code, drawing, self._breaks(token), values.get("type", ""))
 
     def _breaks(self, token: Token) -> bool:
         """True if the tags of an element end a sentence; the caller's lists come before the defaults of HTML."""

@@ -49,7 +49,7 @@ class Sentence:
 
     def text(self, raw: str, plain: str | None = None) -> None:
         """Add text; ``plain`` is what it shows, if it has no entities."""
-        shown = Spelling.of(raw).text if plain is None else plain
+        shown = Spelling.of(raw, is_attribute=bool(self._quote)).text if plain is None else plain
         self._nodes.append(Node((raw,), "text", "", shown, plain is not None))
 
     def tag(self, kind: TagKind, name: str, parts: Sequence[Part]) -> None:
@@ -73,17 +73,17 @@ def _without_gaps(nodes: list[Node]) -> list[Node]:
     """Let a placeholder take the brackets or the space around it, so that the sentence reads well without it."""
     for i in range(1, len(nodes) - 1):
         before, node, after = nodes[i - 1 : i + 2]
-        if node.kind != "point" or node.name or before.kind != "text" or after.kind != "text":
+        if node.kind != "edge" or node.name or before.kind != "text" or after.kind != "text":
             continue
         raw, following = str(before.parts[0]), str(after.parts[0])
         opening, closing = raw[-1:], following[:1]
         if opening in _CLOSING and _CLOSING[opening] == closing and before.shown[-1:] == opening:
-            node = Node((opening, *node.parts, closing), "point")
+            node = Node((opening, *node.parts, closing), "edge")
             raw, following = raw[:-1], following[1:]
             before = Node((raw,), "text", "", before.shown[:-1], before.is_plain)
             after = Node((following,), "text", "", after.shown[1:], after.is_plain)
         if raw[-1:] == before.shown[-1:] == " " and after.shown[:1] in _PUNCTUATION:
-            node = Node((" ", *node.parts), "point")
+            node = Node((" ", *node.parts), "edge")
             before = Node((raw[:-1],), "text", "", before.shown[:-1], before.is_plain)
         nodes[i - 1 : i + 2] = before, node, after
     return nodes

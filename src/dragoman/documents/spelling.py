@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{0,40});?")
 _SOFT_HYPHEN = "\u00ad"
-_UNSAFE = {"&": re.compile(r"[A-Za-z#]"), "<": re.compile(r"[A-Za-z/!?%{#@]|\Z")}
-"""What a character may not stand before as itself."""
+_UNSAFE = re.compile(r"[A-Za-z/!?%{#@]|\Z")
+"""What ``<`` may not stand before as itself."""
 _ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -70,17 +70,18 @@ class Spelling:
         written = []
         for i, char in enumerate(text):
             if char in _ESCAPED or char == self.quote:
-                written.append(self._escaped(char, text[i + 1 : i + 2]))
+                written.append(self._escaped(char, text, i))
             else:
                 written.append(self.entities.get(char, char))
         return "".join(written)
 
-    def _escaped(self, char: str, following: str) -> str:
+    def _escaped(self, char: str, text: str, at: int) -> str:
         if char == self.quote:
             return self.entities.get(char, "&quot;" if char == '"' else "&#39;")
-        unsafe = _UNSAFE.get(char)
-        if char in self.bare and not (unsafe and unsafe.match(following)):
-            return char
-        if self.quote and char != "&":  # a browser reads it as itself in an attribute
-            return char if char in self.bare else self.entities.get(char, _ESCAPED[char])
+        if char in self.bare:
+            reference = _REFERENCE.match(text, at)
+            is_entity = reference is not None and html.unescape(reference[0]) != reference[0]
+            is_tag = char == "<" and not self.quote and _UNSAFE.match(text, at + 1)
+            if not is_entity and not is_tag:
+                return char
         return self.entities.get(char, _ESCAPED[char])

@@ -115,7 +115,8 @@ class Templates:
 
     def _braces(self, at: int) -> Code | None:
         if self._source.startswith("{{!--", at):
-            return self._until(at, "--}}", LONGEST, False)
+            end = self._find("--}}", at + 5)
+            return Code(end + 4, False) if at < end < at + LONGEST else None
         if _GO_COMMENT.match(self._source, at):
             end = self._find("*/", at + 3)
             close = _GO_COMMENT_END.match(self._source, end) if 0 < end < at + LONGEST else None
