@@ -39,11 +39,12 @@ ADDRESS = re.compile(r"\w+://\S+")
 BUTTONS = frozenset(["button", "submit", "reset"])
 META = names(
     "description keywords og:title og:description og:site_name og:image:alt twitter:title twitter:description "
-    "twitter:image:alt application-name apple-mobile-web-app-title"
+    "twitter:image:alt application-name apple-mobile-web-app-title dc.title dc.description"
 )
 """Names of ``meta`` elements whose content people read."""
 TEMPLATE = re.compile(
-    r"\{\{!--.*?--\}\}|\{\{(?!\{\{)(?:(?!\{\{)[^<]){1,20000}?\}\}+|\{%(?:(?!\{%).){1,5000}?%\}|<%(?:(?!<%).){1,5000}?%>|<\?(?:php|=)(?:(?!<\?).){1,5000}?\?>"
+    r"\{\{!--.*?--\}\}|\{\{(?:- )?/\*.*?\*/(?: -)?\}\}|\{\{(?!\{\{)(?:(?!\{\{)[^<]){1,20000}?\}\}+"
+    r"|\{%(?:(?!\{%).){1,5000}?%\}|<%(?:(?!<%).){1,5000}?%>|<\?(?:php|=)(?:(?!<\?).){1,5000}?\?>"
     r"|\{#(?:(?!\{#).){1,5000}?#\}",
     re.DOTALL,
 )
@@ -134,7 +135,7 @@ def html_faults(source: bytes, result: bytes, mode: str, named: list[str], suffi
             own = plain(text)
             if (
                 block.is_text
-                and LATIN_WORD.search(own)
+                and LATIN_WORD.search(ADDRESS.sub("", own))
                 and not CYRILLIC.search(own)
                 and not any(own in x for x in told)
             ):

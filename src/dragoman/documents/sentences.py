@@ -22,6 +22,7 @@ from dragoman.documents.spelling import Spelling
 from dragoman.documents.units import Part, Tag, Unit
 
 _PUNCTUATION = frozenset(",.;:!?)")
+_SEPARATORS = "|•·/\\»›>–—- \n\t"
 _CLOSING = {"(": ")", "[": "]", '"': '"', "'": "'", "«": "»", "“": "”", "„": "“", "‘": "’"}
 
 TagKind = Literal["open", "close", "point", "edge"]
@@ -142,39 +143,38 @@ def _cut(nodes: Sequence[Node]) -> list[list[Node]]:
 def _between_neighbours(nodes: Sequence[Node]) -> set[int]:
     """Return the places between two links, and between two other elements whose words would run together."""
     cuts: set[int] = set()
-    last_close, before = -1, ""
-    blank = True
-    for i, node in enumerate(nodes):
-        if node.kind == "text":
-            if node.shown.strip():
-                last_close, before = -1, node.shown
-            else:
-                blank = True
-        elif node.kind == "close":
-            last_close, blank = i, False
-        elif node.kind == "open" and last_close >= 0:
-            is_link = node.name == nodes[last_close].name == "a" or (
-                "-" in node.name and nodes[last_close].name == node.name
-            )
-            if is_link or (not blank and _meet(before, _first_text(nodes, i))):
-                cuts.add(last_close + 1)
+    texts = [i for i, node in enumerate(nodes) if node.kind == "text" and node.shown.strip()]
+    links: list[bool] = []  # for each two neighbouring texts: does the first end a link, and does the second begin one?
+    for first, second in pairwise(texts):
+        run = range(first + 1, second)
+        tags = [nodes[i] for i in run if nodes[i].kind != "text"]
+        closes, opens = (
+            [tag.name for tag in tags if tag.kind == "close"],
+            [tag.name for tag in tags if tag.kind == "open"],
+        )
+        place = next((i for i in run if nodes[i].kind == "open"), second)
+        before, after = nodes[first].shown, nodes[second].shown
+        are_links = any(name in closes and (name == "a" or "-" in name) for name in opens)
+        meet = len(tags) == len(run) and _meet(before, after) and {"sub", "sup"}.isdisjoint([*closes, *opens])
+        if are_links or (tags and meet and all(tag.kind != "point" for tag in tags)):
+            cuts.add(place)
+        links.append("a" in closes)
+        is_separator = len(links) > 1 and links[-2] and "a" in opens and not before.strip().strip(_SEPARATORS)
+        if is_separator:  # <a>Home</a> | <a>About</a>
+            cuts |= {first, place}
     return cuts
 
 
-def _first_text(nodes: Sequence[Node], at: int) -> str:
-    """Return the text behind the next tags."""
-    for node in nodes[at : at + 5]:
-        if node.kind == "text":
-            return node.shown
-    return ""
-
-
 def _meet(before: str, after: str) -> bool:
-    """True if two numbers meet, or a capital letter meets a small one or the end of a sentence."""
-    if not before or not after:
-        return False
+    """True if a number meets another or a word, or a capital letter meets a small one or the end of a sentence."""
     last, first = before[-1], after[0]
-    return (last.isdigit() and first.isdigit()) or ((last.islower() or last in ".!?") and first.isupper())
+    if last.isdigit() or first.isdigit():
+        return (last.isdigit() or _is_cased(last)) and (first.isdigit() or _is_cased(first))
+    return (last.islower() or last in ".!?:") and first.isupper()
+
+
+def _is_cased(char: str) -> bool:
+    return char.islower() or char.isupper()
 
 
 def _unit(nodes: list[Node], quote: str) -> list[Part]:
