@@ -41,7 +41,8 @@ from dragoman.translation.language_pairs import LanguagePairs
 
 MODULES = (
     "bulk.options", "cli.doctor", "cli.evaluate", "cli.explain", "cli.export", "cli.lab", "cli.score", "cli.translate",
-    "distillation.options", "doctor.options", "serving.options", "training.options", "translation.options",
+    "distillation.options", "doctor.options", "documents.options", "serving.options", "training.options",
+    "translation.options",
 )  # fmt: skip
 """The modules that declare options."""
 

@@ -14,7 +14,7 @@ import pptx
 from lxml import etree
 from odf.opendocument import load as load_odf
 
-from benchmarks.real_documents.judging import Block, Fault, UnreadableError, names
+from benchmarks.real_documents.judging import Block, Fault, UnreadableError, inside, names
 
 PARAGRAPHS = frozenset({"p", "h"})
 LINKS = frozenset({"hyperlink", "a", "ruby", "rt", "rubyBase"})
@@ -81,7 +81,7 @@ def _read(
         blocks.append(block)
         around = ""
     elif name in LINKS:
-        around = f"{around}/{name}"
+        around = inside(around, name, counts[name])
     if block is not None and name in TEXT and element.text:
         block.add(around, element.text)
     if block is not None and name in ("tab", "br", "line-break", "s"):

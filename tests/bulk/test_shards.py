@@ -114,6 +114,9 @@ def test_a_shard_that_changes_or_is_cut_is_refused(translator: Translator, tmp_p
     (tmp_path / "b.gz").write_bytes(gzip.compress(b"a dog\n" * 100)[:-9])
     with pytest.raises(DataError, match=r"b\.gz: reading failed .* truncated or damaged"):
         inspect(tmp_path, "b.gz", None)
+    (tmp_path / "c.json").write_bytes(b"{}")
+    with pytest.raises(DataError, match=r"c\.json: \.json is no suffix of plain text: .* name it \.txt$"):
+        inspect(tmp_path, "c.json", None)
 
 
 def test_lines_that_run_out_of_memory_are_counted_and_blank(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import dragoman
+from dragoman.data.text_names import is_plain_text
 from dragoman.documents.translate import translate_document
 from dragoman.errors import ConfigError, DataError
 from dragoman.translation.translator import Translator
@@ -119,15 +120,80 @@ def test_options_are_those_of_translating(tmp_path: Path, translator: Translator
 
 
 def test_what_is_neither_text_nor_a_known_document_is_refused(command: Any, tiny_run: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.PDF").write_bytes(b"%PDF-1.4\n")
-    for more in ((), ("--out", tmp_path / "b.pdf")):
-        done = command("translate", tiny_run, tmp_path / "a.PDF", *more)
-        assert done.status == 2
-        assert "a.PDF: .PDF is neither text nor a supported document: convert it to text or" in done.error
-    assert not (tmp_path / "b.pdf").exists()
+    for name, advice in (
+        ("a.PDF", "convert it to .docx"), ("a.json", "convert it to .po or .xliff"), ("a.rst", "convert it to .md"),
+        ("a.png", "supported are .txt"), ("a.xlsx.gz", "supported are .txt"), ("a.1", "supported are .txt"),
+    ):  # fmt: skip
+        (tmp_path / name).write_bytes(b"%PDF-1.4\n")
+        for more in ((), ("--out", tmp_path / f"b{name[1:]}")):
+            done = command("translate", tiny_run, tmp_path / name, *more)
+            assert done.status == 2
+            assert f"{name}: {Path(name).suffix} is neither plain text nor a supported document: {advice}" in done.error
+            assert done.error.endswith("; --as lines translates it line by line")
+        assert not (tmp_path / f"b{name[1:]}").exists()
+    (tmp_path / "a.html.gz").write_bytes(b"")
+    done = command("translate", tiny_run, tmp_path / "a.html.gz", "--out", tmp_path / "b.html.gz")
+    assert done.error.endswith("a.html.gz: a document must be unpacked first; --as lines translates it line by line")
 
 
-def test_no_format_declares_a_suffix_that_is_refused() -> None:
-    from dragoman.documents.formats import UNSUPPORTED_SUFFIXES, supported_suffixes
+def test_as_lines_a_file_of_any_suffix_is_plain_text(
+    command: Any, tiny_run: Path, tmp_path: Path, translator: Translator
+) -> None:
+    expected = f"{translator.translate('the dog').text}\n".encode()
+    for name in ("a.strange", "a.html", "a.docx"):
+        (tmp_path / name).write_text("the dog\n")
+        done = command("translate", tiny_run, tmp_path / name, "--as", "lines", "--out", tmp_path / "b")
+        assert (done.status, (tmp_path / "b").read_bytes()) == (0, expected)
+        (tmp_path / "b").unlink()
+        assert command("translate", tiny_run, tmp_path / name, "--as", "lines").out == expected
+    done = command("translate", tiny_run, tmp_path, "--as", "lines", "--out", tmp_path / "c")
+    assert done.error == "error: --as lines reads a document as plain text: give such a FILE"
+    done = command("translate", tiny_run, tmp_path / "a.html", "--as", "pages")
+    assert done.error == "error: read_as must be lines, got 'pages'"
 
-    assert set(UNSUPPORTED_SUFFIXES).isdisjoint(supported_suffixes())
+
+@pytest.mark.parametrize(
+    ("name", "is_text"),
+    [
+        ("a", True), ("README", True), ("a.txt", True), ("a.en", True), ("a.DE", True), ("a.zh_CN", True),
+        ("a.hau_Latn", True), ("a.deu", True), ("a.ast", True), ("a.trg", True), ("a.tok.en.gz", True),
+        ("a.en.01", True), ("part-00012", True), ("a.00", True), ("a.utf8", True), (".profile", True),
+        ("a.json", False), ("a.ts", False), ("a.arb", False), ("a.py", False), ("a.sh", False), ("a.html", False),
+        ("a.md", False), ("git.1", False), ("a.xml", False), ("a.tex", False), ("a.tar.gz", False), ("a.x", False),
+    ],
+)  # fmt: skip
+def test_names_of_plain_text(name: str, is_text: bool) -> None:
+    assert is_plain_text(name) == is_text
+
+
+def test_plain_text_of_any_name_is_a_document_to_python(tmp_path: Path, translator: Translator) -> None:
+    (tmp_path / "a.en").write_text("the dog")
+    translate_document(translator, tmp_path / "a.en", tmp_path / "b.de")
+    assert (tmp_path / "b.de").read_text() == translator.translate("the dog").text
+    (tmp_path / "a.json").write_text("{}")
+    with pytest.raises(DataError, match=r"a\.json: \.json is neither plain text nor .*: convert it to \.po"):
+        translate_document(translator, tmp_path / "a.json", tmp_path / "b.json")
+
+
+def test_what_a_folder_has_besides_is_named_and_links_are_not_followed(
+    command: Any, tiny_run: Path, tmp_path: Path
+) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    (source / "deeper").mkdir(parents=True)
+    (tmp_path / "outside.txt").write_text("the dog")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "c.txt").write_text("the dog")
+    for name in ("a.txt", "a.png", "deeper/b.png", "LICENSE", "a.json"):
+        (source / name).write_text("the dog")
+    (source / "link.txt").symlink_to(tmp_path / "outside.txt")
+    (source / "deeper" / "folder").symlink_to(tmp_path / "other")
+    (source / "round").symlink_to(source)
+    (source / "same.txt").symlink_to(source / "a.txt")
+    done = command("translate", tiny_run, source, "--out", out)
+    assert done.status == 0
+    assert done.err.rstrip().endswith(
+        "2 of 2 segments translated; 4 files skipped, which are no documents: 1 without a suffix, 1 .json, 2 .png"
+    )
+    for name in ("link.txt", "deeper/folder", "round"):
+        assert f"{source / name}: a link to a folder or out of it, which is not followed" in done.err
+    assert sorted(path.name for path in out.rglob("*")) == ["a.txt", "same.txt"]

@@ -98,9 +98,9 @@ CASES: dict[str, tuple[str, str, str]] = {
     ),
     "gettext": (
         "a.po",
-        'msgid ""\nmsgstr "Language: de\\n"\n\n#, c-format\nmsgid "Hi %s"\nmsgstr ""\n\nmsgid "a file"\nmsgid_plural "files"\n'
+        'msgid ""\nmsgstr "Language: de\\n"\n\n#, python-brace-format\nmsgid "Hi {0}"\nmsgstr ""\n\nmsgid "a file"\nmsgid_plural "files"\n'
         'msgstr[0] ""\nmsgstr[1] ""\n\nmsgid ""\n"one\\n"\n"a \\"two\\""\nmsgstr ""\n#~ msgid "old"\n#~ msgstr ""\n',
-        'msgid ""\nmsgstr "Language: de\\n"\n\n#, c-format\nmsgid "Hi %s"\nmsgstr "HI %S"\n\nmsgid "a file"\nmsgid_plural "files"\n'
+        'msgid ""\nmsgstr "Language: de\\n"\n"Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n\n#, python-brace-format\nmsgid "Hi {0}"\nmsgstr "HI {0}"\n\nmsgid "a file"\nmsgid_plural "files"\n'
         'msgstr[0] "A FILE"\nmsgstr[1] "FILES"\n\nmsgid ""\n"one\\n"\n"a \\"two\\""\nmsgstr ""\n"ONE\\n"\n"A \\"TWO\\""\n'
         '#~ msgid "old"\n#~ msgstr ""\n',
     ),
@@ -109,14 +109,14 @@ CASES: dict[str, tuple[str, str, str]] = {
         '<xliff version="1.2"><file original="x"><body>\n <trans-unit id="1">\n  <source>Hi <g id="1">big</g> one<x id="2"/>!'
         '</source>\n </trans-unit><trans-unit id="2"><source>yes</source><target state="new"/></trans-unit></body></file></xliff>',
         '<xliff version="1.2"><file original="x" target-language="de"><body>\n <trans-unit id="1">\n  <source>Hi <g id="1">big'
-        '</g> one<x id="2"/>!</source>\n  <target>HI <g id="1">BIG</g> ONE<x id="2"/>!</target>\n </trans-unit>'
-        '<trans-unit id="2"><source>yes</source><target>YES</target></trans-unit></body></file></xliff>',
+        '</g> one<x id="2"/>!</source>\n  <target state="needs-review-translation" state-qualifier="leveraged-mt">HI <g id="1">BIG</g> ONE<x id="2"/>!</target>\n </trans-unit>'
+        '<trans-unit id="2"><source>yes</source><target state="needs-review-translation" state-qualifier="leveraged-mt">YES</target></trans-unit></body></file></xliff>',
     ),
     "xliff 2.0": (
         "a.xliff",
         '<x:xliff version="2.0" trgLang="de-AT" xmlns:x="urn:x"><x:file><x:unit id="1"><x:segment><x:source>a <x:pc id="1">b'
         "</x:pc> &lt; <x:ph id='2'/></x:source></x:segment></x:unit></x:file></x:xliff>",
-        '<x:xliff version="2.0" trgLang="de-AT" xmlns:x="urn:x"><x:file><x:unit id="1"><x:segment><x:source>a <x:pc id="1">b'
+        '<x:xliff version="2.0" trgLang="de-AT" xmlns:x="urn:x"><x:file><x:unit id="1"><x:segment state="translated"><x:source>a <x:pc id="1">b'
         "</x:pc> &lt; <x:ph id='2'/></x:source><x:target>A <x:pc id=\"1\">B</x:pc> &lt; <x:ph id='2'/></x:target></x:segment>"
         "</x:unit></x:file></x:xliff>",
     ),
@@ -133,10 +133,10 @@ def test_text_is_translated_and_the_rest_keeps_its_bytes(case: str) -> None:
 
 def test_markdown() -> None:
     content, report = upper("a.md", MARKDOWN)
-    assert report.found == report.translated == 11
+    assert report.found == report.translated == 12
     assert content.decode() == (
         MARKDOWN.replace("A title", "A TITLE").replace("Some *text*", "SOME *TEXT*").replace(" with ", " WITH ")
-        .replace("bold words", "BOLD WORDS").replace("and `", "AND `").replace(", a [link]", ", A [LINK]")
+        .replace("bold words", "BOLD WORDS").replace("and `", "AND `").replace(", a [link]", ", A [LINK]").replace('"t"', '"T"')
         .replace(" and\na second line", " AND\nA SECOND LINE").replace("after a break. See", "AFTER A BREAK. SEE")
         .replace("[ref] and [it][ref].", "[REF][ref] AND [IT][ref].").replace("quoted one", "QUOTED ONE")
         .replace("quoted two", "QUOTED TWO").replace("an item", "AN ITEM").replace("goes on", "GOES ON")
@@ -520,3 +520,14 @@ def test_a_document_in_an_old_encoding_is_read_and_written_as_utf8(name: str) ->
     content, report = document.finish(translations)
     assert content.decode() == text.replace("домой", "家")
     assert [str(note) for note in report.notes] == ["read as CP1251; the translation is written in UTF-8"]
+
+
+def test_an_element_that_must_stay_empty_keeps_its_source_and_is_named() -> None:
+    document = open_document(b"<p><b>Good</b> <i>day</i></p><p><b>Yes</b></p>", DocumentInfo("a.html"))
+    texts = {"Good day": Translation("Hallo", 0.0, alignment=((0, 0), (1, 0))), "Yes": Translation("Ja", 0.0)}
+    content, report = document.finish(texts)
+    assert content == b"<p><b>Good</b> <i>day</i></p><p><b>Ja</b></p>"
+    assert [(segment.text, segment.why) for segment in report.left] == [
+        ("Good day", "its translation has no words for 1 of its elements")
+    ]
+    assert (report.found, report.translated) == (2, 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -38,6 +39,7 @@ from dragoman.pages.render import render
 from dragoman.parsing.trees import tree_of
 from dragoman.serving.apis.deepl_glossaries import terms_of
 from dragoman.serving.refusals import MalformedError
+from dragoman.serving.request_json import strict_json
 from dragoman.translation import faults, segments
 from dragoman.translation.keeping import cutting, protected
 from dragoman.translation.keeping.glossary import Glossary
@@ -148,6 +150,18 @@ def _tmx(text: str) -> None:
         list(read_tmx(path, ("en", "de")))
 
 
+def _request_json(text: str) -> None:
+    distinct = "".join(f'"{number:x}":1,' for number in range(len(text) // 10))
+    for body in (
+        text,
+        "{" + text.rstrip(",") + "}",
+        "[" + text.rstrip(",") + "]",
+        "{" + distinct + text + '"z":1,"z":1}',
+    ):
+        with suppress(MalformedError):
+            strict_json(body.encode("utf-8", "surrogatepass"))
+
+
 def _missing(text: str) -> Any:
     spans = protected.find(text)
     return protected.missing(spans, text[::-1], text, "de"), protected.missing(spans, "", text, None)
@@ -184,7 +198,7 @@ PARSERS = [
     Parser(".csv, of columns", document(".csv", "a,b;c\n", columns=("a",)), _TABLE),
     Parser(".csv, first line", document(".csv"), _TABLE),
     Parser(".tsv", document(".tsv", "a\n"), _TABLE),
-    Parser(".po", document(".po"), _PO, ("documents/gettext.py",)),
+    Parser(".po", document(".po"), _PO, ("documents/gettext/",)),
     Parser(".po, in a text", document(".po", 'msgid "', '"\nmsgstr ""\n'), _PO),
     Parser(".pot", document(".pot", "charset="), "a|-|charset=|\n#"),
     Parser(".xlf", document(".xlf", *_XLF), _XLIFF, ("documents/xml.py", "documents/xliff.py")),
@@ -227,6 +241,7 @@ PARSERS = [
     Parser("tmx", _quietly(_tmx), "<hi>|</hi>|a|<hi>a|<ph>a</ph>|<bpt>|</bpt>|&amp;| |\n|<hi/>"),
     Parser("entries of a glossary, tsv", _quietly(lambda text: terms_of(text, "tsv")), "a\tb\n|a|\t|\n| |\r\n|\""),
     Parser("entries of a glossary, csv", _quietly(lambda text: terms_of(text, "csv")), "a,b\n|a|,|\n| |\"|\"\"|\"a\",b\n"),
+    Parser("json of a request", _quietly(_request_json), '"a":1,|"b":1,|"a":|{"a":1},|[|]|{|}|"|,|1|1,|\\u0061|\\|a| |-1e5,|"c":{"d":1},'),
     Parser("tree", _quietly(tree_of), _TREE, ("parsing/trees.py",)),
     Parser("metrics", lambda text: (sentence_chrf([text], [text[::-1]]), moses_tokens([text], "en")), _PROSE, (), LIMIT_OF_A_SEGMENT),
     Parser("page", lambda text: render("table.html", text=text, columns=[], rows=[]), _PROSE, ("pages/render.py",)),

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from dragoman.documents.formats import FORMATS
 from dragoman.serving import jobs
 from dragoman.translation.translator import Translator
+from echo_format import GIVEN, Echo
 from limits import LONG_S, wait_until
 
 PAGE = b"<title>the dog</title><p>a <b>red</b> cat</p>"
@@ -218,8 +220,10 @@ def test_documents_expire_and_are_bounded(
     assert full.status == 429
     assert int(full.headers["retry-after"]) > 0
     job = tmp_path / made["document_id"] / "job.json"
-    job.write_text(json.dumps(json.loads(job.read_text()) | {"created": 0}))
-    assert server(f"/v2/document/{made['document_id']}", {"document_key": made["document_key"]}).status == 404
+    text = job.read_text()
+    for created in (0, 1e11):  # long ago; and by a clock that was far ahead: it would keep its place for years
+        job.write_text(json.dumps(json.loads(text) | {"created": created}))
+        assert server(f"/v2/document/{made['document_id']}", {"document_key": made["document_key"]}).status == 404
     assert upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").status == 200
     assert not job.exists()
 
@@ -240,3 +244,25 @@ def test_no_text_of_a_document_is_left_where_the_folder_is_temporary(serving: Ca
     assert folder.is_dir()
     asyncio.run(server.state.documents.close())
     assert not folder.exists()
+
+
+def test_options_reach_a_format_by_both_uploads_or_are_refused(live: Any) -> None:
+    added = Echo()
+    FORMATS.append(added)
+    try:
+        fields = {**{name: str(value) for name, value in GIVEN.items()}, "column": "b"}
+        made = upload(live, "/translate_file", "a.echo", b"dog", target="de", **fields).json
+        path = made["translatedFileUrl"].removeprefix(live.url)
+        assert live(path).json == {**GIVEN, "columns": ["b"]}
+        made = upload(live, "/v2/document", "a.echo", b"dog", target_lang="DE", **fields).json
+        assert done(live, made)["status"] == "done"
+        result = live(f"/v2/document/{made['document_id']}/result", {"document_key": made["document_key"]})
+        assert result.json == {**GIVEN, "columns": ["b"]}
+    finally:
+        FORMATS.remove(added)
+    for target, path in (("target_lang", "/v2/document"), ("target", "/translate_file")):
+        refused = upload(live, path, "a.txt", b"dog", **{target: "de", "set_lang": "true"})
+        assert refused.status == 400
+        assert b"set_lang is for .html, .htm, .xhtml" in refused.body
+        refused = upload(live, path, "a.srt", b"", **{target: "de", "line_length": "9"})
+        assert (refused.status, b"line_length must be 10 or more, got 9" in refused.body) == (400, True)

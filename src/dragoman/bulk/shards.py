@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.data.corpus import open_corpus, read_lines_leniently
+from dragoman.data.text_names import is_plain_text
 from dragoman.errors import ConfigError, DataError, DecodeError, not_installed
 from dragoman.files import explained, sha256, whole_file
 from dragoman.translation.notes import Events, Note
@@ -91,9 +92,13 @@ def inspect(folder: Path, name: str, column: str | None) -> Shard:
         column: The column to translate of a ``.parquet`` file.
 
     Raises:
-        DataError: The shard is damaged, or has no such column of text.
+        DataError: The shard is damaged, has no such column of text, or its suffix is not one of text.
     """
     path = folder / name
+    if not is_parquet(name) and not is_plain_text(name):
+        raise DataError(
+            f"{path}: {path.suffix} is no suffix of plain text: convert it to lines of text, and name it .txt"
+        )
     if is_parquet(name):
         with _table(path) as table:
             _column(path, table, column)

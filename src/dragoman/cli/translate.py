@@ -6,9 +6,9 @@ import contextlib
 import dataclasses
 import json
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
@@ -16,8 +16,9 @@ from dragoman.bulk.options import Machines
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.documents.options import FormatOptions
 from dragoman.errors import ConfigError, DataError
-from dragoman.options import Options, option, option_group
+from dragoman.options import Options, flags, option, option_group
 from dragoman.progress import Ticker, clear, has_live_line, say
 from dragoman.translation.options import TranslateOptions
 
@@ -46,16 +47,21 @@ class Output(Options):
     column: tuple[str, ...] = option(
         (), "Output", "Column of a .csv, .tsv or (with --ray) .parquet to translate, by its heading; may be repeated."
     )
+    read_as: Literal["lines"] | None = option(
+        None, "Output", "Translate a FILE of any suffix line by line: --as lines.", flag="--as"
+    )
     restart: bool = option(False, "Output", "Overwrite the file of --out instead of resuming it.")
 
 
 @with_options(TranslateOptions, without=["alignments"])  # a file here, see Output
 @with_options(Machines, into="machines")
+@with_options(FormatOptions, into="formats")
 @with_options(Output, into="output")
 def translate(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
     machines: Machines,
+    formats: FormatOptions,
     output: Output,
     file: Annotated[
         Path | None,
@@ -84,17 +90,20 @@ def translate(
     if machines.ray is not None:
         if interactive or output.as_json or output.alignments is not None:
             raise ConfigError("--ray writes plain lines: leave out -i, --json and --alignments")
+        if formats.changed():
+            raise ConfigError(f"--ray writes plain lines: leave out {flags(*formats.changed())}")
         _folder(members, file, options, machines, output)
         return
     if machines.actors is not None:
         raise ConfigError("--actors needs a Ray cluster: give --ray too")
     is_document = _check(run, file, options, output, interactive)
+    _check_formats(file, output, formats, is_document)
     with loading(run):
         translator = Translator.load(members, machines.device)
         plan = translator.plan(dataclasses.replace(options, alignments=output.alignments is not None))
     if file is not None and output.out is not None:
         if is_document:
-            terms = _document(translator, file, output.out, options, output.column)
+            terms = _document(translator, file, output.out, options, {"columns": output.column, **formats.changed()})
         else:
             terms = _into_file(translator, file, output.out, _Rendering(plan, output.as_json), output.restart)
     else:
@@ -105,7 +114,6 @@ def translate(
 
 def _check(run: Path, file: Path | None, options: TranslateOptions, output: Output, interactive: bool) -> bool:
     """Refuse options that exclude each other; return True if ``file`` is a document or a folder of documents."""
-    from dragoman.documents.formats import UNSUPPORTED_SUFFIXES, supported_suffixes
     from dragoman.files import check_output, refuse_an_input
     from dragoman.translation.keeping.glossary import glossary_file
 
@@ -118,18 +126,12 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
             f"{file}: no such file; give the path of a text file. To translate a text: echo TEXT | dragoman translate "
             f"{run}, or dragoman translate {run} -i"
         )
-    if file is not None and file.name.lower().endswith(UNSUPPORTED_SUFFIXES):
-        raise ConfigError(
-            f"{file}: {file.suffix} is neither text nor a supported document: convert it to text or to one of "
-            f"{', '.join(supported_suffixes())}"
-        )
-    is_document = file is not None and (_is_document(file) if not file.is_dir() else out is not None)
-    if output.column and not is_document:
-        raise ConfigError("--column names a column of a .csv or .tsv: give such a FILE")
+    if output.read_as is not None and (file is None or file.is_dir()):
+        raise ConfigError("--as lines reads a document as plain text: give such a FILE")
+    is_document = file is not None and output.read_as is None and _is_document(file, out)
     if is_document and out is None:
         raise ConfigError(
-            f"{file} is a document: give --out FILE for its translation; to translate it line by line, redirect it: "
-            f"< {file}"
+            f"{file} is a document: give --out FILE for its translation; or --as lines to translate it line by line"
         )
     if is_document and (alignments is not None or output.as_json or output.restart or options.n_best > 1):
         raise ConfigError(
@@ -146,6 +148,18 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
     if out is not None:
         refuse_an_input(out, glossary)
     return is_document
+
+
+def _check_formats(file: Path | None, output: Output, formats: FormatOptions, is_document: bool) -> None:
+    """Refuse options of formats that have no effect on ``file``; those of a folder are checked when it is read."""
+    from dragoman.documents.formats import check_options
+
+    if output.column and not is_document:
+        raise ConfigError("--column names a column of a .csv or .tsv: give such a FILE")
+    if formats.changed() and not is_document:
+        raise ConfigError(f"{flags(*formats.changed())}: only for documents, give such a FILE")
+    if file is not None and is_document and not file.is_dir():
+        check_options([file.name], ["columns"] * bool(output.column) + list(formats.changed()))
 
 
 def _to_stdout(
@@ -190,24 +204,43 @@ def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, 
     return show.terms
 
 
-def _is_document(file: Path) -> bool:
-    """Return True if the suffix is a document's; plain text is translated line by line."""
-    from dragoman.documents.formats import supported_suffixes
+def _is_document(file: Path, out: Path | None) -> bool:
+    """Return True if the suffix is a document's, or for a folder; plain text is translated line by line.
 
-    return file.name.lower().endswith(supported_suffixes()) and not file.name.lower().endswith(".txt")
+    Raises:
+        ConfigError: The file is neither.
+    """
+    from dragoman.data.text_names import COMPRESSED, is_plain_text
+    from dragoman.documents import plain
+    from dragoman.documents.formats import format_of, not_supported
+
+    if file.is_dir():
+        return out is not None
+    chosen = format_of(file.name)
+    if chosen is not None:
+        return chosen is not plain
+    if is_plain_text(file.name):
+        return False
+    if file.suffix.lower() in COMPRESSED and format_of(file.stem) is not None:
+        raise ConfigError(f"{file}: a document must be unpacked first; --as lines translates it line by line")
+    raise ConfigError(f"{not_supported(str(file))}; --as lines translates it line by line")
 
 
 def _document(
-    translator: Translator, file: Path, out: Path, options: TranslateOptions, columns: Sequence[str]
+    translator: Translator, file: Path, out: Path, options: TranslateOptions, formats: Mapping[str, Any]
 ) -> Collection[str]:
-    """Translate a document or a folder, and list the segments left; return the terms of the glossary found in it."""
+    """Translate a document or a folder, and list the segments left; return the terms of the glossary found in it.
+
+    Args:
+        formats: Options of formats by name.
+    """
     from dragoman.documents.translate import translate_document
     from dragoman.translation.notes import Events
 
     ticker = Ticker() if sys.stderr.isatty() else None
     with at_ctrl_c(lambda: f"before {out} was written"):
         report = translate_document(
-            translator, file, out, options, columns=columns, events=Events(warn=_warn, progress=ticker)
+            translator, file, out, options, events=Events(warn=_warn, progress=ticker), **formats
         )
     clear()
     for segment in report.left[:MOST_LISTED]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from dragoman.errors import DataError
 
 @dataclass(frozen=True)
 class DocumentOptions:
-    """Options of the formats; each format reads those that concern it."""
+    """Options of the formats, which ``options.FormatOptions`` declares for users; a format reads its ``OPTIONS``."""
 
     set_lang: bool = False  # write the target language where a page declares the language of its text
     front_matter: bool = False  # translate ``title`` and ``description`` of Markdown's front matter
@@ -32,6 +32,12 @@ class DocumentInfo:
     tgt_lang: str | None = None
     columns: tuple[str, ...] = ()  # of a table: headings of the columns to translate
     options: DocumentOptions = DocumentOptions()
+
+    @property
+    def changed(self) -> list[str]:
+        """Names of the options that differ from their defaults, ``columns`` among them."""
+        names = [field.name for field in fields(self.options) if getattr(self.options, field.name) != field.default]
+        return ["columns"] * bool(self.columns) + names
 
 
 @dataclass(frozen=True)
@@ -55,10 +61,18 @@ class Document:
     """Returns the source texts whose translations must not be written, because they would change the markup."""
     read_as: str = ""
     """Encoding that was recognised and is not that of the translation; "" if the document keeps its own."""
+    concerns: Callable[[Callable[[Sequence[Part]], str]], tuple[Untranslated, ...]] = lambda render: ()
+    """Returns what a reader should know of the translation, such as captions too fast to read; argument as in ``save``."""
+    why_rejected: str = "its translation would change the markup"
+    """Reason why the texts of ``reject`` stay untranslated."""
 
 
 class Format(Protocol):
-    """A file format: a module in this folder that stands in ``formats.FORMATS``."""
+    """A file format: a module in this folder that stands in ``formats.FORMATS``.
+
+    It names the options that it reads, such as ``("set_lang",)``, in ``OPTIONS``; a format without options leaves it
+    out.
+    """
 
     @property
     def SUFFIXES(self) -> tuple[str, ...]:  # noqa: N802  (a constant of the module)
@@ -74,11 +88,14 @@ class Format(Protocol):
         ...
 
 
-_STRICT = ("utf-8", "utf-16-le", "utf-16-be")
+_STRICT = ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 """Encodings in which each text has one form."""
 _MARKUP = "<meta charset='a-0' content=\"b\"/> <?xml ?> \\n"
 """Text that declares an encoding; encodings that do not read ASCII so, such as EBCDIC, cannot be declared in it."""
-_BOMS = [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")]
+_BOMS = [
+    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -114,7 +131,7 @@ def decode(data: bytes, info: DocumentInfo, declared: str | None = None) -> Text
         place = f"{info.name}: byte {error.start + len(bom):,} is not {encoding.upper()}"
         if not bom and declared is None:
             return _recognised(data, info, place)
-        raise DataError(f"{place}: convert the file to UTF-8 first") from None
+        raise DataError(f"{place}, which it declares: {_advice(data, info)}") from None
     except UnicodeError as error:  # of encodings such as idna
         raise DataError(
             f"{info.name}: is not {encoding[:40].upper()} ({error}): convert the file to UTF-8 first"
@@ -127,7 +144,7 @@ def decode(data: bytes, info: DocumentInfo, declared: str | None = None) -> Text
         raise DataError(f"{info.name}: has NUL characters, so it is not text")
     decoded = Text(text, bom, encoding)
     if encoding not in _STRICT and not _is_written_back(decoded, data):
-        raise DataError(f"{info.name}: {encoding} would not keep every byte of it: convert the file to UTF-8 first")
+        raise DataError(f"{info.name}: {encoding} would not keep every byte of it: {_advice(data, info)}")
     return decoded
 
 
@@ -143,6 +160,14 @@ def _recognised(data: bytes, info: DocumentInfo, place: str) -> Text:
     if not encoding.certain:
         raise DataError(f"{place}; it may be in {encoding.name}: {encoding.command(Path(info.name))}, and look at it")
     return Text(data.decode(encoding.codec), read_as=encoding.name)
+
+
+def _advice(data: bytes, info: DocumentInfo) -> str:
+    """Return how to convert a file to UTF-8 that is not in the encoding that it declares."""
+    encoding = recognise(data, info.src_lang)
+    if encoding is None:
+        return "convert the file to UTF-8 first, and let it declare that"
+    return f"it may be in {encoding.name}: {encoding.command(Path(info.name))}, and let the result declare UTF-8"
 
 
 def _reads_ascii(encoding: str) -> bool:

@@ -14,8 +14,8 @@ from typing import Any
 from dragoman.budget import Budget
 from dragoman.documents import markup
 from dragoman.documents.document import Document, DocumentInfo, DocumentOptions, Untranslated
-from dragoman.documents.formats import reference_of, referenced
-from dragoman.documents.units import AlignedText, Part, Translations, Unit, units_of, write
+from dragoman.documents.formats import check_options, reference_of, referenced
+from dragoman.documents.units import AlignedText, Lost, Part, Translations, Unit, units_of, write
 from dragoman.languages.known import is_unspaced
 from dragoman.translation.keeping.protected import has_letters
 
@@ -71,13 +71,16 @@ def finished(
     aligned = _aligned(translations)
     usable = Translations(aligned, is_unspaced(about.src_lang), is_unspaced(about.tgt_lang))
     rejected = document.reject(usable)
-    reasons |= dict.fromkeys(rejected, "its translation would change the markup")
+    reasons |= dict.fromkeys(rejected, document.why_rejected)
     usable = replace(usable, by_text={text: line for text, line in aligned.items() if text not in rejected})
     segments = [unit.plain for unit in units_of(document.parts) if unit.plain in aligned or unit.plain in reasons]
-    left = [*document.left, *(Untranslated(text, reasons[text]) for text in segments if text in reasons)]
-    content = document.save(lambda parts: write(parts, usable))
+    concerns = document.concerns(lambda parts: write(parts, usable))
+    named = [*document.left, *(Untranslated(text, reasons[text]) for text in segments if text in reasons)]
+    lost: list[Lost] = []
+    content = document.save(lambda parts: write(parts, usable, lost))
+    left = [*named, *concerns, *(Untranslated(unit.text, unit.why) for unit in lost)]
     return {
-        "content": content, "found": len(segments) + len(document.left),
+        "content": content, "found": len(segments) + len(document.left) + len(concerns),
         "left": [[segment.text, segment.why] for segment in left], "read_as": document.read_as,
     }  # fmt: skip
 
@@ -87,8 +90,11 @@ def fields_of(info: DocumentInfo) -> dict[str, Any]:
 
     Raises:
         DataError: No format declares the suffix.
+        ConfigError: The format does not read an option.
     """
-    return {**asdict(info), "format": reference_of(info.name)}
+    reference = reference_of(info.name)
+    check_options([info.name], info.changed)
+    return {**asdict(info), "format": reference}
 
 
 def _document(data: bytes, info: Mapping[str, Any]) -> Document:

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+
+from dragoman.decoding.words import Links, word_spans
+from dragoman.documents.pieces import Side
 
 SPECIAL = re.compile(r"[^\S \t\n\r\f\v\x1c-\x1f\x85\u2028\u2029]")
 """A white space character that is neither a plain space nor the end of a line."""
 
-Spans = Sequence[tuple[int, int]]
 
-
-def with_spaces(
-    source: str, text: str, src_words: Spans, tgt_words: Spans, targets: Mapping[int, Sequence[int]]
-) -> str:
+def with_spaces(src: Side, tgt: Side, alignment: Links) -> Side:
     """Return a translation with the special spaces of its source between words that stand side by side in both.
 
     Args:
-        source, text: The source and its translation, of which no character moves.
-        src_words, tgt_words: Their words.
-        targets: For the number of a source word: numbers of the words that translate it.
+        src, tgt: The source and its translation, of which no character moves.
+        alignment: Which of their words translate each other.
     """
-    written = list(text)
+    src_words, tgt_words = word_spans(src.text, src.unspaced), word_spans(tgt.text, tgt.unspaced)
+    written = list(tgt.text)
     ends = {end: i for i, (_, end) in enumerate(src_words)}
-    for match in SPECIAL.finditer(source):
+    links = set(alignment)
+    targets: dict[int, list[int]] = {}
+    for number, target in alignment:
+        targets.setdefault(number, []).append(target)
+    for match in SPECIAL.finditer(src.text):
         before = ends.get(match.start())
         if before is None or before + 1 >= len(src_words) or src_words[before + 1][0] != match.end():
             continue
-        after = set(targets.get(before + 1, ()))
         for target in targets.get(before, ()):
-            if target + 1 in after and text[tgt_words[target][1] : tgt_words[target + 1][0]] == " ":
+            if (before + 1, target + 1) in links and tgt.text[tgt_words[target][1] : tgt_words[target + 1][0]] == " ":
                 written[tgt_words[target][1]] = match[0]
-    return "".join(written)
+    return Side("".join(written), tgt.unspaced)

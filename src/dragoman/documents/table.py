@@ -15,6 +15,7 @@ from dragoman.documents.units import Part, Unit
 from dragoman.errors import DataError
 
 SUFFIXES = (".csv", ".tsv")
+OPTIONS = ("columns",)
 
 Cell = tuple[int, int]
 """Start and end of a cell in the text, quotes included."""

@@ -7,16 +7,18 @@ print(report)  # 118 of 120 segments translated; 2 left: ...
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dragoman.budget import run_within
 from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo, Untranslated
-from dragoman.documents.formats import format_of, supported_suffixes
+from dragoman.documents.folder import files_of
+from dragoman.documents.formats import check_options, options_for
 from dragoman.documents.opening import DOCUMENT, fields_of
+from dragoman.documents.options import FormatOptions
 from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.files import check_name, explained, refuse_an_input, write_bytes
 from dragoman.options import takes
@@ -42,16 +44,21 @@ class Report:
     left: tuple[Untranslated, ...] = ()
     notes: tuple[Note, ...] = ()  # ``where`` is the beginning of the text, "" for the whole document
     terms: frozenset[str] = frozenset()  # source terms of the glossary that were found
+    skipped: Mapping[str, int] = field(default_factory=dict)  # files of a folder that are no documents, by suffix
 
     def __str__(self) -> str:
         counts = f"{self.translated:,} of {self.found:,} segments translated"
         reasons = Counter(segment.why for segment in self.left)
-        return "; ".join([counts, *(f"{n:,} left: {why}" for why, n in reasons.items())])
+        lines = [counts, *(f"{n:,} left: {why}" for why, n in reasons.items())]
+        if self.skipped:
+            n_by_suffix = ", ".join(f"{n:,} {suffix or 'without a suffix'}" for suffix, n in self.skipped.items())
+            lines.append(f"{sum(self.skipped.values()):,} files skipped, which are no documents: {n_by_suffix}")
+        return "; ".join(lines)
 
     def __add__(self, other: Report) -> Report:
         return Report(
             self.found + other.found, self.translated + other.translated, self.left + other.left,
-            self.notes + other.notes, self.terms | other.terms,
+            self.notes + other.notes, self.terms | other.terms, Counter(self.skipped) + Counter(other.skipped),
         )  # fmt: skip
 
 
@@ -115,7 +122,7 @@ def _short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-@takes(TranslateOptions)
+@takes(FormatOptions, TranslateOptions)
 def translate_document(
     translator: Translator, src: Path | str, out: Path | str, options: TranslateOptions | Plan | None = None, *,
     columns: Sequence[str] = (), events: Events = QUIET, **changes: Any,
@@ -128,6 +135,7 @@ def translate_document(
         out: The file to write, with the same suffix; or the folder.
         options: As for ``Translator.translate``.
         columns: Headings of the table columns to translate.
+        changes: Options by name: those of ``options``, and those of formats (``FormatOptions``), such as ``set_lang``.
         events: Callbacks for warnings and progress.
 
     Returns:
@@ -135,8 +143,9 @@ def translate_document(
 
     Raises:
         DataError: A file cannot be read or is not of its format; it is not written.
-        ConfigError: An option is unknown or cannot be combined with another.
+        ConfigError: An option is unknown, cannot be combined with another, or has no effect on these files.
     """
+    format_options = FormatOptions.taken_from(changes)
     requested = TranslateOptions.of(options.options if isinstance(options, Plan) else options, changes)
     try:
         plan = translator.plan(replace(requested, alignments=True))
@@ -149,12 +158,19 @@ def translate_document(
     src, out = Path(src), Path(out)
     refuse_an_input(out, src)
     report = Report(0, 0)
-    files = list(_pairs(src, out))
+    chosen = files_of(src, out)
+    files, report = chosen.pairs, replace(report, skipped=chosen.skipped)
     for _, to in files:
         check_name(to)
+    for link in chosen.links:
+        if events.warn is not None:
+            events.warn(Note("input", "a link to a folder or out of it, which is not followed", str(link)))
+
+    info = DocumentInfo(str(src), plan.src_lang, plan.tgt_lang, tuple(columns), format_options.for_formats())
+    check_options([path.name for path, _ in files], info.changed)
 
     def opened_from(path: Path) -> Opened:
-        return open_document(_content(path), DocumentInfo(str(path), plan.src_lang, plan.tgt_lang, tuple(columns)))
+        return open_document(_content(path), options_for(str(path), info))
 
     # Read all documents first: a bad one is refused before minutes of translating. Only one is held in memory.
     for path, _ in files[1:]:
@@ -173,24 +189,6 @@ def translate_document(
             if events.warn is not None:
                 events.warn(replace(note, where=f"{path}: {note.where}" if note.where else str(path)))
     return report
-
-
-def _pairs(src: Path, out: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield each document to read with the path to write its translation to."""
-    if src.is_dir():
-        files = [path for path in sorted(src.rglob("*")) if path.is_file()]
-        documents = [path for path in files if format_of(path.name) is not None]
-        if not documents:
-            raise DataError(f"{src}: has no document in it; supported are {', '.join(supported_suffixes())}")
-        if out.resolve().is_relative_to(src.resolve()):
-            raise DataError(f"{out}: lies in the folder that is read: give another --out")
-        if out.exists() and not out.is_dir():
-            raise DataError(f"{out}: a folder of documents becomes a folder, and this is a file")
-        yield from ((path, out / path.relative_to(src)) for path in documents)
-        return
-    if src.suffix.lower() != out.suffix.lower():
-        raise DataError(f"{out}: must end in {src.suffix}, as {src} does: a document keeps its format")
-    yield src, out
 
 
 def _content(path: Path) -> bytes:

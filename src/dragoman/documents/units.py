@@ -1,30 +1,25 @@
 """Units of text with the tags inside them, and writing a translation with its tags in the right places.
 
-The model never sees tags. They keep their number, order (hence nesting) and bytes. An element encloses the translations
-of the words that it encloses in the source, by the word alignment; without an alignment, by relative position. A cut
-(the end of a subtitle, a line break) stands at the same fraction of the translation as of the source text.
+The model never sees tags. They keep their number, nesting and bytes. An element encloses the translations of the words
+that it encloses in the source, by the word alignment; without an alignment, by relative position. Elements beside each
+other may change places with their words. See ``tag_places``, and ``cuts`` for the ends of lines.
 """
 
 from __future__ import annotations
 
 import html
-from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Union
 
 from dragoman.decoding.words import Links, word_spans
+from dragoman.documents.pieces import Side, WordSpan, link
 from dragoman.documents.spaces import SPECIAL, with_spaces
-from dragoman.languages.sentence_ends import ENDS
-from dragoman.languages.words import clusters, core, is_word_character, word_places
-from dragoman.translation.keeping.protected import find
+from dragoman.documents.tag_places import TagPlaces, tag_places
+from dragoman.languages.words import core, is_word_character
 
 Part = Union[str, "Unit"]
 """Source that is written unchanged, or a unit of text to translate."""
-
-WordSpan = tuple[int, int]
-"""First character of a word, and the one after its last."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +31,7 @@ class Tag:
     kind: Literal["open", "close", "point"] = "point"
     name: str = ""  # the opening and the closing tag of an element share it
     share: float | None = None  # for a cut: fraction of the translation before it, 0 to 1
+    by_words: bool = False  # for a cut: stands where the alignment puts the words before it, and no tag crosses it
 
 
 def escape(text: str) -> str:
@@ -86,85 +82,89 @@ def units_of(parts: Sequence[Part]) -> Iterator[Unit]:
                 yield from units_of(tag.parts)
 
 
-def write(parts: Sequence[Part], translations: Translations) -> str:
-    """Return the parts as text, with each unit translated; a unit without a translation keeps its source."""
+@dataclass(frozen=True)
+class Lost:
+    """A unit whose translation was not written, because elements that had words would have none."""
+
+    text: str  # as the model reads it
+    n_elements: int  # elements and lines without words
+
+    @property
+    def why(self) -> str:
+        """Return the reason for the report."""
+        return f"its translation has no words for {self.n_elements:,} of its elements"
+
+
+def write(parts: Sequence[Part], translations: Translations, lost: list[Lost] | None = None) -> str:
+    """Return the parts as text, with each unit translated; a unit without a translation keeps its source.
+
+    Args:
+        parts: The parts.
+        translations: Translations of their units.
+        lost: Gets the units that keep their source because an element would lose its words.
+    """
     written = []
     for part in parts:
         if isinstance(part, str):
             written.append(part)
         elif part.plain in translations.by_text:
-            written.append(_translated(part, translations.by_text[part.plain], translations))
+            written.append(_translated(part, translations.by_text[part.plain], translations, lost))
         else:
-            written.append(write(part.raw, translations))
+            written.append(write(part.raw, translations, lost))
     return "".join(written)
 
 
-@dataclass(frozen=True)
-class _WordLinks:
-    """Words of a unit and of its translation, and which of them translate each other."""
-
-    text: str  # of the translation
-    src_words: Sequence[WordSpan]
-    tgt_words: Sequence[WordSpan]
-    targets: Mapping[int, Sequence[int]]  # for the number of a source word: numbers of target words
-    tgt_unspaced: bool
-
-
-def _word_links(unit: Unit, translation: AlignedText, translations: Translations) -> _WordLinks:
-    """Return the links of the word alignment; without one, words are linked by their relative position."""
-    text, unspaced = translation.text, translations.tgt_unspaced
-    has_spaces = translation.alignment is not None and SPECIAL.search(unit.text) is not None
-    if not (unit.tags or unit.styled or has_spaces):  # nothing needs a place
-        return _WordLinks(text, (), (), {}, unspaced)
-    src_words = word_spans(unit.text, translations.src_unspaced)
-    tgt_words = word_spans(text, unspaced)
-    targets: dict[int, list[int]] = {}
-    for src, tgt in translation.alignment or ():
-        targets.setdefault(src, []).append(tgt)
-    if has_spaces:
-        text = with_spaces(unit.text, text, src_words, tgt_words, targets)
-    if not targets and tgt_words:
-        n_src, n_tgt = len(src_words), len(tgt_words)
-        targets = {i: [min(n_tgt - 1, i * n_tgt // n_src)] for i in range(n_src)}
-    return _WordLinks(text, src_words, tgt_words, targets, unspaced)
-
-
-def _translated(unit: Unit, translation: AlignedText, translations: Translations) -> str:
-    """Return the translation of a unit with its tags and styles."""
-    links = _word_links(unit, translation, translations)
-    styles = _styles(unit, links)
+def _translated(unit: Unit, translation: AlignedText, translations: Translations, lost: list[Lost] | None) -> str:
+    """Return the translation of a unit with its tags and styles; its source if an element would lose its words."""
+    src, tgt = Side(unit.text, translations.src_unspaced), Side(translation.text, translations.tgt_unspaced)
+    if translation.alignment and SPECIAL.search(unit.text):
+        tgt = with_spaces(src, tgt, translation.alignment)
+    placed = TagPlaces((), 0)
+    if unit.tags:
+        pieces = link(src, tgt, translation.alignment, [tag.place for tag in unit.tags])
+        placed = tag_places(unit.tags, src, tgt, pieces)
+    if placed.n_lost:
+        if lost is not None:
+            lost.append(Lost(unit.plain, placed.n_lost))
+        return write(unit.raw, translations, lost)
+    styles = _styles(unit, src, tgt, translation.alignment)
     written: list[str] = []
-    run, style = "", 0  # characters in the same style that are not written yet
+    run: list[str] = []  # characters in the same style that are not written yet
+    style = 0
 
     def flush() -> None:
-        nonlocal run
         if run:
             before, after = unit.styles[style]
-            written.append(before + unit.escape(run) + after)
-        run = ""
+            written.append(before + unit.escape("".join(run)) + after)
+        run.clear()
 
-    for piece in _sequence(unit, links):
+    for piece in _sequence(unit, tgt, placed.order):
         if isinstance(piece, Tag):
             flush()
-            written.append(write(piece.parts, translations))
+            written.append(write(piece.parts, translations, lost))
         elif isinstance(piece, str):
-            run += piece
+            run.append(piece)
         else:
             for i in piece:
                 if styles[i] != style:
                     flush()
                     style = styles[i]
-                run += links.text[i]
+                run.append(tgt.text[i])
     flush()
     return "".join(written)
 
 
-def _sequence(unit: Unit, links: _WordLinks) -> list[str | range | Tag]:
+def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[str | range | Tag]:
     """Return the pieces to write, in order: tags, ranges of the translation's characters, and white space.
 
     The white space is that around the unit's text, and spaces that set a placeholder off from a word.
+
+    Args:
+        unit: The unit.
+        tgt: Its translation.
+        order: Tags in the order of the translation, each with the character that it stands before.
     """
-    text, end = links.text, len(unit.text)
+    text, end = tgt.text, len(unit.text)
     leading = unit.text[: end - len(unit.text.lstrip())]
     trailing = unit.text[len(unit.text.rstrip()) :]
     pieces: list[str | range | Tag] = []
@@ -177,8 +177,8 @@ def _sequence(unit: Unit, links: _WordLinks) -> list[str | range | Tag]:
             return False
         return len(piece) == 0 or (piece if isinstance(piece, str) else text[piece[-1]])[-1].isspace()
 
-    for place, tag in zip(_places(unit, links), unit.tags, strict=True):
-        place = max(place, at)  # keeps the order of the tags, and with it their nesting
+    for number, place in order:
+        tag = unit.tags[number]
         if not leading_written and (tag.place > 0 or place > 0):
             pieces.append(leading)
             leading_written = True
@@ -190,19 +190,30 @@ def _sequence(unit: Unit, links: _WordLinks) -> list[str | range | Tag]:
         if place == len(text) and tag.place == end and trailing:
             pieces.append(trailing)
             trailing = ""
-        is_point = tag.kind == "point"
-        if is_point and unit.text[tag.place - 1 : tag.place].isspace() and not ends_in_space():
+        if (
+            tag.kind == "point"
+            and not ends_in_space()
+            and _is_apart(unit.text[tag.place - 1 : tag.place], text[at - 1 : at], tgt)
+        ):
             pieces.append(" ")
         pieces.append(tag)
-        if (
-            is_point
-            and unit.text[tag.place : tag.place + 1].isspace()
-            and text[at : at + 1].strip()
-            and leading_written
-        ):
+        behind = text[at : at + 1]
+        if tag.kind == "point" and leading_written and _is_apart(unit.text[tag.place : tag.place + 1], behind, tgt):
             pieces.append(" ")
     last = _trimmed(text, range(at, len(text)), pieces[-1] if pieces else "", None)
     return [*pieces, last, trailing] if leading_written else [*pieces, leading, last, trailing]
+
+
+def _is_apart(src: str, tgt: str, side: Side) -> bool:
+    """True if a placeholder is to be set off from its neighbour in the translation, as it was from that in the source.
+
+    Args:
+        src, tgt: The character beside it in the source and in the translation; "" at an end.
+        side: The translation.
+    """
+    if src.isspace():
+        return bool(tgt.strip())
+    return bool(src) and not side.unspaced and not is_word_character(src) and is_word_character(tgt)
 
 
 def _trimmed(text: str, span: range, before: str | range | Tag, after: Tag | None) -> range:
@@ -215,27 +226,28 @@ def _trimmed(text: str, span: range, before: str | range | Tag, after: Tag | Non
     return range(start, end)
 
 
-def _styles(unit: Unit, links: _WordLinks) -> list[int]:
+def _styles(unit: Unit, src: Side, tgt: Side, alignment: Links | None) -> list[int]:
     """Return the style of each character of a translation: the style of the source word that it translates."""
-    n_chars = len(links.text)
+    n_chars = len(tgt.text)
     if not unit.styled:
         return [0] * n_chars
     src_styles = [0] * len(unit.text)
     for start, end, style in unit.styled:
         src_styles[start:end] = [style] * (end - start)
+    src_words, tgt_words = word_spans(src.text, src.unspaced), word_spans(tgt.text, tgt.unspaced)
     sources: dict[int, WordSpan] = {}  # number of a target word: span of the first source word it is linked to
-    for number, span in enumerate(links.src_words):
-        for tgt in links.targets.get(number, ()):
-            sources.setdefault(tgt, span)
+    for number, other in sorted(alignment or _by_position(len(src_words), len(tgt_words))):
+        if number < len(src_words):
+            sources.setdefault(other, src_words[number])
     styles: list[int | None] = [None] * n_chars
-    for number, (start, end) in enumerate(links.tgt_words):
+    for number, (start, end) in enumerate(tgt_words):
         if number not in sources:
             continue
         first, last = sources[number]
         word, _ = core(unit.text, first, last)
         styles[start:end] = [src_styles[word]] * (end - start)
         # Punctuation around the word takes the style of the punctuation around the source word.
-        word_start, word_end = core(links.text, start, end)
+        word_start, word_end = core(tgt.text, start, end)
         if word_start == word_end:  # punctuation alone
             word_start = word_end = start + 1
         for i in range(start, word_start):
@@ -243,6 +255,11 @@ def _styles(unit: Unit, links: _WordLinks) -> list[int]:
         for i in range(word_end, end):
             styles[i] = src_styles[last - 1]
     return _filled(styles)
+
+
+def _by_position(n_src: int, n_tgt: int) -> Links:
+    """Return links of words by their relative position."""
+    return tuple((i, min(n_tgt - 1, i * n_tgt // n_src)) for i in range(n_src)) if n_tgt else ()
 
 
 def _filled(styles: Sequence[int | None]) -> list[int]:
@@ -253,146 +270,3 @@ def _filled(styles: Sequence[int | None]) -> list[int]:
     for i in range(len(styles) - 2, -1, -1):
         after[i] = after[i + 1] if after[i] is None else after[i]
     return [left or 0 if left == right else 0 for left, right in zip(before, after, strict=True)]
-
-
-def _places(unit: Unit, links: _WordLinks) -> list[int]:
-    """Return for each tag of a unit the character of the translation that it stands before."""
-    if not unit.tags:
-        return []
-    text, src_words, tgt_words = links.text, links.src_words, links.tgt_words
-    linked = [i for i in range(len(src_words)) if links.targets.get(i)]
-    linked_ends = [src_words[i][1] for i in linked]
-    letters = word_places(text)
-    places = [_point_place(tag.place, unit.text, (linked, linked_ends, letters), links) for tag in unit.tags]
-    # An element encloses the translations of the words that it encloses in the source, from the first to the last.
-    first_target = _range_minimum([min(links.targets[i]) for i in linked])
-    last_target = _range_minimum([-max(links.targets[i]) for i in linked])
-    starts = [src_words[i][0] for i in linked]
-    for first, last in _elements(unit.tags):
-        start, end = unit.tags[first].place, unit.tags[last].place
-        inside = bisect_right(linked_ends, start), bisect_left(starts, end)
-        if inside[0] < inside[1] and start < end:
-            opening, closing = tgt_words[first_target(*inside)][0], tgt_words[-last_target(*inside)][1]
-            places[first] = _past_punctuation(unit.text[start - 1 : start], letters, len(text), opening, 1)
-            places[last] = _past_punctuation(unit.text[end : end + 1], letters, len(text), closing, -1)
-    code = [(span.start, span.end) for span in find(text) if span.kind == "code"]  # a tag must not stand inside code
-    places = [_outside(place, code) for place in places]
-    return _with_cuts(places, unit.tags, text, links.tgt_unspaced, code)
-
-
-def _outside(place: int, spans: Sequence[WordSpan]) -> int:
-    """Return the place, or the end of the span that it lies in."""
-    i = bisect_left(spans, (place, 0)) - 1
-    return spans[i][1] if i >= 0 and place < spans[i][1] else place
-
-
-def _range_minimum(values: Sequence[int]) -> Callable[[int, int], int]:
-    """Return a function that gives the least of the values ``start`` to ``end - 1``, however many they are."""
-    levels = [list(values)]  # at level k, the least of 2 ** k values from each on
-    while (width := 1 << (len(levels) - 1)) * 2 <= len(values):
-        levels.append([*map(min, levels[-1], levels[-1][width:])])
-
-    def least(start: int, end: int) -> int:
-        level = (end - start).bit_length() - 1
-        return min(levels[level][start], levels[level][end - (1 << level)])
-
-    return least
-
-
-def _point_place(place: int, src: str, known: tuple[Sequence[int], ...], links: _WordLinks) -> int:
-    """Return the place of a tag that encloses nothing: after the word it follows directly, else before the next word.
-
-    Args:
-        place: Its place in the source text ``src``.
-        known: Source words that have a link, their ends, and the places of letters in the translation.
-    """
-    words, (linked, ends, letters) = links.src_words, known
-    if not words or place <= words[0][0]:
-        return 0
-    next_linked = bisect_left(ends, place)
-    if next_linked == len(linked):
-        return len(links.text)
-    targets = links.targets[linked[next_linked]]
-    if words[linked[next_linked]][0] < place:
-        behind, end = src[place : place + 1], links.tgt_words[max(targets)][1]
-        return _past_punctuation(behind, letters, len(links.text), end, -1)
-    return links.tgt_words[min(targets)][0]
-
-
-def _elements(tags: Sequence[Tag]) -> list[tuple[int, int]]:
-    """Return the indices of each opening tag and of the tag that closes it, the innermost elements first."""
-    elements, open_tags, n_open = [], [], Counter[str]()
-    for i, tag in enumerate(tags):
-        if tag.kind == "open":
-            open_tags.append((tag.name, i))
-            n_open[tag.name] += 1
-        elif tag.kind == "close" and n_open[tag.name]:
-            while open_tags:
-                name, first = open_tags.pop()
-                n_open[name] -= 1
-                if name == tag.name:
-                    elements.append((first, i))
-                    break
-    return elements
-
-
-def _past_punctuation(neighbour: str, letters: Sequence[int], size: int, place: int, step: int) -> int:
-    """Move a place past punctuation that stands outside the tag in the source: ``<b>Hi</b>!``, ``<b>Hallo</b>!``.
-
-    Args:
-        neighbour: Character outside the tag in the source: before an opening tag, behind a closing one; "" at an end.
-        letters: Places of letters and digits in the translation, which has ``size`` characters.
-        place: Place of the tag in the translation.
-        step: 1 for an opening tag, which moves right; -1 for a closing tag, which moves left.
-    """
-    if not neighbour or neighbour.isspace() or is_word_character(neighbour):
-        return place
-    if not 0 < place < size + (step < 0):
-        return place
-    i = bisect_left(letters, place)
-    if step > 0:
-        return letters[i] if i < len(letters) else size
-    return letters[i - 1] + 1 if i else 0
-
-
-REACH = 40
-"""Number of characters that a cut may move to fall on a pause."""
-
-_PAUSES = frozenset(ENDS + ",;:…，、；：")
-
-
-def _with_cuts(
-    places: list[int], tags: Sequence[Tag], text: str, unspaced: bool, code: Sequence[WordSpan]
-) -> list[int]:
-    """Return the places with those of the cuts set: between two words, if possible after punctuation.
-
-    Each other tag stays on its side of every cut. ``code`` holds spans of ``text`` that no cut may divide.
-    """
-    if all(tag.share is None for tag in tags):
-        return places
-    if unspaced:
-        edges = [start for start, _ in clusters(text)[1:] if not text[start].isspace() or text[start - 1].isspace()]
-    else:
-        edges = [i for i in range(1, len(text)) if text[i - 1].isspace()]
-    edges = [edge for edge in edges if _outside(edge, code) == edge]
-    previous = 0
-    for i, tag in enumerate(tags):
-        if tag.share is None:
-            continue
-        # Among the edges near the cut's share of the text take the nearest; a pause counts as ``slack`` nearer.
-        wanted, slack = tag.share * len(text), min(REACH, len(text) / 12)
-        near = bisect_left(edges, wanted)
-        first = max(bisect_right(edges, previous), bisect_left(edges, wanted - slack) - 1, 0)
-        last = max(first + 1, bisect_right(edges, wanted + slack) + 1, near + 1)
-        previous = min(
-            edges[first:last], default=len(text),
-            key=lambda edge: abs(edge - wanted) - (slack if _PAUSES & set(text[max(0, edge - 2) : edge]) else 0),
-        )  # fmt: skip
-        places[i] = previous
-    limit = len(text)
-    for i in range(len(tags) - 1, -1, -1):
-        if tags[i].share is None:
-            places[i] = min(places[i], limit)
-        else:
-            limit = places[i]
-    return places

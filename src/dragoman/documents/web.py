@@ -11,6 +11,7 @@ from dragoman.documents.labels import codec
 from dragoman.errors import DataError
 
 SUFFIXES = (".html", ".htm", ".xhtml")
+OPTIONS = ("set_lang",)
 
 _CHARSET = re.compile(
     rb"<meta\s(?:(?!<meta\s)[^>])*charset\s*+=\s*+[\"']?\s*+([\w:.-]+)|<\?xml(?:(?!<\?xml)[^>])*encoding=[\"']([\w:.-]+)",

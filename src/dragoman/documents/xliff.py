@@ -1,22 +1,83 @@
-"""XLIFF 1.2 and 2.0: segments without a target get one, the others keep theirs."""
+"""XLIFF 1.0 to 1.2 and 2.0 to 2.2: segments without a target get one, the others keep theirs.
+
+A target is replaced only if its state says that it is not translated yet and it has no words, or the words of its
+source. A new target gets the state of a translation that nobody has reviewed.
+https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html, https://docs.oasis-open.org/xliff/xliff-core/v2.2/
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
-from dragoman.documents.document import Document, DocumentInfo, Untranslated, text_document
-from dragoman.documents.units import Part, Tag, Unit
-from dragoman.documents.xml import Token, check, closing_tags, tokens
+from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated
+from dragoman.documents.units import Part, Unit, units_of
+from dragoman.documents.xliff_content import ContentReader, Settings
+from dragoman.documents.xml import Token, check, closing_tags, tokens, with_attribute
 from dragoman.errors import DataError
 from dragoman.languages.codes import variety
+from dragoman.translation.keeping.protected import has_letters
 
 SUFFIXES = (".xliff", ".xlf")
 
-_FLOWS_THROUGH = frozenset(["g", "mrk", "pc", "sm", "em"])
-"""Inline elements whose content is text; the content of all others is code."""
-
 _NOT_YET = frozenset(["new", "needs-translation", "initial"])
 """States that mark a target as not translated yet."""
+
+_FINISHED = frozenset(["final", "signed-off", "reviewed"])
+"""States after which nobody is to change a target, even one without words."""
+
+_STATE = re.compile(r"(?<!\s)\s++(?:state|state-qualifier|subState)=(?:\"[^\"]*\"|'[^']*')")
+_PREFIX = re.compile(r"<([\w.-]+:)?")
+_UNTRANSLATED = "\0"
+"""Source of a probe, which no XML can contain."""
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """A segment that gets a target: the source around the target, and the content of the target."""
+
+    original: str  # the segment as it is in the file
+    before: str
+    tag: str  # the tag that holds the state: that of the target, or of the segment in XLIFF 2
+    between: str  # source between this tag and the content
+    content: list[Part]
+    after: str
+    states: tuple[dict[str, str], dict[str, str]]  # attributes of a whole translation, and of one with a text missing
+
+    def written(self, render: Callable[[Sequence[Part]], str]) -> str:
+        """Return the segment with its target; as it is in the file if none of its texts has a translation."""
+        texts = [unit.text for unit in units_of(self.content) if has_letters(unit.plain)]
+        missing = sum(render([Unit(text, raw=[_UNTRANSLATED])]) == _UNTRANSLATED for text in texts)
+        if texts and missing == len(texts):
+            return self.original
+        tag = _STATE.sub("", self.tag)
+        for name, value in self.states[missing > 0].items():
+            tag = with_attribute(tag, name, value)
+        return "".join([self.before, tag, self.between, render(self.content), self.after])
+
+
+_OLD_STATES = (
+    {"state": "needs-review-translation", "state-qualifier": "leveraged-mt"}, {"state": "needs-translation"},
+)  # fmt: skip
+_NEW_STATES = {"state": "translated"}, {"state": "initial"}
+
+
+@dataclass
+class _Result:
+    """Source and segments in the order of the file, and the segments that stay as they are."""
+
+    pieces: list[str | _Segment] = field(default_factory=list)
+    left: list[Untranslated] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Settings that an element passes on to those inside it."""
+
+    translates: bool = True
+    keeps_space: bool = False
+    why_not: str = ""  # why the languages of this part of the file are not those of the model
 
 
 def read(data: bytes, info: DocumentInfo) -> Document:
@@ -27,54 +88,108 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     version = root.get("version") or ""
     if root.name != "xliff" or not version.startswith(("1.", "2.")):
         raise DataError(f"{info.name}: its root is {root.name} {version}, not that of XLIFF 1.2 or 2.0")
-    segment_name = "segment" if version.startswith("2") else "trans-unit"
-    language = ("xliff", "trgLang") if version.startswith("2") else ("file", "target-language")
+    file.version = version
+    result = _read_all(file, info)
+    return _document(result, text)
+
+
+def _document(result: _Result, text: Text) -> Document:
+    """Return the document of the pieces that were read."""
     parts: list[Part] = []
-    left: list[Untranslated] = []
-    translates = [True]  # for each open element: whether its segments are to be translated
+    for piece in result.pieces:
+        parts += [piece] if isinstance(piece, str) else piece.content
+
+    def save(render: Callable[[Sequence[Part]], str]) -> bytes:
+        return text.encode(
+            "".join(piece if isinstance(piece, str) else piece.written(render) for piece in result.pieces)
+        )
+
+    return Document(parts, save, tuple(result.left), read_as=text.read_as)
+
+
+def _read_all(file: _File, info: DocumentInfo) -> _Result:
+    """Read every segment of a file.
+
+    Raises:
+        DataError: No part of the file is in the languages of the model.
+    """
+    language_tag, segment_name = ("xliff", "segment") if file.is_new else ("file", "trans-unit")
+    result = _Result()
+    scopes = [_Scope()]
+    reasons: list[str] = []  # for each part with languages of its own
     at = 0
     while at < len(file.tokens):
         token = file.tokens[at]
-        if token.kind in ("open", "empty") and token.name == language[0]:
-            parts.append(_with_language(token, language[1], info))
+        scope = _inside(token, scopes[-1])
+        if token.kind in ("open", "empty") and token.name == language_tag:
+            scope = _Scope(scope.translates, scope.keeps_space, _why_not(token, file.is_new, info))
+            reasons.append(scope.why_not)
+            result.pieces.append(token.source if scope.why_not else _with_language(token, file.is_new, info))
         elif token.kind == "open" and token.name == segment_name:
-            wanted = _is_translated(token, translates[-1])
-            segment = file.segment(at)
-            if wanted and isinstance(segment, list):
-                parts += segment
-            else:
-                parts.append(file.source(at, file.closing[at]))
-                if (source := file.source_text(at)).strip():
-                    why = segment if wanted and isinstance(segment, str) else "marked as not to be translated"
-                    left.append(Untranslated(source, why))
-            at = file.closing[at]
+            _read_segment(file, at, (scope, info.tgt_lang), result)
+            at = file.closing[at] + 1
             continue
+        elif token.kind == "open" and token.name == "ignorable":
+            if has_letters(words := file.source_text(at)):
+                result.left.append(Untranslated(words, "not part of a segment"))
+            result.pieces.append(token.source)
         else:
-            parts.append(token.source)
+            result.pieces.append(token.source)
         if token.kind == "open":
-            translates.append(_is_translated(token, translates[-1]))
-        elif token.kind == "close" and token.name != segment_name:
-            translates.pop()
+            scopes.append(scope)
+        elif token.kind == "close":
+            scopes.pop()
         at += 1
-    return text_document(parts, text, left)
+    if reasons and all(reasons):
+        raise DataError(f"{info.name}: {reasons[0]}")
+    return result
 
 
-def _is_translated(token: Token, inherited: bool) -> bool:
-    """Return the element's attribute ``translate``; an element without it inherits that of its parent."""
-    return {"yes": True, "no": False}.get(token.get("translate") or "", inherited)
+def _inside(token: Token, scope: _Scope) -> _Scope:
+    """Return what an element passes on: its attributes ``translate`` and ``xml:space``, else those of its parent."""
+    if token.kind not in ("open", "empty"):
+        return scope
+    translates = {"yes": True, "no": False}.get(token.get("translate") or "", scope.translates)
+    space = {"preserve": True, "default": False}.get(token.get("xml:space") or "", scope.keeps_space)
+    return _Scope(translates, space, scope.why_not)
 
 
-def _with_language(token: Token, attribute: str, info: DocumentInfo) -> str:
+def _why_not(token: Token, is_new: bool, info: DocumentInfo) -> str:
+    """Return why the languages that a tag declares are not those of the model; "" if they are, or it declares none."""
+    src, tgt = (
+        token.get(name) for name in (("srcLang", "trgLang") if is_new else ("source-language", "target-language"))
+    )
+    if src and info.src_lang is not None and variety(src) != variety(info.src_lang):
+        return f"its source is in {src}, but this model translates from {info.src_lang}"
+    if tgt and info.tgt_lang is not None and variety(tgt) != variety(info.tgt_lang):
+        return f"is to be translated to {tgt}, but this model translates to {info.tgt_lang}"
+    return ""
+
+
+def _with_language(token: Token, is_new: bool, info: DocumentInfo) -> str:
     """Return the tag that declares the target language, with the language added if it has none."""
-    source, declared = token.source, token.get(attribute)
-    if declared is None:
-        if info.tgt_lang is None:
-            return source
-        end = -2 if source.endswith("/>") else -1
-        return f'{source[:end].rstrip()} {attribute}="{info.tgt_lang}"{source[end:]}'
-    if info.tgt_lang is not None and variety(declared) != variety(info.tgt_lang):
-        raise DataError(f"{info.name}: is to be translated to {declared}, but this model translates to {info.tgt_lang}")
-    return source
+    name = "trgLang" if is_new else "target-language"
+    if token.get(name) or info.tgt_lang is None:
+        return token.source
+    return with_attribute(token.source, name, info.tgt_lang)
+
+
+def _read_segment(file: _File, at: int, about: tuple[_Scope, str | None], result: _Result) -> None:
+    """Read the segment that opens at ``at``: one to translate, or source that stays and is named."""
+    scope, tgt_lang = about
+    after = file.closing[at] + 1
+    if scope.why_not:
+        segment: _Segment | str = scope.why_not
+    elif not scope.translates:
+        segment = "marked as not to be translated"
+    else:
+        segment = file.segment(at, scope, tgt_lang)
+    if isinstance(segment, _Segment):
+        result.pieces.append(segment)
+        return
+    result.pieces.append(file.source(at, after))
+    if (source := file.source_text(at)).strip():
+        result.left.append(Untranslated(source, segment))
 
 
 class _File:
@@ -83,10 +198,14 @@ class _File:
     def __init__(self, file_tokens: list[Token]) -> None:
         self.tokens = file_tokens
         self.closing = closing_tags(file_tokens)
+        self.reader = ContentReader(file_tokens, self.closing)
+        self.source = self.reader.source
+        self.version = ""
 
-    def source(self, start: int, end: int) -> str:
-        """Return the source of the tokens ``start`` to ``end - 1``."""
-        return "".join(token.source for token in self.tokens[start:end])
+    @property
+    def is_new(self) -> bool:
+        """True for XLIFF 2."""
+        return self.version.startswith("2")
 
     def text(self, start: int, end: int) -> str:
         """Return the text of these tokens, without tags."""
@@ -108,50 +227,129 @@ class _File:
         place = self.child(segment, "source")
         return "" if place is None else self.text(*place)
 
-    def segment(self, start: int) -> list[Part] | str:
-        """Return the segment that opens at ``start`` with a unit in its ``<target>``, or why it is not translated."""
+    def segments_in(self, start: int, end: int) -> dict[str, int]:
+        """Return the opening tags of ``<mrk mtype="seg">`` by their ``mid``."""
+        places = range(start, end)
+        return {self.tokens[i].get("mid") or str(i): i for i in places if _is_segment(self.tokens[i])}
+
+    def state(self, start: int, target: tuple[int, int] | None) -> str:
+        """Return the state of a segment, "" if it has none."""
+        tag = self.tokens[start] if self.is_new or target is None else self.tokens[target[0]]
+        return tag.get("state") or ""
+
+    def is_finished(self, start: int, target: tuple[int, int] | None) -> bool:
+        """True if a person said that nothing about the target is to change."""
+        return self.state(start, target) in _FINISHED or self.tokens[start].get("approved") == "yes"
+
+    def why_kept(self, start: int, source: tuple[int, int], target: tuple[int, int] | None) -> str:
+        """Return why a segment keeps its target; "" if it gets a new one."""
+        state = self.state(start, target)
+        text = " ".join(self.text(*target).split()) if target is not None else ""
+        if self.is_finished(start, target):
+            return "translated already" if text else f"has no translation, but its state is {state or 'approved'}"
+        if not text:
+            return ""
+        is_copy = text == " ".join(self.text(*source).split())
+        if state not in _NOT_YET:
+            return "its target repeats the source, in no state that says so" if is_copy else "translated already"
+        return "" if is_copy else f"has a translation, although its state is {state}"
+
+    def segment(self, start: int, scope: _Scope, tgt_lang: str | None) -> _Segment | str:
+        """Return the segment that opens at ``start`` with a new target, or why it is not translated."""
         source, target = self.child(start, "source"), self.child(start, "target")
         if source is None or self.tokens[source[0]].kind == "empty":
             return "empty"
-        if target is not None:
-            state = self.tokens[target[0]].get("state") or self.tokens[start].get("state") or ""
-            if self.text(*target).strip() and state not in _NOT_YET:
-                return "translated already"
-            # The new target replaces the empty or outdated one; its state no longer holds.
-            old = re.sub(r"(?<!\s)\s++state(?:-qualifier)?=(?:\"[^\"]*\"|'[^']*')", "", self.tokens[target[0]].source)
-            opening, space, (start_of_target, end_of_target) = (
-                f"{old[:-2].rstrip()}>" if old.endswith("/>") else old,
-                "",
-                target,
-            )
+        cut = self.child(start, "seg-source")
+        if cut is not None and not self.segments_in(*cut):
+            cut = None
+        scope = _inside(self.tokens[source[0]], scope)
+        settings = Settings(tgt_lang, not self.is_new, scope.keeps_space)
+        why_kept = self.why_kept(start, source, target)
+        content: list[Part] | None
+        if why_kept and target is not None and cut is not None and not self.is_finished(start, target):
+            content = self.filled(cut, target, settings)
+        elif why_kept:
+            content = None
         else:
+            content = self.content(cut or source, settings)
+            why_kept = "a message in it cannot be parsed"
+        if content is None:
+            return why_kept
+        return self._with_target(start, (source, target), content)
+
+    def content(self, place: tuple[int, int], settings: Settings) -> list[Part] | None:
+        """Return the content of a source, or of each segment of a ``<seg-source>``, as parts."""
+        at, end = place[0] + 1, place[1] - 1
+        if not self.segments_in(at, end):
+            return self.reader.parts(at, end, settings)
+        parts: list[Part] = []
+        between = at
+        while at <= end:
+            if at == end or _is_segment(self.tokens[at]):
+                parts += self.reader.parts(between, at, settings) or []
+                between = at
+            if at == end:
+                return parts
+            if _is_segment(self.tokens[at]):
+                close = self.closing[at]
+                inside = self.reader.parts(at + 1, close, settings)
+                if inside is None:
+                    return None
+                parts += [self.tokens[at].source, *inside, self.tokens[close].source]
+                at = between = close + 1
+            else:
+                at += 1
+        return parts
+
+    def filled(self, cut: tuple[int, int], target: tuple[int, int], settings: Settings) -> list[Part] | None:
+        """Return the content of a target with its empty segments translated; None if it has no such segment."""
+        sources = self.segments_in(*cut)
+        parts: list[Part] = []
+        between = target[0] + 1
+        for mid, place in self.segments_in(*target).items():
+            is_empty = self.tokens[place].kind == "empty"
+            close = place if is_empty else self.closing[place]
+            if self.text(place, close).strip() or mid not in sources or self.tokens[sources[mid]].kind == "empty":
+                continue
+            content = self.reader.parts(sources[mid] + 1, self.closing[sources[mid]], settings)
+            if content is None or not any(has_letters(unit.plain) for unit in units_of(content)):
+                continue
+            tag = self.tokens[place].source
+            prefix = (_PREFIX.match(tag) or [""])[1] or ""
+            opening = f"{tag[:-2].rstrip()}>" if is_empty else tag
+            closing = f"</{prefix}mrk>" if is_empty else self.tokens[close].source
+            parts += [self.source(between, place), opening, *content, closing]
+            between = close + 1
+        return [*parts, self.source(between, target[1] - 1)] if parts else None
+
+    def _with_target(
+        self, start: int, places: tuple[tuple[int, int], tuple[int, int] | None], content: list[Part]
+    ) -> _Segment:  # fmt: skip
+        """Return the segment with a target of this content, in the place of the old one or after its source."""
+        source, target = places
+        prefix = (_PREFIX.match(self.tokens[source[0]].source) or [""])[1] or ""
+        space = ""
+        if target is not None:
+            old = self.tokens[target[0]].source
+            opening = f"{old[:-2].rstrip()}>" if old.endswith("/>") else old
+            start_of_target, end_of_target = target
+        else:
+            preserves = self.tokens[source[0]].get("xml:space")
+            opening = with_attribute(f"<{prefix}target>", "xml:space", preserves) if preserves else f"<{prefix}target>"
             start_of_target = end_of_target = (self.child(start, "seg-source") or source)[1]
-            opening = ""
             before = self.tokens[source[0] - 1]
             space = before.source if before.kind == "text" else ""  # indents the target as the source
-        prefix = (re.match(r"<([\w.-]+:)?", self.tokens[source[0]].source) or [""])[1] or ""
-        return [
-            self.source(start, start_of_target), space, opening or f"<{prefix}target>",
-            self.unit(source[0] + 1, source[1] - 1), f"</{prefix}target>",
-            self.source(end_of_target, self.closing[start]),
-        ]  # fmt: skip
+        end = self.closing[start] + 1
+        around = self.source(start + 1, start_of_target) + space
+        after = f"</{prefix}target>" + self.source(end_of_target, end)
+        states = _NEW_STATES if self.is_new else _OLD_STATES
+        if self.version == "1.0":  # which has no qualifiers
+            states = tuple({"state": state["state"]} for state in states)  # type: ignore[assignment]
+        first = self.tokens[start].source
+        before_tag, tag, between = ("", first, around + opening) if self.is_new else (first + around, opening, "")
+        return _Segment(self.source(start, end), before_tag, tag, between, content, after, states)
 
-    def unit(self, at: int, end: int) -> Unit:
-        """Return the content of a ``<source>`` as a unit, its inline codes as tags."""
-        unit = Unit()
-        while at < end:
-            token = self.tokens[at]
-            if token.kind == "text":
-                unit.text += token.text
-                unit.raw.append(token.source)
-            elif token.kind == "open" and token.name not in _FLOWS_THROUGH:
-                code = self.source(at, self.closing[at] + 1)
-                unit.tags.append(Tag(len(unit.text), (code,)))
-                unit.raw.append(code)
-                at = self.closing[at]
-            else:
-                role = token.kind if token.kind in ("open", "close") else "point"
-                unit.tags.append(Tag(len(unit.text), (token.source,), role, token.name))
-                unit.raw.append(token.source)
-            at += 1
-        return unit
+
+def _is_segment(token: Token) -> bool:
+    """True if a token opens a segment of a ``<seg-source>`` or of a target."""
+    return token.name == "mrk" and token.kind in ("open", "empty") and token.get("mtype") == "seg"

@@ -15,7 +15,9 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _DECLARED = re.compile(rb"^\s*<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)")
-_DOCTYPE = re.compile(r"\s*+(?:(?:<\?.*?\?>|<!--.*?-->)\s*+)*+<!DOCTYPE", re.DOTALL)
+_DOCTYPE = re.compile(
+    r"\s*+(?:(?:<\?.*?\?>|<!--.*?-->)\s*+)*+<!DOCTYPE(?:[^\[>\"']++|\"[^\"]*+\"|'[^']*+')*+(\[)?", re.DOTALL
+)
 NO_MEMORY = 2
 """libxml2's code of the error XML_ERR_NO_MEMORY."""
 
@@ -45,16 +47,19 @@ class Token:
 
 
 def check(data: bytes, info: DocumentInfo) -> Text:
-    """Check that the bytes are well-formed XML without a DOCTYPE, and return their text.
+    """Check that the bytes are well-formed XML without declarations in a DOCTYPE, and return their text.
+
+    A DOCTYPE that only names a file is let through; the file is never read.
 
     Raises:
-        DataError: The XML is not well-formed, or has a DOCTYPE: entities could exhaust memory or read other files.
+        DataError: The XML is not well-formed, or declares anything: entities could exhaust memory or read other files.
         ConfigError: lxml is not installed.
     """
     declared = _DECLARED.search(data[:200])
     text = decode(data, info, declared[1].decode() if declared else None)
-    if _DOCTYPE.match(text.text):
-        raise DataError(f"{info.name}: has a DOCTYPE, which could define entities: such files are refused")
+    doctype = _DOCTYPE.match(text.text)
+    if doctype is not None and doctype[1]:
+        raise DataError(f"{info.name}: declares entities in its DOCTYPE, which is unsafe: remove its part in brackets")
     etree = _lxml()
     with parsing(info.name, "XML"):
         try:
@@ -104,6 +109,13 @@ def tokens(text: str, prefixes: dict[str, str]) -> list[Token]:
     if at < len(text):
         result.append(Token(text[at:], "text"))
     return result
+
+
+def with_attribute(tag: str, name: str, value: str) -> str:
+    """Return the source of an opening or empty tag with an attribute set."""
+    tag = re.sub(rf"\s+{re.escape(name)}\s*=\s*(?:\"[^\"]*\"|'[^']*')", "", tag)
+    end = -2 if tag.endswith("/>") else -1
+    return f'{tag[:end].rstrip()} {name}="{html.escape(value)}"{tag[end:]}'
 
 
 def closing_tags(tokens: list[Token]) -> dict[int, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import PurePath
 from typing import NamedTuple
 
 _ENDINGS = ("gz", "zst", "txt", "utf-8", "utf8")
@@ -115,7 +115,7 @@ def _distance(code: str, other: str) -> int:
     return 0 if tag_of(code) == tag_of(other) else 1 + int(tag_distance(_standard(code)[0], _standard(other)[0]))
 
 
-def language_of(path: Path) -> str | None:
+def language_of(path: PurePath) -> str | None:
     """Return ``en`` for ``train.en`` or ``train.en.gz``, ``zh-CN`` for ``train.zh-CN``; None for a name without one."""
     parts = [part for part in path.name.split(".") if part.lower() not in _ENDINGS]
     last = parts[-1] if parts else ""

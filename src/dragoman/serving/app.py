@@ -27,13 +27,14 @@ from dragoman.serving.bodies import BodyBudget, BodyLimits, Message
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import Glossaries
 from dragoman.serving.hosts import Hosts
-from dragoman.serving.http import check_key, invalid_json, key_of, state_of, unknown_field
+from dragoman.serving.http import check_key, key_of, state_of, unknown_field
 from dragoman.serving.keys import Keys
 from dragoman.serving.limits import Limits, Shares
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.options import LOOPBACK, ServeOptions
 from dragoman.serving.pairs import Pairs
-from dragoman.serving.refusals import BusyError, ClientLeft, DeniedError, MalformedError, RefusalError
+from dragoman.serving.refusals import BusyError, ClientLeft, DeniedError, MalformedError, RefusalError, shortened
+from dragoman.serving.request_json import invalid_json
 from dragoman.serving.service import Service
 from dragoman.serving.state import State
 from dragoman.serving.storage import NO_SPACE, refusal_of
@@ -182,7 +183,7 @@ def _errors(app: FastAPI, error_body: ErrorBody) -> None:
     """Answer every error in the shape of the request's API; tracebacks go to the log alone."""
 
     def answer(request: Request, status: int, message: str, headers: Any = None) -> JSONResponse:
-        return JSONResponse(error_body(request.url.path, message), status_code=status, headers=headers)
+        return JSONResponse(error_body(request.url.path, shortened(message)), status_code=status, headers=headers)
 
     @app.exception_handler(DragomanError)
     async def refuse(request: Request, error: DragomanError) -> JSONResponse:

@@ -15,11 +15,11 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from dragoman.documents.document import DocumentInfo
+from dragoman.documents.document import DocumentInfo, DocumentOptions
 from dragoman.documents.translate import Opened
 from dragoman.errors import DragomanError
 from dragoman.serving import parsing
@@ -85,12 +85,14 @@ class Documents:
         if not self._shares.has_room(MOST_WAITING, self._unfinished, owner):
             raise BusyError(10.0)
         secret, name = uuid.uuid4().hex, _file_name(info.name)
-        unread = Job(uuid.uuid4().hex, name, _hash(secret), "", time.time(), info.columns, owner=owner)
+        unread = Job(
+            uuid.uuid4().hex, name, _hash(secret), "", time.time(), info.columns, asdict(info.options), owner=owner
+        )  # fmt: skip
         self._unfinished[owner] += 1
         try:
             job, pair, options = await self._stored(unread, data, info, options)
         except BaseException:
-            self._unfinished[owner] -= 1
+            self._unfinished -= Counter([owner])
             raise
         task = asyncio.create_task(self._translate(job, pair, options))
         self.tasks[job.id] = task
@@ -99,7 +101,7 @@ class Documents:
 
     def _leave(self, job: Job) -> None:
         self.tasks.pop(job.id, None)
-        self._unfinished[job.owner] -= 1
+        self._unfinished -= Counter([job.owner])  # leaves out those that have none
 
     async def _stored(
         self, job: Job, data: bytes, info: DocumentInfo, options: TranslateOptions
@@ -108,7 +110,7 @@ class Documents:
         try:
             await asyncio.to_thread(self.jobs.create, job, data, self._shares)
             with self._touched(job):
-                unknown, sample = DocumentInfo(job.name, columns=info.columns), list[str]()
+                unknown, sample = replace(info, name=job.name, src_lang=None, tgt_lang=None), list[str]()
                 # Opened twice if the language must be detected in its texts: some formats are read by their language.
                 if (info.src_lang or "auto").lower() == "auto":
                     sample, _ = await parsing.survey(data, unknown, job.owner)
@@ -173,7 +175,8 @@ class Documents:
                     with contextlib.suppress(DragomanError):  # the work does not depend on it
                         self.jobs.keep(job)
                     data = await asyncio.to_thread(self.jobs.source, job)
-                    info = DocumentInfo(job.name, pair.src, pair.tgt, tuple(job.columns))
+                    formats = DocumentOptions(**job.options)
+                    info = DocumentInfo(job.name, pair.src, pair.tgt, tuple(job.columns), formats)
                     opened = await parsing.opened(data, info, job.owner)
                     translations = await self._translations(opened, pair, options, job.owner)
                     content, report = await parsing.finished(opened, translations, job.owner)

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-import json
-import math
+import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from dataclasses import replace
+from typing import Annotated, Any, TypeVar, get_type_hints
 from urllib.parse import parse_qsl
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, create_model
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
 
-from dragoman.options import must, no_switch_for_a_number, refusals
+from dragoman.documents.document import DocumentInfo
+from dragoman.documents.options import FormatOptions
+from dragoman.options import Options, declaration_of, must, no_switch_for_a_number, refusals
 from dragoman.serving.pairs import Pair
 from dragoman.serving.parsing import Tagged
-from dragoman.serving.refusals import DeniedError, MalformedError
-from dragoman.serving.service import Answer, Service
+from dragoman.serving.refusals import DeniedError, MalformedError, TooMuchError
+from dragoman.serving.request_json import MOST_FIELDS, strict_json
+from dragoman.serving.service import Service
 from dragoman.serving.state import State
 from dragoman.translation.options import TranslateOptions
+
+MOST_FORM_FIELDS = 10_000
+"""Largest number of fields of a form, each text of a list counted."""
+
+SHORT_BODY = 64 * 1024
+"""Largest body in bytes that is read in the thread of the event loop."""
 
 
 def state_of(request: Request) -> State:
@@ -50,6 +61,7 @@ async def fields_of(request: Request) -> dict[str, Any]:
 
     Raises:
         MalformedError: The body does not fit its content type.
+        TooMuchError: A form has too many fields.
     """
     pairs = request.query_params.multi_items()
     body, kind = await request.body(), request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -57,20 +69,50 @@ async def fields_of(request: Request) -> dict[str, Any]:
         return _fields(pairs)
     if kind == "application/x-www-form-urlencoded":
         try:
-            form_pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict")
+            form_pairs = parse_qsl(
+                body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FORM_FIELDS
+            )
         except UnicodeDecodeError:
             raise MalformedError("the form must be UTF-8 text") from None
+        except ValueError:
+            raise TooMuchError(f"a form may have at most {MOST_FORM_FIELDS:,} fields: send fewer at a time") from None
         # Forms send each line end as CR LF, whatever the user typed.
         pairs += [(name, value.replace("\r\n", "\n")) for name, value in form_pairs]
         return _fields(pairs)
     if kind == "multipart/form-data":
-        form: FormData = await request.form(max_files=1, max_fields=1000)
-        for name, part in form.multi_items():
+        for name, part in (await _form_of(request)).multi_items():
             if not isinstance(part, str):
                 raise MalformedError(f"{name} must be text, got a file")
             pairs.append((name, part.replace("\r\n", "\n")))
         return _fields(pairs)
-    return {**_fields(pairs), **_json_object(body)}
+    return {**_fields(pairs), **await _json_object(body)}
+
+
+async def _form_of(request: Request) -> FormData:
+    """Return a form sent as multipart/form-data.
+
+    Raises:
+        MalformedError: It is damaged, in another encoding than UTF-8, or has too many or too long parts.
+    """
+    # The client chooses the codec: some of Python's take the square of the length, and some are for no text at all.
+    _, parameters = parse_options_header(request.headers.get("content-type", ""))
+    charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
+    if charset.lower() not in ("utf-8", "utf8", "us-ascii"):
+        raise MalformedError(f"the form must be UTF-8 text, got charset {charset[:40]!r}")
+    try:
+        return await request.form(max_files=1, max_fields=MOST_FIELDS)
+    except HTTPException as error:  # Starlette makes one of each error of the form
+        raise MalformedError(
+            f"the form must be valid multipart/form-data, with at most one file, {MOST_FIELDS:,} fields of 1 MiB, and "
+            f"4,096 bytes in each header of a part (such as its names): {_reason(error)}"
+        ) from None
+
+
+def _reason(error: HTTPException) -> str:
+    """Return why Starlette cannot read a form, in the words of the parser where Starlette has none."""
+    form_error = error.__context__
+    cause = None if form_error is None else form_error.__cause__
+    return str(error.detail if cause is None else cause).rstrip(".")
 
 
 async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
@@ -81,12 +123,15 @@ async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
     """
     pairs = request.query_params.multi_items()
     name, content = "", None
-    async with request.form(max_files=1, max_fields=1000) as form:
+    form = await _form_of(request)
+    try:
         for field, part in form.multi_items():
             if isinstance(part, str):
                 pairs.append((field, part))
             else:
                 name, content = part.filename or "", await part.read()
+    finally:
+        await form.close()
     if content is None:
         raise MalformedError("the file is missing: send it as field 'file' of a form (multipart/form-data)")
     return _fields(pairs), name, content
@@ -100,58 +145,6 @@ def upload_body(model: type[BaseModel]) -> dict[str, Any]:
     }  # fmt: skip
     schema["required"] = ["file", *schema.get("required", ())]
     return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
-
-
-def invalid_json(why: object) -> str:
-    """Return the message for a body that cannot be read."""
-    return f"the body is not valid JSON in UTF-8: {str(why)[:200]}"
-
-
-def strict_json(body: bytes) -> Any:
-    """Return the value of a JSON text in UTF-8; a byte order mark is skipped.
-
-    Raises:
-        MalformedError: It is no JSON by RFC 8259, or has a name twice, or a number beyond those of the machine.
-    """
-    try:
-        return _DECODER.decode(body.decode("utf-8-sig"))
-    except RecursionError:
-        raise MalformedError(invalid_json("its lists and objects are nested too deeply")) from None
-    except ValueError as error:
-        raise MalformedError(invalid_json(error)) from None
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"the number {text[:20]} is too large")
-    return number
-
-
-def _whole(text: str) -> int:
-    if len(text) > MOST_DIGITS:
-        raise ValueError(f"a number has {len(text)} digits, more than {MOST_DIGITS}")
-    return int(text)
-
-
-def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the name {next(name for name in names if names.count(name) > 1)[:40]!r} is there twice")
-    return fields
-
-
-MOST_DIGITS = 300
-"""Largest number of digits of a whole number."""
-
-_DECODER = json.JSONDecoder(
-    parse_constant=_no_number, parse_float=_finite, parse_int=_whole, object_pairs_hook=_each_name_once
-)
 
 
 class JsonRoute(APIRoute):
@@ -169,21 +162,32 @@ class JsonRoute(APIRoute):
 
 class _StrictRequest(Request):
     async def json(self) -> Any:
-        return strict_json(await self.body())
+        return await _json(await self.body())
 
 
-def _json_object(body: bytes) -> dict[str, Any]:
-    fields = strict_json(body)
+async def _json(body: bytes) -> Any:
+    """Return the value of a JSON body; long ones are read in another thread, so that others are answered meanwhile."""
+    return strict_json(body) if len(body) <= SHORT_BODY else await asyncio.to_thread(strict_json, body)
+
+
+async def _json_object(body: bytes) -> dict[str, Any]:
+    fields = await _json(body)
     if not isinstance(fields, dict):
         raise MalformedError("the body must be a JSON object")
     return fields
 
 
 def _fields(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Return (name, value) pairs as fields; a repeated name gets a list."""
+    """Return (name, value) pairs as fields; a repeated name gets a list.
+
+    Raises:
+        MalformedError: There are too many names.
+    """
     fields: dict[str, list[str]] = {}
     for name, value in pairs:
         fields.setdefault(name, []).append(value)
+    if len(fields) > MOST_FIELDS:
+        raise MalformedError(f"a request may have at most {MOST_FIELDS:,} fields, got {len(fields):,}")
     return {name: values if len(values) > 1 else values[0] for name, values in fields.items()}
 
 
@@ -227,6 +231,25 @@ Columns = Annotated[
     Field(description="Heading of a column to translate, in a .csv or .tsv; may be repeated."),
 ]
 
+
+def _declared_fields(declared: type[Options]) -> dict[str, Any]:
+    """Return declared options as fields for pydantic."""
+    hints = get_type_hints(declared, include_extras=True)
+    return {name: (hints[name], declaration_of(declared, name)) for name in declared.names()}
+
+
+class _WithColumns(BaseModel):
+    column: Columns = []
+
+    def info(self, name: str, source: str, target: str) -> DocumentInfo:
+        """Return what a format must know about an upload."""
+        formats = FormatOptions.of(None, {option: getattr(self, option) for option in FormatOptions.names()})
+        return DocumentInfo(name, source, target, tuple(self.column), formats.for_formats())
+
+
+DocumentFields: Any = create_model("DocumentFields", __base__=_WithColumns, **_declared_fields(FormatOptions))
+"""Fields of an uploaded document, made from ``FormatOptions``."""
+
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -245,7 +268,10 @@ def read(declared: type[M], fields: Mapping[str, Any]) -> M:
     try:
         return declared.model_validate(values)
     except ValidationError as error:
-        raise MalformedError(refusals(error.errors(include_url=False), unknown_field)) from None
+        # To describe each of very many errors would take seconds, in which nobody is answered.
+        if error.error_count() > MOST_FIELDS:
+            raise MalformedError(f"{error.error_count():,} fields and values of the request are invalid") from None
+        raise MalformedError(refusals(error.errors(include_url=False)[:5], unknown_field)) from None
 
 
 def unknown_field(path: Sequence[str]) -> str:
@@ -254,21 +280,30 @@ def unknown_field(path: Sequence[str]) -> str:
 
 
 async def translate_markup(
-    service: Service, tagged: Tagged, pair: Pair, options: TranslateOptions
-) -> list[tuple[str, list[Answer]]]:  # fmt: skip
-    """Translate texts with tags, which keep their number, order and bytes.
+    service: Service, tagged: Tagged, pair: Pair, options: TranslateOptions, unchanged: frozenset[int]
+) -> list[str]:  # fmt: skip
+    """Translate texts with tags, which keep their number, nesting and bytes.
 
-    Returns:
-        Each translated text, and the answers for its units, which are its stretches of text between block tags.
+    Args:
+        service: Translates.
+        tagged: The texts.
+        pair, options: As for ``Service.translate``.
+        unchanged: Numbers of texts to return as they are, since they are in the target language; nothing is searched.
     """
-    plain = [unit for own in tagged.units for unit in own]
-    options = service.aligned(pair, options) if tagged.has_tags else options
-    answers = await service.translate(plain, pair, options, tagged.owner)
-    lines = {text: answer.lines[0] for text, answer in zip(plain, answers, strict=True)}
-    written = await tagged.written(lines, (pair.src, pair.tgt))
-    in_order = iter(answers)
-    pairs = zip(written, tagged.units, strict=True)
-    return [(text, [next(in_order) for _ in own]) for text, own in pairs]
+    numbers = [i for i in range(len(tagged.sources)) if i not in unchanged]
+    own = replace(
+        tagged, sources=[tagged.sources[i] for i in numbers], units=[tagged.units[i] for i in numbers]
+    )  # fmt: skip
+    texts = list(tagged.sources)
+    if numbers:
+        plain = [unit for units in own.units for unit in units]
+        options = service.aligned(pair, options) if tagged.has_tags else options
+        answers = await service.translate(plain, pair, options, tagged.owner)
+        lines = {text: answer.lines[0] for text, answer in zip(plain, answers, strict=True)}
+        written = await own.written(lines, (pair.src, pair.tgt))
+        for i, text in zip(numbers, written, strict=True):
+            texts[i] = text
+    return texts
 
 
 def key_of(request: Request, fields: Mapping[str, Any] | None = None) -> str:

@@ -186,7 +186,7 @@ class Service:
         """
         self.batcher.refuse_if_full(owner)
         return await self._answers(
-            await _off_the_loop(texts, self._prepare, texts, pair, options, True, unchanged), owner
+            await _off_the_loop(_short(texts, options), self._prepare, texts, pair, options, True, unchanged), owner
         )
 
     async def translate_document(
@@ -199,7 +199,7 @@ class Service:
         """
         self.batcher.refuse_if_full(owner)
         return await self._answers(
-            await _off_the_loop(texts, self._prepare, texts, pair, options, False, frozenset()), owner
+            await _off_the_loop(_short(texts, options), self._prepare, texts, pair, options, False, frozenset()), owner
         )
 
     async def _answers(self, work: _Work, owner: str) -> list[Answer]:
@@ -272,6 +272,11 @@ class Service:
             self.limits.check_sentences(len(segments))
             self.limits.check_forced(s.search.rules for s in segments if s.search.rules is not None)
         return _Work(plan, pieces, lines, text_of_line, segments, {i: texts[i] for i in unchanged})
+
+
+def _short(texts: Sequence[str], options: TranslateOptions) -> Sequence[str] | None:
+    """Return the texts whose length says how long preparing them takes; None if a glossary may take long."""
+    return None if options.glossary else texts
 
 
 async def _off_the_loop(texts: Sequence[str] | None, work: Callable[..., T], *arguments: Any) -> T:

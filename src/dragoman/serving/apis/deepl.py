@@ -12,7 +12,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, BeforeValidator, Field, create_model
 
-from dragoman.documents.document import DocumentInfo
 from dragoman.languages.codes import primary
 from dragoman.options import must
 from dragoman.serving import parsing
@@ -22,7 +21,7 @@ from dragoman.serving.delivery import Delivery
 from dragoman.serving.documents import state_of_job
 from dragoman.serving.http import (
     AnyCase,
-    Columns,
+    DocumentFields,
     Text,
     Texts,
     body_of,
@@ -120,9 +119,8 @@ async def translate(request: Request) -> Any:
     options = state.service.options(**glossary_option(state.glossaries, owner, body.glossary_id, pair, source))
     state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     if tagged:
-        markup_work = translate_markup(state.service, tagged, pair, options)
-        markup = await until_client_leaves(request.receive, markup_work)
-        translated = [texts[i] if i in unchanged else text for i, (text, _) in enumerate(markup)]
+        markup_work = translate_markup(state.service, tagged, pair, options, unchanged)
+        translated = await until_client_leaves(request.receive, markup_work)
     else:
         work = state.service.translate(texts, pair, options, owner, unchanged=unchanged)
         answers = await until_client_leaves(request.receive, work)
@@ -168,7 +166,7 @@ async def usage(request: Request) -> dict[str, int]:
 # --- documents --------------------------------------------------------------------------------------------------------
 
 
-class DocumentRequest(BaseModel):
+class DocumentRequest(DocumentFields):
     """Fields of ``/v2/document`` next to the file."""
 
     target_lang: Text = Field(description="Target language, such as DE.")
@@ -177,7 +175,6 @@ class DocumentRequest(BaseModel):
     output_format: Text = Field("", description="Ending of the result; must be that of the document.")
     formality: Formality = "default"
     glossary_id: Text = ""
-    column: Columns = []
 
 
 @router.post(
@@ -202,8 +199,7 @@ async def upload_document(request: Request) -> dict[str, str]:
         pair = state.service.pair(source, target, [])
         terms = glossary_option(state.glossaries, owner, body.glossary_id, pair, source)
     options = state.service.options(**terms)
-    info = DocumentInfo(name, source, target, tuple(body.column))
-    job, secret = await state.documents.add(content, info, options, owner)
+    job, secret = await state.documents.add(content, body.info(name, source, target), options, owner)
     state.metrics.translated(job.pair, job.n_chars, owner)
     return {"document_id": job.id, "document_key": secret}
 

@@ -12,14 +12,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, Field
 
-from dragoman.documents.document import DocumentInfo
 from dragoman.documents.formats import supported_suffixes
 from dragoman.languages.detection import Detected
 from dragoman.serving import parsing
 from dragoman.serving.apis.api import Api
 from dragoman.serving.delivery import Delivery
 from dragoman.serving.http import (
-    Columns,
+    DocumentFields,
     Text,
     Texts,
     body_of,
@@ -58,13 +57,12 @@ class DetectRequest(BaseModel):
     api_key: Text = Field("", description="API key.")
 
 
-class FileRequest(BaseModel):
+class FileRequest(DocumentFields):
     """Fields of ``/translate_file`` next to the file."""
 
     source: Text = Field("auto", description="Source language, or auto.")
     target: Text = Field(description="Target language.")
     api_key: Text = Field("", description="API key.")
-    column: Columns = []
 
 
 @router.post("/translate", openapi_extra=body_of(LibreRequest), summary="Translate text or HTML")
@@ -87,9 +85,8 @@ async def translate(request: Request) -> Any:
     state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     others: list[list[str]] = [[] for _ in texts]
     if tagged:
-        markup_work = translate_markup(state.service, tagged, pair, options)
-        markup = await until_client_leaves(request.receive, markup_work)
-        translated = [texts[i] if i in unchanged else text for i, (text, _) in enumerate(markup)]
+        markup_work = translate_markup(state.service, tagged, pair, options, unchanged)
+        translated = await until_client_leaves(request.receive, markup_work)
     else:
         work = state.service.translate(texts, pair, options, owner, unchanged=unchanged)
         answers = await until_client_leaves(request.receive, work)
@@ -132,7 +129,7 @@ async def translate_file(request: Request) -> dict[str, str]:
     if not fields.get("target"):
         raise MalformedError("Invalid request: missing target parameter")
     state, body = state_of(request), read(FileRequest, fields)
-    info = DocumentInfo(name, body.source, body.target, tuple(body.column))
+    info = body.info(name, body.source, body.target)
     job, secret = await state.documents.add(content, info, state.service.options(), owner)
     del content  # it is stored, and its translation can take long
     try:

@@ -5,6 +5,7 @@ The fields of a request are made from the declarations in ``TranslateOptions``.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, get_type_hints
@@ -137,7 +138,7 @@ async def translate(body: TranslateRequest, request: Request) -> Any:
     pair = service.pair(body.source, body.target, texts)
     changes = {name: getattr(body, name) for name in body.model_fields_set - set(_RequestBase.model_fields)}
     if isinstance(changes.get("glossary"), str):  # never the name of a file of the server
-        changes["glossary"] = dict(Glossary.parse(changes["glossary"]).terms)
+        changes["glossary"] = await asyncio.to_thread(_terms_of, changes["glossary"])
     options = service.options(**changes)
     if options.n_best > 1 and any("\n" in text for text in texts):
         raise ConfigError("n_best above 1 needs texts of one line: send each line as a text")
@@ -153,6 +154,11 @@ async def translate(body: TranslateRequest, request: Request) -> Any:
     work = service.translate(texts, pair, options, owner, unchanged=unchanged)
     answers = await until_client_leaves(request.receive, work)
     return JSONResponse(_response(pair, answers, options).model_dump(exclude_none=True, exclude_defaults=False))
+
+
+def _terms_of(glossary: str) -> dict[str, str | None]:
+    """Return the terms of a glossary in the form of a glossary file."""
+    return dict(Glossary.parse(glossary).terms)
 
 
 def _response(pair: Pair, answers: list[Answer], options: TranslateOptions) -> TranslateResponse:

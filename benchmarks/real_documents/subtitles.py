@@ -1,0 +1,232 @@
+"""Judges of subtitles: srt, webvtt-py, pysubs2 and lxml; chardet where a file does not say its encoding.
+
+Words may move between captions of one sentence, and nowhere else. So the words between two full stops, and those of each
+voice, each line of a dialogue and each style must be the same afterwards.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import chardet
+import pysubs2
+import srt
+import webvtt
+from lxml import etree
+
+from benchmarks.real_documents.judging import WORD, Block, Fault, UnreadableError, words_of
+
+_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be"),
+         (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))  # fmt: skip
+_TAG = re.compile(r"(</?[A-Za-z][^<>]*>|</>|<>|<\d[\d:.]*>|\{\\[^}]*\})")
+_BETWEEN_LINES = re.compile(r"</(\w+)>\n<\1[^<>]*>")
+_ENDED = re.compile(r"[.!?…:。！？♪\])][\"'”’»)\]]*$")
+_TURN = re.compile(r"^\s*(?:[-–—]\s*\S|>>)")
+_LABEL = re.compile(r"^\s*[-–—]?\s*([A-ZА-Я][A-ZА-Я .'#\d]{1,30}):")
+
+
+def decoded(data: bytes) -> str:
+    """Return a file as text, with LF at the ends of lines."""
+    for bom, name in _BOMS:
+        if data.startswith(bom):
+            return _plain_ends(data[len(bom) :].decode(name, "replace"))
+    try:
+        return _plain_ends(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        encoding = chardet.detect(data)["encoding"] or "latin-1"
+        return _plain_ends(data.decode(encoding, "replace"))
+
+
+def _plain_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def subrip(data: bytes) -> list[Block]:
+    """Read cues of SubRip."""
+    try:
+        cues = list(srt.parse(decoded(data), ignore_errors=True))
+    except (srt.SRTParseError, ValueError) as error:
+        raise UnreadableError(str(error)) from None
+    return [_cue(f"{cue.start} {cue.end} {cue.proprietary}", cue.content) for cue in cues]
+
+
+def webvtt_cues(data: bytes) -> list[Block]:
+    """Read cues of WebVTT."""
+    try:
+        cues = webvtt.from_string(decoded(data))
+    except (webvtt.errors.MalformedFileError, webvtt.errors.MalformedCaptionError) as error:
+        raise UnreadableError(str(error)) from None
+    return [_cue(f"{cue.identifier} {cue.start} {cue.end}", cue.raw_text, html.unescape) for cue in cues]
+
+
+def sbv(data: bytes) -> list[Block]:
+    """Read cues of YouTube's captions."""
+    try:
+        cues = webvtt.from_buffer(io.BytesIO(decoded(data).encode()), format="sbv")
+    except (webvtt.errors.MalformedFileError, webvtt.errors.MalformedCaptionError) as error:
+        raise UnreadableError(str(error)) from None
+    return [_cue(f"{cue.start} {cue.end}", cue.raw_text) for cue in cues]
+
+
+def ass(data: bytes) -> list[Block]:
+    """Read events, and what else a script has, which must stay."""
+    try:
+        script = pysubs2.SSAFile.from_string(decoded(data))
+    except (pysubs2.exceptions.Pysubs2Error, ValueError, KeyError) as error:
+        raise UnreadableError(f"{type(error).__name__}: {error}") from None
+    blocks = [
+        Block("info", marks=[f"{key}: {value}" for key, value in script.info.items()], is_text=False),
+        Block("styles", marks=[f"{key} {style}" for key, style in script.styles.items()], is_text=False),
+    ]
+    for event in script:
+        name = f"{event.start} {event.end} {event.style} {event.name} {event.effect} {event.layer} {event.type}"
+        if event.is_comment or event.is_drawing:
+            blocks.append(Block(name, [("", event.text)], is_text=False))
+        else:
+            blocks.append(_cue(name, event.text.replace("\\N", "\n").replace("\\n", "\n").replace("\\h", "\u00a0")))
+    return blocks
+
+
+def ttml(data: bytes) -> list[Block]:
+    """Read paragraphs and their spans; all other elements must stay."""
+    try:
+        tree = etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise UnreadableError(str(error)) from None
+    blocks = []
+    for element in tree.iter():
+        if not isinstance(element.tag, str):
+            continue
+        name = etree.QName(element).localname
+        around = [etree.QName(up).localname for up in element.iterancestors() if isinstance(up.tag, str)]
+        if "p" in around and "body" in around:
+            continue
+        if name == "p" and "body" in around:
+            block = Block(f"p {sorted(element.attrib.items())}", is_cue=True)
+            _collect(element, block)
+            blocks.append(block)
+        else:
+            text = " ".join((element.text or "").split())
+            blocks.append(Block(f"{name} {sorted(element.attrib.items())} {text}", marks=[name], is_text=False))
+    return blocks
+
+
+def _collect(element: etree._Element, block: Block) -> None:
+    block.add("", " ".join(f".{element.text or ''}.".split())[1:-1])
+    for child in element:
+        name = etree.QName(child).localname if isinstance(child.tag, str) else "comment"
+        block.marks += [f"{name} {sorted(child.attrib.items())}"] if name != "br" else []
+        if name in ("metadata", "comment", "set"):
+            block.marks.append("".join(child.itertext()) if name != "comment" else str(child.text))
+        else:
+            block.add("", "\n" if name == "br" else "")
+            _collect(child, block)
+        block.add("", " ".join(f".{child.tail or ''}.".split())[1:-1])
+
+
+def _cue(name: str, text: str, unescaped: Callable[[str], str] = str) -> Block:
+    block = Block(name, is_cue=True)
+    for part in _TAG.split(_BETWEEN_LINES.sub("\n", text)):  # a translation may have fewer lines
+        if _TAG.fullmatch(part):
+            block.marks.append(part)
+        else:
+            block.add("", unescaped(part))
+    return block
+
+
+READERS = {".srt": subrip, ".vtt": webvtt_cues, ".sbv": sbv, ".ass": ass, ".ssa": ass, ".ttml": ttml, ".dfxp": ttml}
+
+
+def faults(source: bytes, result: bytes, mode: str, named: list[str], suffix: str) -> list[Fault]:
+    """Return what only subtitles have: words that left their sentence, voice or line, and lines that are gone."""
+    cues, translated = ([block for block in READERS[Path(suffix).suffix or suffix](data) if block.is_cue]
+                        for data in (source, result))  # fmt: skip
+    if len(cues) != len(translated):
+        return []  # told by the comparison of structures
+    return [*_sentences(cues, translated), *_dialogue(cues, translated), *_voices(source, result, mode, suffix)]
+
+
+def _raw(block: Block) -> str:
+    return "".join(text for _, text in block.pieces)
+
+
+def _sentences(cues: Sequence[Block], translated: Sequence[Block]) -> list[Fault]:
+    """Compare the words between two full stops."""
+    found, before, after, first = [], Counter[str](), Counter[str](), ""
+    for number, (cue, other) in enumerate(zip(cues, translated, strict=True)):
+        first = first or cue.name
+        before.update(words_of(_raw(cue)))
+        after.update(words_of(_raw(other)))
+        ended = _ENDED.search(cue.text) or not cue.text or number + 1 == len(cues)
+        if ended:
+            if before != after:
+                lost, new = list((before - after).elements()), list((after - before).elements())
+                found.append(Fault("sentence", first, f"lost {lost[:5]}, new {new[:5]} up to {cue.text[-50:]!r}"))
+            before, after, first = Counter(), Counter(), ""
+        if WORD.search(cue.text) and not WORD.search(other.text):
+            found.append(Fault("emptied", cue.name, repr(cue.text[:80])))
+        lines, new_lines = (len(_raw(block).strip().split("\n")) for block in (cue, other))
+        if lines != new_lines and len(other.text.split()) >= lines and "\n\n" not in _raw(cue).strip():
+            found.append(Fault("lines", cue.name, f"{lines} lines became {new_lines}: {_raw(other)[:60]!r}"))
+    return found
+
+
+def _dialogue(cues: Sequence[Block], translated: Sequence[Block]) -> list[Fault]:
+    """Compare the words of each speaker in a caption of two, and those of labels such as ``JOHN:``."""
+    found = []
+    may_come_from_before = False
+    for cue, other in zip(cues, translated, strict=True):
+        own, new = _turns(_raw(cue)), _turns(_raw(other))
+        whole = own[
+            may_come_from_before and not _TURN.match(own[0]) : len(own) if _ENDED.search(own[-1].strip()) else -1
+        ]
+        if len(own) != len(new) or any(words_of(turn) not in [words_of(other) for other in new] for turn in whole):
+            found.append(Fault("speakers", cue.name, f"{own} became {new}"))
+        may_come_from_before = not _ENDED.search(own[-1].strip())
+        for line, changed in zip(_raw(cue).split("\n"), _raw(other).split("\n"), strict=False):
+            label = _LABEL.match(line)
+            if label and words_of(label[0]) != words_of(changed.partition(":")[0]):
+                found.append(Fault("speakers", cue.name, f"{line!r} became {changed!r}"))
+        marks = Counter(re.findall(r"[♪♫\[\]]", _raw(cue)))
+        if marks != Counter(re.findall(r"[♪♫\[\]]", _raw(other))):
+            found.append(Fault("brackets", cue.name, f"{cue.text[:60]!r} became {other.text[:60]!r}"))
+    return found
+
+
+def _turns(text: str) -> list[str]:
+    """Return the turns of a caption: a line with a dash begins one."""
+    turns: list[str] = []
+    for line in text.strip().split("\n"):
+        if turns and not _TURN.match(line):
+            turns[-1] += f" {line}"
+        else:
+            turns.append(line)
+    return turns
+
+
+def _voices(source: bytes, result: bytes, mode: str, suffix: str) -> list[Fault]:
+    """Compare the words of each voice of WebVTT."""
+    if not suffix.endswith(".vtt"):
+        return []
+    own, new = _by_voice(decoded(source)), _by_voice(decoded(result))
+    return [
+        Fault("speakers", voice, f"{own[voice] - new[voice]} in {mode}") for voice in own if own[voice] != new[voice]
+    ]
+
+
+def _by_voice(text: str) -> dict[str, Counter[str]]:
+    words: dict[str, Counter[str]] = {}
+    for block in re.split(r"\n\n+", text):
+        _, arrow, body = block.partition("-->")
+        voice = ""
+        for part in re.split(r"(</?v[^>]*>)", body.partition("\n")[2] if arrow else ""):
+            if re.match(r"</?v", part):
+                voice = part if part.startswith("<v") else ""
+            elif voice:
+                words.setdefault(voice, Counter()).update(words_of(_TAG.sub(" ", part)))
+    return words

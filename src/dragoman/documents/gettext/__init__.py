@@ -1,0 +1,245 @@
+"""gettext catalogues, ``.po`` and ``.pot``: entries without a translation get one, the others keep theirs.
+
+A template gets what a catalogue of the target language needs: its charset, language and plural forms. No date and no
+name is written into a header: the same input gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated, decode, text_document
+from dragoman.documents.gettext import mnemonics, plurals
+from dragoman.documents.gettext.catalogue import Entry, Style, entries, quoted, spellings, style_of
+from dragoman.documents.gettext.inline import is_rst
+from dragoman.documents.gettext.message import Kind, Message, finished, message_of
+from dragoman.documents.gettext.placeholders import USUAL, syntax_of
+from dragoman.documents.units import Part, Translations, units_of, write
+from dragoman.errors import DataError
+
+SUFFIXES = (".po", ".pot")
+
+_CREDITS = frozenset((
+    "translator-credits", "translator_credits", "translators-credits", "Your names", "Your emails",
+    "ROLES_OF_TRANSLATORS", "NAME OF TRANSLATORS", "EMAIL OF TRANSLATORS", "CREDIT_FOR_TRANSLATORS",
+))  # fmt: skip
+"""Messages that translators answer with their names."""
+_KEY = re.compile(r"(?:<(?:Control|Ctrl|Primary|Shift|Alt|Super|Meta)>)++[^\s<>]++")
+_CHARSET = re.compile(rb"charset=([\w-]+)")
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A field to fill."""
+
+    message: Message
+    keyword: str  # such as ``msgstr[0]``
+    empty: str  # its strings if there is no translation
+    spelling: dict[str, str]
+    group: list[Message]  # all new forms of its entry: they are written together, or none of them
+
+
+_Piece: TypeAlias = "str | _Form"
+
+
+@dataclass(frozen=True)
+class _File:
+    """What all messages of a catalogue share."""
+
+    text: str
+    style: Style
+    is_template: bool
+    is_rst: bool
+    has_underscores: bool
+    has_plurals: bool
+    forms: tuple[int, str]  # number of plural forms, and the rule that chooses one
+    language: str | None
+    no_header: int | None  # where a header must be written, if there is none
+
+
+def read(data: bytes, info: DocumentInfo) -> Document:
+    """Cut a catalogue into the messages that have no translation yet; see ``document.Format``."""
+    declared = _CHARSET.search(data[:4096])
+    name = declared[1].decode() if declared and declared[1] != b"CHARSET" else None
+    text = decode(data, info, name)
+    all_entries = entries(text.text)
+    faults = [entry for entry in all_entries if entry.fault]
+    if faults and len(faults) == len(all_entries):
+        raise DataError(f"{info.name}:{faults[0].fault_line}: not a line of a .po file: {faults[0].fault[:60]}")
+    why = "line {} is not a line of a .po file"
+    left = [Untranslated(_beginning(text.text, entry), why.format(entry.fault_line)) for entry in faults]
+    if not all_entries:
+        return text_document([text.text], text)
+    file = _file(text.text, all_entries, info)
+    pieces: list[_Piece] = []
+    at = 0  # the source up to here is in ``pieces``
+    for entry in all_entries:
+        if not entry.fault:
+            own, at = _entry(entry, file, left, at)
+            pieces += own
+    pieces.append(text.text[at:])
+    return Document(
+        _parts(pieces), _save(pieces, text, file), tuple(left), _reject(pieces), text.read_as,
+        why_rejected="its translation would lose a placeholder, or mix up placeholders without numbers",
+    )  # fmt: skip
+
+
+def _beginning(text: str, entry: Entry) -> str:
+    return entry.fields[0].value[:60] if entry.fields else text[entry.start :].split("\n", 1)[0].strip()[:60]
+
+
+def _file(text: str, all_entries: Sequence[Entry], info: DocumentInfo) -> _File:
+    """Return what all messages of a catalogue share."""
+    header = next((form for entry in all_entries if entry.is_header and not entry.fault for form in entry.forms), None)
+    msgids = [own.value for entry in all_entries for own in entry.fields if own.name == "msgid"]
+    comments = [comment for entry in all_entries for comment in entry.comments]
+    declared = plurals.declared_forms(header.value) if header is not None else None
+    return _File(
+        text, style_of(text, list(all_entries)), info.name.lower().endswith(".pot"),
+        _has_rst(comments) and any(map(is_rst, msgids)), mnemonics.has_underscores(msgids),
+        any(entry.get("msgid_plural") for entry in all_entries), declared or plurals.plural_forms(info.tgt_lang),
+        info.tgt_lang, None if any(entry.is_header for entry in all_entries) else all_entries[0].start,
+    )  # fmt: skip
+
+
+def _has_rst(comments: Sequence[str]) -> bool:
+    """True if a message stands in a file that may be reStructuredText."""
+    return any(comment.startswith("#:") and re.search(r"\.(?:rst|txt|py):", comment) for comment in comments)
+
+
+def _entry(entry: Entry, file: _File, left: list[Untranslated], at: int) -> tuple[list[_Piece], int]:
+    """Return the pieces of the source up to the end of an entry's last field that is written, and that place."""
+    forms = entry.forms
+    if entry.is_header:
+        return _header(entry, file, at), entry.forms[0].end
+    msgid = _value(entry, "msgid")
+    empty = [form for form in forms if not form.value]
+    why = "fuzzy already" if "fuzzy" in entry.flags else "translated already"
+    left += [Untranslated(_source(entry, form.index, file), why) for form in forms if form.value]
+    if empty and (msgid in _CREDITS or _KEY.fullmatch(msgid)):
+        left.append(Untranslated(msgid, "the place of the translators' names" if msgid in _CREDITS else "a key"))
+        empty = []
+    if not empty:
+        return [], at
+    if _value(entry, "msgid_plural") and len(empty) == len(forms) != file.forms[0] and forms[0].index is not None:
+        return _all_forms(entry, file, at), forms[-1].end
+    pieces: list[_Piece] = []
+    group: list[Message] = []
+    for form in empty:
+        pieces += [file.text[at : form.strings_start], _form(entry, file, form.index, form.source, group)]
+        at = form.end
+    return pieces, at
+
+
+def _form(entry: Entry, file: _File, index: int | None, empty: str, group: list[Message]) -> _Form:
+    """Return a form of an entry, and add its message to the group."""
+    text, syntax = _source(entry, index, file), syntax_of(entry.flags)
+    is_marked_up = is_rst(text) or (file.is_rst and syntax is USUAL)
+    message = message_of(text, syntax, Kind(is_marked_up, file.has_underscores, file.language))
+    group.append(message)
+    sources = [own.source for own in entry.fields if own.name in ("msgid", "msgid_plural")]
+    spelling = {character: own for source in sources for character, own in spellings(source).items()}
+    return _Form(message, "msgstr" if index is None else f"msgstr[{index}]", empty, spelling, group)
+
+
+def _all_forms(entry: Entry, file: _File, at: int) -> list[_Piece]:
+    """Return the forms of an entry that has fewer or more of them than the catalogue's language."""
+    forms = entry.forms
+    pieces: list[_Piece] = [file.text[at : forms[0].start]]
+    between = file.text[forms[0].end : forms[1].start] if len(forms) > 1 else file.style.line_end
+    group: list[Message] = []
+    for index in range(file.forms[0]):
+        empty = forms[index].source if index < len(forms) else '""'
+        pieces += [f"{between if index else ''}msgstr[{index}] ", _form(entry, file, index, empty, group)]
+    return pieces
+
+
+def _header(entry: Entry, file: _File, at: int) -> list[_Piece]:
+    """Return the header with what a template leaves open."""
+    form = entry.forms[0]
+    comments, keywords = file.text[at : entry.fields[0].start], file.text[entry.fields[0].start : form.strings_start]
+    if file.is_template:
+        comments = _FUZZY.sub("", comments)
+    return [comments + keywords, plurals.completed(form, file.language, file.has_plurals, file.style)]
+
+
+_FUZZY = re.compile(r"(?m)^#,[ \t]*fuzzy[ \t]*\r?\n|(?<=#,)[ \t]*fuzzy,")
+
+
+def _value(entry: Entry, name: str) -> str:
+    own = entry.get(name)
+    return own.value if own is not None else ""
+
+
+def _source(entry: Entry, index: int | None, file: _File) -> str:
+    """Return the text that a form translates: that for one thing, or that for several."""
+    msgid, plural = _value(entry, "msgid"), _value(entry, "msgid_plural")
+    if not plural or index is None:
+        return msgid
+    numbers = plurals.numbers_of(file.forms)
+    own = numbers[index] if index < len(numbers) else frozenset()
+    if own == {1}:
+        return msgid
+    pattern = syntax_of(entry.flags).pattern
+    same = sorted(pattern.findall(msgid)) == sorted(pattern.findall(plural))
+    return msgid if 1 in own and same and len(numbers) > 1 else plural
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _parts(pieces: Sequence[_Piece]) -> list[Part]:
+    return [part for piece in pieces for part in ([piece] if isinstance(piece, str) else piece.message.parts)]
+
+
+def _reject(pieces: Sequence[_Piece]) -> Callable[[Translations], set[str]]:
+    def reject(translations: Translations) -> set[str]:
+        rejected: set[str] = set()
+        groups = {id(piece.group): piece.group for piece in pieces if isinstance(piece, _Form)}
+        for group in groups.values():
+            texts = [_translated(message, lambda parts: write(parts, translations)) for message in group]
+            if None in texts or ("" in texts and any(texts)):
+                units = [unit for message in group for unit in units_of(message.parts)]
+                rejected |= {unit.plain for unit in units}
+        return rejected
+
+    return reject
+
+
+def _translated(message: Message, render: Callable[[Sequence[Part]], str]) -> str | None:
+    return finished(message, [block if isinstance(block, str) else render(block.parts) for block in message.blocks])
+
+
+def _save(pieces: Sequence[_Piece], text: Text, file: _File) -> Callable[[Callable[[Sequence[Part]], str]], bytes]:
+    """Return the function that writes the catalogue."""
+
+    def save(render: Callable[[Sequence[Part]], str]) -> bytes:
+        groups: dict[int, list[str | None]] = {}
+        written = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                written.append(piece)
+                continue
+            if id(piece.group) not in groups:
+                groups[id(piece.group)] = [_translated(message, render) for message in piece.group]
+            texts = groups[id(piece.group)]
+            own = texts.pop(0) if all(texts) and texts else None
+            written.append(quoted(piece.keyword, own, file.style, piece.spelling) if own else piece.empty)
+        content, at = "".join(written), file.no_header
+        if at is not None and content != file.text and (file.is_template or not content.isascii()):
+            header = plurals.new_header(file.language, file.has_plurals, file.style)
+            content = content[:at] + header + content[at:]
+        return _encoded(content, text)
+
+    return save
+
+
+def _encoded(content: str, text: Text) -> bytes:
+    """Return a catalogue in its encoding; in UTF-8, which its header then declares, if that lacks a character."""
+    try:
+        return text.bom + content.encode(text.encoding)
+    except UnicodeEncodeError:
+        return plurals.with_charset(content, "UTF-8").encode()

@@ -1,0 +1,431 @@
+"""A message: its paragraphs as units of text, and its translation with all that must arrive.
+
+    message = message_of("%d dogs in %'lu houses", syntax_of({"c-format"}), Kind())
+    message.parts                                                # units and the source between them
+    finished(message, [write(parts, translations), ...])         # the translation, or None if it would not be valid
+
+Placeholders that ``protected`` knows stay in the text that the model reads; others become tags. In what is written a
+tag is its number between two NULs, so that the order of all placeholders is known in the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dragoman.documents.gettext import layout, mnemonics
+from dragoman.documents.gettext.inline import Mark, marks
+from dragoman.documents.gettext.mnemonics import Mnemonic
+from dragoman.documents.gettext.placeholders import Syntax, renumbered
+from dragoman.documents.icu import has_message, raw_of, with_messages
+from dragoman.documents.units import Part, Tag, Unit, units_of
+from dragoman.translation.keeping.protected import find, has_letters
+
+UNTRANSLATED = "\0-\0"
+"""Stands before the source of a unit that has no translation."""
+
+_MARKER = re.compile(r"\0([^\0]*)\0")
+_SENTENCES = re.compile(r"(?<=[.!?:;\u2026])[\"')\]\u201d\u2019]{0,3}(  +)")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a message is besides its format."""
+
+    is_rst: bool = False  # written in reStructuredText
+    has_underscores: bool = False  # of a catalogue with labels such as ``_File``
+    tgt_lang: str | None = None
+
+
+@dataclass
+class Message:
+    """A text to translate."""
+
+    text: str
+    syntax: Syntax
+    kind: Kind = Kind()
+    mnemonic: Mnemonic | None = None
+    mnemonic_place: int = -1  # in ``text``, which is without the sign
+    placeholders: list[str] = field(default_factory=list)  # in the order of the source
+    visible: set[int] = field(default_factory=set)  # those that the model reads
+    is_doubled: bool = True  # True if characters that must stand twice stand once in the units
+    is_valid: bool = True  # False if characters that must stand twice do not
+    blocks: list[str | Translated] = field(default_factory=list)
+
+    @property
+    def parts(self) -> list[Part]:
+        """All units and the source between them."""
+        return [part for block in self.blocks for part in ([block] if isinstance(block, str) else block.parts)]
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A paragraph and its parts."""
+
+    paragraph: layout.Paragraph
+    parts: list[Part]
+
+
+def message_of(text: str, syntax: Syntax, kind: Kind) -> Message:
+    """Return a message cut into units."""
+    message = Message(text, syntax, kind)
+    if sign := mnemonics.find(text, kind.has_underscores):
+        message.text, message.mnemonic_place, message.mnemonic = mnemonics.mnemonic_at(text, *sign)
+    message.is_valid = _is_valid(message.text, syntax)
+    message.is_doubled = message.is_valid and _is_plain(message.text, syntax)
+    at = 0
+    for block in layout.blocks(message.text):
+        if isinstance(block, str):
+            message.blocks.append(block)
+            at += len(block)
+            continue
+        place = message.mnemonic_place - at
+        parts = _paragraph(message, block.text, place if 0 <= place < len(block.text) else -1)
+        message.blocks.append(Translated(block, parts))
+        at += len(block.text) + len(block.indent) * (len(block.lines) - 1)
+    return message
+
+
+def _is_valid(text: str, syntax: Syntax) -> bool:
+    """True if each character that must stand twice does, outside placeholders."""
+    pieces, at = [], 0
+    for start, end in _spans(text, syntax, True):
+        pieces.append(text[at:start])
+        at = end
+    bare = "\1".join([*pieces, text[at:]])
+    return not any(character in bare.replace(character * 2, "") for character in syntax.doubled)
+
+
+def _is_plain(text: str, syntax: Syntax) -> bool:
+    """True if no placeholder comes up where a character stands once instead of twice."""
+    single = text
+    for character in syntax.doubled:
+        single = single.replace(character * 2, character)
+    before = [text[start:end] for start, end in _spans(text, syntax, True)]
+    return single == text or before == [single[start:end] for start, end in _spans(single, syntax, False)]
+
+
+def _spans(text: str, syntax: Syntax, has_pairs: bool) -> list[tuple[int, int]]:
+    """Return start and end of each placeholder of a text.
+
+    Args:
+        text: The text.
+        syntax: That of the message.
+        has_pairs: True if characters that must stand twice do; such a pair begins no placeholder.
+    """
+    spans, at = [], 0
+    while match := syntax.pattern.search(text, at):
+        start = match.start()
+        n_before = 0
+        while has_pairs and start - n_before > at and text[start - n_before - 1] == text[start]:
+            n_before += 1
+        if n_before % 2 and text[start] in syntax.doubled:
+            at = start + 1
+            continue
+        spans.append(match.span())
+        at = match.end()
+    return spans
+
+
+def _paragraph(message: Message, text: str, mnemonic: int) -> list[Part]:
+    """Return the units of a paragraph, a unit for each sentence that two spaces part from the one before."""
+    parts: list[Part] = []
+    at = 0
+    for gap in _SENTENCES.finditer(text):
+        parts += _sentence(message, text[at : gap.start(1)], mnemonic - at)
+        parts.append(gap[1])
+        at = gap.end(1)
+    return [*parts, *_sentence(message, text[at:], mnemonic - at)]
+
+
+_OPENING = re.compile(r"(?<![^\w\s])[^\w\s]*+\Z")
+_CLOSING = re.compile(r"(?:[^\w\s.!?\u2026\u3002]|\.(?=[^\s.]))*+")
+
+
+@dataclass(frozen=True)
+class _Token:
+    """A placeholder or markup in a sentence."""
+
+    start: int
+    end: int
+    mark: Mark | None  # None for a placeholder
+
+
+def _sentence(message: Message, text: str, mnemonic: int) -> list[Part]:
+    """Return the unit of a sentence; its source alone if it has nothing to translate."""
+    if has_message(text) and (branches := with_messages(Unit(text, escape=str), message.kind.tgt_lang)):
+        for unit in units_of([branches]):
+            unit.raw = [UNTRANSLATED, *raw_of(unit)] if has_letters(unit.text) else raw_of(unit)
+        return [branches]
+    spans = _spans(text, message.syntax, True)
+    tokens = _tokens(text, spans, marks(text, message.kind.is_rst))
+    hidden: set[int] = set()  # starts of placeholders that must be tags
+    first = len(message.placeholders)
+    for _ in range(3):
+        builder = _Builder(message, text, hidden)
+        unit = builder.unit(tokens, mnemonic)
+        seen = [(span.start, span.end) for span in find(unit.text)]
+        unprotected = _outside(builder.visible_spans, seen)
+        if not unprotected:
+            break
+        hidden |= unprotected
+        del message.placeholders[first:]
+    else:
+        hidden = {start for start, _ in spans}
+        builder = _Builder(message, text, hidden)
+        unit = builder.unit(tokens, mnemonic)
+    message.visible |= builder.visible
+    if not has_letters(unit.text):
+        message.visible -= builder.visible
+        return builder.source
+    unit.raw = [UNTRANSLATED, *builder.source]
+    return [unit]
+
+
+def _outside(visible: dict[int, tuple[int, int]], seen: Sequence[tuple[int, int]]) -> set[int]:
+    """Return the keys of the spans that lie in none of those that ``protected`` sees."""
+    outside, i = set(), 0
+    for key, (start, end) in visible.items():
+        while i < len(seen) and seen[i][1] < end:
+            i += 1
+        if i == len(seen) or not (seen[i][0] <= start and end <= seen[i][1]):
+            outside.add(key)
+    return outside
+
+
+def _tokens(text: str, spans: Sequence[tuple[int, int]], all_marks: Sequence[Mark]) -> list[_Token]:
+    """Return the placeholders and the markup of a sentence in order; markup may enclose placeholders."""
+    tokens = [_Token(mark.start, mark.end, mark) for mark in all_marks]
+    covered, i = [], 0
+    for start, end in spans:
+        while i < len(all_marks) and all_marks[i].end <= start:
+            i += 1
+        if i < len(all_marks) and all_marks[i].start < end:
+            covered.append((start, end))  # inside markup, or across its edge
+        else:
+            tokens.append(_Token(start, end, None))
+    return sorted(tokens, key=lambda token: token.start)
+
+
+class _Builder:
+    """Writes the text, tags and source of a unit."""
+
+    def __init__(self, message: Message, source: str, hidden: set[int]) -> None:
+        self.message, self.text, self.hidden = message, source, hidden
+        self.pieces: list[str] = []  # of the unit's text
+        self.length = 0  # of the unit's text
+        self.tags: list[Tag] = []
+        self.source: list[Part] = []
+        self.styles: list[tuple[str, str]] = [("", "")]
+        self.styled: list[tuple[int, int, int]] = []
+        self.visible: set[int] = set()
+        self.visible_spans: dict[int, tuple[int, int]] = {}  # by place in the source
+        self.skip = 0  # characters after a placeholder that were written with it
+
+    def unit(self, tokens: Sequence[_Token], mnemonic: int) -> Unit:
+        """Return the unit."""
+        at = 0
+        for i, token in enumerate(tokens):
+            self._plain(at, token.start, mnemonic)
+            self.skip = 0
+            if token.mark is None:
+                self._placeholder(token, tokens[i + 1].start if i + 1 < len(tokens) else len(self.text))
+            else:
+                source = self._marked(token)
+                self.tags.append(Tag(self.length, (source,), token.mark.kind, token.mark.name))
+                self.source.append(source)
+            at = token.end + self.skip
+        self._plain(at, len(self.text), mnemonic)
+        return Unit("".join(self.pieces), self.tags, [], str, self.styles, self.styled)
+
+    def _plain(self, start: int, end: int, mnemonic: int) -> None:
+        if start <= mnemonic < end:
+            self._plain(start, mnemonic, -1)
+            self.tags.append(Tag(self.length, ("\0m\0",)))
+            self.source.append("\0m\0")
+            start = mnemonic
+        text = self._single(self.text[start:end])
+        self._add(text)
+        self.source.append(text)
+
+    def _single(self, text: str) -> str:
+        """Return source with characters once that must stand twice."""
+        for character in self.message.syntax.doubled if self.message.is_doubled else "":
+            text = text.replace(character * 2, character)
+        return text
+
+    def _add(self, text: str) -> None:
+        self.pieces.append(text)
+        self.length += len(text)
+
+    def _brackets(self, token: _Token, limit: int) -> tuple[str, str]:
+        """Return the brackets, quotes and colon around a placeholder that stands alone between spaces."""
+        last = (self.pieces[-1] if self.pieces else "")[-8:]
+        before, after = _OPENING.search(last), _CLOSING.match(self.text, token.end, limit)
+        stands_alone = before is not None and (last[: before.start()][-1:].isspace() or before.end() == self.length)
+        if before is None or after is None or not stands_alone:
+            return "", ""
+        behind = self.text[after.end() : after.end() + 1]
+        return (before[0], after[0]) if not behind or behind.isspace() or behind in ".!?" else ("", "")
+
+    def _placeholder(self, token: _Token, limit: int) -> None:
+        text = self.text[token.start : token.end]
+        number = len(self.message.placeholders)
+        self.message.placeholders.append(text)
+        self.source.append(f"\0{number}\0")
+        if token.start in self.hidden or not text.isprintable():
+            before, after = self._brackets(token, limit)
+            if before:
+                self.pieces[-1] = self.pieces[-1][: -len(before)]
+                self.length -= len(before)
+            source = f"{before}\0{number}\0{self._single(after)}"
+            self.tags.append(Tag(self.length, (source,)))
+            self.source.append(self._single(after))
+            self.skip = len(after)
+            return
+        place = self.length
+        self._add(text)
+        self.visible.add(number)
+        self.visible_spans[token.start] = place, self.length
+        self.styles.append((f"\0<{number}\0", "\0>\0"))
+        self.styled.append((place, self.length, len(self.styles) - 1))
+
+    def _marked(self, token: _Token) -> str:
+        """Return the source of markup, with a marker for each placeholder in it."""
+        text, pieces, at = self.text[token.start : token.end], [], 0
+        for first, last in _spans(text, self.message.syntax, True):
+            pieces += [_literal(text[at:first]), f"\0{len(self.message.placeholders)}\0"]
+            self.message.placeholders.append(text[first:last])
+            at = last
+        source = "".join([*pieces, _literal(text[at:])])
+        if token.mark is None or not token.mark.is_rst:
+            return source
+        before, after = token.mark.kind != "close", token.mark.kind != "open"
+        return f"{_BEFORE if before else ''}{source}{_AFTER if after else ''}"
+
+
+_BEFORE, _AFTER = "\0(\0", "\0)\0"
+"""Edges of markup of reStructuredText."""
+
+
+def _literal(text: str) -> str:
+    """Return source that is written as it is, without characters doubled."""
+    return f"\0={text}\0" if text else ""
+
+
+# --- the translation --------------------------------------------------------------------------------------------------
+
+
+def finished(message: Message, texts: Sequence[str]) -> str | None:
+    """Return the translation of a message as it stands in a catalogue.
+
+    Args:
+        message: The source.
+        texts: What was written for each of its ``blocks``.
+
+    Returns:
+        The translation; "" if none of its units has one; None if a placeholder were lost, or cannot have the number
+        that it would need in another order.
+    """
+    markers = [marker for text in texts for marker in _MARKER.findall(text)]
+    n_units = sum(unit.raw[:1] == [UNTRANSLATED] for unit in units_of(message.parts))
+    if n_units and markers.count("-") >= n_units:
+        return ""
+    resolver = _Resolver(message)
+    pieces = [resolver.read(text) for text in texts]
+    if resolver.is_wrong or len(resolver.order) < len(message.placeholders):
+        return None
+    placeholders = renumbered(message.syntax, message.placeholders, resolver.order)
+    if placeholders is None:
+        return None
+    in_order = iter(placeholders)
+    written: list[str] = []
+    for block, own in zip(message.blocks, pieces, strict=True):
+        text = "".join(piece if isinstance(piece, str) else next(in_order) for piece in own)
+        written.append(block if isinstance(block, str) else layout.wrapped(block.paragraph, _set_off(text)))
+    text = _with_mnemonic("".join(written), message)
+    return text if message.is_doubled or not message.is_valid or _is_valid(text, message.syntax) else None
+
+
+def _with_mnemonic(text: str, message: Message) -> str:
+    place = text.find(_MNEMONIC)
+    if place < 0 or message.mnemonic is None:
+        return text
+    return mnemonics.set_again(text.replace(_MNEMONIC, ""), place, message.mnemonic)
+
+
+_MNEMONIC = "\0m"
+_EDGE = re.compile(r"(?<=\w)\0\(|\0\)(?=\w)")
+
+
+def _set_off(text: str) -> str:
+    """Return text in which markup of reStructuredText is set off from letters next to it, or would be none."""
+    return _EDGE.sub(r"\\ ", text).replace("\0(", "").replace("\0)", "")
+
+
+class _Resolver:
+    """Finds the placeholders in what was written, and their order."""
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        self.order: list[int] = []
+        self.is_wrong = False
+        self.taken: set[int] = set()
+        self.waiting: dict[str, deque[int]] = {}  # the numbers of each visible placeholder
+        for number in sorted(message.visible):
+            self.waiting.setdefault(message.placeholders[number], deque()).append(number)
+
+    def read(self, written: str) -> list[str | int]:
+        """Return a text in pieces: text as the catalogue needs it, and the number of each placeholder."""
+        pieces: list[str | int] = []
+        run, hints, hint = "", list[int](), -1  # text that is not read yet, and for each character the placeholder
+        for i, piece in enumerate(_MARKER.split(written)):
+            if i % 2 == 0:
+                run += piece
+                hints += [hint] * len(piece)
+                continue
+            if piece[:1] in "<>":
+                hint = int(piece[1:] or -1)
+                continue
+            pieces += self._text(run, hints)
+            run, hints = "", []
+            if piece.startswith("="):
+                pieces.append(piece[1:])
+            elif piece in ("m", "(", ")"):
+                pieces.append(f"\0{piece}")
+            elif piece.isdecimal():
+                pieces.append(self._taken(int(piece)))
+        return [*pieces, *self._text(run, hints)]
+
+    def _taken(self, number: int) -> int:
+        """Return the number of a placeholder that was met."""
+        self.is_wrong |= number in self.taken
+        self.taken.add(number)
+        self.order.append(number)
+        return number
+
+    def _text(self, text: str, hints: Sequence[int]) -> list[str | int]:
+        pieces: list[str | int] = []
+        at = 0
+        for start, end in _spans(text, self.message.syntax, not self.message.is_doubled):
+            placeholder = text[start:end]
+            numbers = self.waiting.get(placeholder)
+            while numbers and numbers[0] in self.taken:
+                numbers.popleft()
+            if not numbers:
+                self.is_wrong |= numbers is not None  # a placeholder that comes too often
+                continue
+            hint = max(hints[start:end])
+            is_right = hint >= 0 and hint not in self.taken and self.message.placeholders[hint] == placeholder
+            number = self._taken(hint if is_right else numbers[0])
+            pieces += [self._doubled(text[at:start]), number]
+            at = end
+        return [*pieces, self._doubled(text[at:])]
+
+    def _doubled(self, text: str) -> str:
+        if self.message.is_doubled:
+            for character in self.message.syntax.doubled:
+                text = text.replace(character, character * 2)
+        return text

@@ -1,0 +1,149 @@
+"""Markdown as people write it: CommonMark and the dialects of GitHub, MkDocs, Docusaurus, MyST, Hugo, Jekyll and MDX.
+
+``blocks`` finds the paragraphs, headings and cells, ``inline`` makes units of them. Emphasis, links, images and HTML
+are tags inside these units. Inline code is copied, as in plain text. What the model must not read, such as a shortcode
+or a formula, is a tag too, or stands between units. The result is parsed again: where characters of a translation would
+become markup they are escaped, and a paragraph that would change even so is left.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from dragoman.documents import markup
+from dragoman.documents.document import Document, DocumentInfo, Untranslated, decode
+from dragoman.documents.markdown import front_matter
+from dragoman.documents.markdown.blocks import Block, Blocks, blocks_of, is_mdx
+from dragoman.documents.markdown.checking import Checked, Stretch, structure
+from dragoman.documents.markdown.escaping import as_it_is, in_cell, in_quotes
+from dragoman.documents.markdown.inline import Paragraph, Wrapped, shown_in, title_unit, units
+from dragoman.documents.markdown.wrapping import WRAPPING_SIGNS, Wrapper
+from dragoman.documents.units import Part, Unit
+from dragoman.errors import DataError
+
+__all__ = ["SUFFIXES", "read", "structure"]
+
+SUFFIXES = (".md", ".markdown", ".mdx")
+
+MOST_BYTES = 2_000_000
+"""Largest accepted file in bytes."""
+
+MOST_MARKS = 10_000
+"""Largest number of a translated paragraph's characters that may be markup: the time to parse it may grow with their
+square. A paragraph with more is left."""
+
+_SIGNS = "*_~`[]<>&!\\()"
+"""Characters that may be markup inside a paragraph."""
+
+_ESCAPES: dict[str, Callable[[str], str]] = {"cell": in_cell, "quoted": in_quotes}
+_TITLE = re.compile(r"(?<=[\s>])(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))\s*\Z", re.DOTALL)
+
+
+def read(data: bytes, info: DocumentInfo) -> Document:
+    """Cut Markdown into the text of its paragraphs, headings and cells; see ``document.Format``."""
+    if len(data) > MOST_BYTES:
+        raise DataError(f"{info.name}: {len(data):,} bytes of Markdown are more than {MOST_BYTES:,}: split the file")
+    text = decode(data, info)
+    begin = front_matter.end_of(text.text)
+    left: list[Untranslated] = []
+    front: list[Part] = [text.text[:begin]]
+    if begin and info.options.front_matter:
+        front = front_matter.parts_of(text.text[:begin], left)
+    body = _Body(_Lines(text.text[begin:]), is_mdx(text.text[begin:], info.name), left)
+    body.cut()
+    has_signs = any(sign in text.text for sign in WRAPPING_SIGNS)
+    wrapper = Wrapper(
+        {} if has_signs else {id(own.unit): own for own in body.wrapped}, body.blocks.references, body.mdx
+    )
+    checked = Checked(body.parts, body.stretches, body.blocks, wrapper)
+
+    def save(render: Callable[[Sequence[Part]], str]) -> bytes:
+        return text.encode(wrapper.written(render(checked.marked([*front, *body.parts]))))
+
+    return Document([*front, *body.parts], save, tuple(left), checked.reject, text.read_as)
+
+
+class _Lines:
+    """A text and the same text with LF as its line ends, which the parser reads."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.text = re.sub("\r\n?", "\n", source)
+        ends = list(re.finditer("\r\n", source))
+        self._places = [match.start() - i for i, match in enumerate(ends)]  # in ``text``, of each line end CR LF
+
+    def at(self, place: int) -> int:
+        """Return the place in the source of a place in ``text``."""
+        return place + bisect_right(self._places, place - 1) if self._places else place
+
+    def between(self, start: int, end: int) -> str:
+        """Return the source between two places of ``text``."""
+        return self.source[self.at(start) : self.at(end)]
+
+
+@dataclass
+class _Body:
+    """The parts of a text below its front matter."""
+
+    lines: _Lines
+    mdx: bool
+    left: list[Untranslated]
+    parts: list[Part] = field(default_factory=list)
+    stretches: list[Stretch] = field(default_factory=list)
+    wrapped: list[Wrapped] = field(default_factory=list)
+    blocks: Blocks = field(default_factory=Blocks)
+
+    def cut(self) -> None:
+        """Cut the text into parts."""
+        self.blocks = blocks_of(self.lines.text, self.mdx)
+        line_ends = [match.start() for match in re.finditer("\n", self.lines.text)]
+        at = 0
+        for block in self.blocks.blocks:
+            start, end = block.lines[0][0], block.lines[-1][1]
+            if block.kind == "left" or start < at:
+                why = block.why or "its Markdown could not be followed"
+                self.left.append(Untranslated(" ".join(self.lines.text[start:end].split()), why))
+                continue
+            made = self._parts(block)
+            if made is None:
+                continue
+            self.parts += [self.lines.between(at, start), *made]
+            if any(isinstance(part, Unit) for part in made):
+                self.stretches.append(Stretch(tuple(made), bisect_right(line_ends, start), block.kind))
+            at = end
+        self.parts.append(self.lines.between(at, len(self.lines.text)))
+
+    def _parts(self, block: Block) -> list[Part] | None:
+        """Return the parts of a block; None if nothing of it is translated."""
+        start, end = block.lines[0][0], block.lines[-1][1]
+        source = self.lines.between(start, end)
+        if block.kind == "html":
+            return markup.parse(source, "html", attributes=True)
+        if block.kind == "raw":
+            return shown_in(source)
+        if block.kind == "definition":
+            title = _TITLE.search(source)
+            if title is None:
+                return None
+            first, last = title.start(1) + 1, title.end(1) - 1
+            return [source[:first], title_unit(source[first:last], source[first - 1]), source[last:]]
+        text = "\n".join(self.lines.text[first:last] for first, last in block.lines)
+        if not text.strip():
+            return None
+        n_marks = sum(map(text.count, _SIGNS))
+        if n_marks > MOST_MARKS:
+            why = f"its paragraph has {n_marks:,} characters of markup, more than {MOST_MARKS:,}: divide it"
+            self.left.append(Untranslated(" ".join(text.split())[:200], why))
+            return None
+        between = tuple(self.lines.between(before[1], after[0]) for before, after in pairwise(block.lines))
+        paragraph = Paragraph(text, between)
+        made = units(paragraph, self.blocks.references, self.mdx, _ESCAPES.get(block.kind, as_it_is))
+        if made is None:
+            self.left.append(Untranslated(" ".join(text.split()), "its Markdown could not be followed"))
+            return None
+        self.wrapped += made[1]
+        return made[0]

@@ -1,0 +1,390 @@
+"""The blocks of a Markdown text: markdown-it-py finds them, with rules for what dialects add, and says where they are.
+
+blocks_of("# A dog\\n", mdx=False).blocks  # [Block("text", ((2, 7),))]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from dragoman.documents.markdown.dialects import Around, Lines, recognised
+from dragoman.documents.markdown.jsx import brace_pairs
+from dragoman.errors import ConfigError, not_installed
+
+if TYPE_CHECKING:
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.token import Token
+
+Kind = Literal["text", "cell", "title", "quoted", "html", "raw", "definition", "left"]
+
+_TASK = re.compile(r"\[[ xX]\][ \t]+")
+_ALERT = re.compile(r"\[![\w-]+\][+-]?[ \t]*")
+_NOTICE = re.compile(r"!{1,4}[ \t]+(?=\S)")
+_NOTE = re.compile(r"\[\^[^\]\s]+\]:[ \t]*")
+_HAS_LETTERS = re.compile(r"[^\W\d_]")
+_MDX = re.compile(
+    r"^(?:import\s[^'\"\n]*['\"][^'\"\n]+['\"];?[ \t]*$|export\s+(?:const|default|function)\b|<[A-Z]\w*(?:\s[^<>]*)?/?>[ \t]*$)",
+    re.MULTILINE,
+)
+_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})")
+_MARKDOWN_INSIDE = re.compile(r"<[a-z]+\s(?:[^<>]*\s)?markdown(?:=[\"']?\w+[\"']?)?(?:\s[^<>]*)?>\s*\Z")
+_CLOSING = re.compile(r"</[a-z]+>\s*\Z")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A stretch of the source: text to translate, or what is kept."""
+
+    kind: Kind
+    lines: tuple[tuple[int, int], ...]
+    """The first character and the end of each line, without the markers of quotes and lists."""
+    why: str = ""
+    """Of text that is left: the reason."""
+
+
+@dataclass
+class Blocks:
+    """The blocks of a text."""
+
+    blocks: list[Block] = field(default_factory=list)
+    references: dict[str, Any] = field(default_factory=dict)
+    """Definitions of links such as ``[label]: https://a.org``, as the parser holds them."""
+    tokens: list[Token] = field(default_factory=list)
+
+
+def is_mdx(source: str, name: str) -> bool:
+    """True if the braces and tags of a file are those of MDX: by its suffix, its imports or its components."""
+    return name.lower().endswith(".mdx") or bool(_MDX.search(_without_fences(source)))
+
+
+def _without_fences(source: str) -> str:
+    """Return a text without its fenced code."""
+    lines, fence = [], ""
+    for line in source.split("\n"):
+        match = _FENCE.match(line)
+        if not fence and match:
+            fence = match[1]
+        elif fence and match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
+            fence = ""
+        elif not fence:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def blocks_of(source: str, mdx: bool) -> Blocks:
+    """Return the blocks of a text whose line ends are all LF."""
+    env: dict[str, Any] = {
+        "mdx": mdx, "braces": brace_pairs(source) if mdx else {}, "fences": [], "misses": {}, "inside": 0,
+    }  # fmt: skip
+    tokens = _parser(mdx).parse(source, env)
+    blocks = list(_blocks(tokens, source))
+    return Blocks(_with_uncovered(blocks, tokens, source), env.get("references", {}), tokens)
+
+
+@cache
+def _parser(mdx: bool) -> Any:
+    """Return the parser of blocks, which does not look inside paragraphs."""
+    try:
+        from markdown_it import MarkdownIt
+    except ImportError:
+        raise ConfigError(not_installed("reading Markdown", "markdown-it-py")) from None
+    parser = MarkdownIt("commonmark", {"maxNesting": 60, "inline_definitions": True}).enable(["table"])
+    parser.disable(["inline", "text_join", *(["code", "html_block"] if mdx else [])])
+    ruler = parser.block.ruler
+    ends = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    rules = {rule.name: rule for rule in ruler.__rules__}
+    for name in ("paragraph", "heading", "lheading", "table"):
+        ruler.at(name, _noting(rules[name].fn), {"alt": rules[name].alt})
+    ruler.before("table", "dialect", _dialect, ends)
+    ruler.before("table", "footnote", _footnote, ends)
+    ruler.before("table", "description", _description, {"alt": ["paragraph"]})
+    if not mdx:
+        ruler.before("html_block", "markdown_inside", _markdown_inside, ends)
+    return parser
+
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+
+
+class _View(Sequence[tuple[int, int]]):
+    """The places of the lines from one on, as the parser sees them now."""
+
+    def __init__(self, state: StateBlock, first: int, end: int) -> None:
+        self._state, self._first, self._end = state, first, end
+
+    def __len__(self) -> int:
+        return max(0, self._end - self._first)
+
+    @overload
+    def __getitem__(self, i: int) -> tuple[int, int]: ...
+    @overload
+    def __getitem__(self, i: slice) -> Sequence[tuple[int, int]]: ...
+    def __getitem__(self, i: int | slice) -> Any:
+        if isinstance(i, slice):
+            start, stop, _ = i.indices(len(self))
+            return _View(self._state, self._first + start, self._first + stop)
+        if not -len(self) <= i < len(self):
+            raise IndexError(i)
+        line = (self._first if i >= 0 else self._end) + i
+        return self._state.bMarks[line] + self._state.tShift[line], self._state.eMarks[line]
+
+
+def _noting(rule: Callable[..., bool]) -> Callable[..., bool]:
+    """Return a rule that also notes where the lines of its text are."""
+
+    def noting(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        n_tokens = len(state.tokens)
+        if not rule(state, start, end, silent):
+            return False
+        if not silent:
+            _note_lines(state, state.tokens[n_tokens:])
+        return True
+
+    return noting
+
+
+def _note_lines(state: StateBlock, tokens: Sequence[Token]) -> None:
+    cells: list[tuple[int, int]] = []
+    row = -1
+    for i, token in enumerate(tokens):
+        if token.type != "inline" or token.map is None:
+            continue
+        first, end = token.map
+        if tokens[i - 1].type in ("th_open", "td_open"):
+            if first != row:
+                row, cells = first, _cells(state.src, *_View(state, first, end)[0])
+            token.meta = {"lines": (cells.pop(0),) if cells else ()}
+            if cells and tokens[i + 2].type == "tr_close":
+                token.meta["surplus"] = tuple(cells)
+            continue
+        lines = [_View(state, first, end)[i] for i in range(end - first)]
+        if tokens[i - 1].type == "heading_open" and not set(tokens[i - 1].markup) - {"#"}:
+            start = (
+                state.src.find(token.content, lines[0][0] + len(tokens[i - 1].markup)) if token.content else lines[0][0]
+            )
+            lines = [(start, start + len(token.content))]
+        last_start, last_end = lines[-1]
+        lines[-1] = last_start, last_start + len(state.src[last_start:last_end].rstrip())
+        is_quote = len(state.tokens) > len(tokens) and state.tokens[-len(tokens) - 1].type == "blockquote_open"
+        token.meta = {"lines": tuple(lines), "quote": is_quote}
+
+
+def _cells(source: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the places of a table row's cells, as GitHub divides it."""
+    bars = [match.end() - 1 for match in re.compile(r"\\.|\|").finditer(source, start, end) if match[0] == "|"]
+    edges = [start - 1, *bars, end]
+    cells = []
+    for i in range(len(edges) - 1):
+        first, last = edges[i] + 1, edges[i + 1]
+        text = source[first:last]
+        stripped = first + len(text) - len(text.lstrip())
+        cells.append((min(stripped, last), stripped + len(text.strip())))
+    if cells and cells[0][0] >= cells[0][1] and bars and not source[start : bars[0]].strip():
+        cells.pop(0)
+    if cells and bars and not source[bars[-1] + 1 : end].strip():
+        cells.pop()
+    return cells
+
+
+def _dialect(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Keep lines of a dialect's markup, and read the indented lines that belong to them."""
+    if state.is_code_block(start):
+        return False
+    env = state.env
+    around = Around(state.src, env["mdx"], env["braces"], env["fences"], env["misses"], silent)
+    lines = recognised(_View(state, start, end), around)
+    if lines is None or (lines.indent and silent and not _is_indented(state, start + 1, end, lines.indent)):
+        return False
+    if not silent:
+        _add_raw(state, start, lines)
+        if lines.indent:
+            _read_indented(state, start + lines.count, end, lines.indent)
+    return True
+
+
+def _is_indented(state: StateBlock, line: int, end: int, indent: int) -> bool:
+    """True if a line belongs to the line before it by its indent."""
+    return line >= end or state.isEmpty(line) or state.sCount[line] >= state.blkIndent + indent
+
+
+def _add_raw(state: StateBlock, start: int, lines: Lines) -> None:
+    view = _View(state, start, start + lines.count)
+    token = state.push("raw", "", 0)
+    token.map = [start, start + lines.count]
+    first = view[0][0]
+    titles = tuple((first + begin, first + end, kind) for begin, end, kind in lines.titles)
+    token.meta = {"lines": tuple(view[i] for i in range(lines.count)), "titles": titles, "why": lines.why}
+    state.line = start + lines.count
+
+
+def _read_indented(state: StateBlock, line: int, end: int, indent: int) -> None:
+    """Read the lines that are indented, and blank lines between them, as Markdown."""
+    last = line
+    for i in range(line, end):
+        if not state.isEmpty(i):
+            if state.sCount[i] < state.blkIndent + indent:
+                break
+            last = i + 1
+    if last > line:
+        _read_inside(state, line, last, indent)
+    state.line = max(state.line, last)
+
+
+def _read_inside(state: StateBlock, line: int, last: int, indent: int) -> None:
+    before = state.lineMax, state.blkIndent, state.parentType, state.tight
+    state.lineMax, state.blkIndent, state.parentType = last, state.blkIndent + indent, "root"
+    state.level += 1
+    state.push("inside_open", "", 1)
+    state.md.block.tokenize(state, line, last)
+    state.push("inside_close", "", -1)
+    state.level -= 1
+    state.lineMax, state.blkIndent, state.parentType, state.tight = before
+
+
+def _marked(state: StateBlock, start: int, end: int, size: int, indent: int) -> None:
+    """Read a block whose first line has a marker of ``size`` characters, and whose other lines are indented."""
+    place, line_end = _View(state, start, end)[0]
+    own = state.bMarks[start], state.tShift[start], state.sCount[start]
+    last = start + 1
+    for i in range(start + 1, end):
+        if state.isEmpty(i):
+            continue
+        if state.sCount[i] < state.blkIndent + indent:
+            if i > last or state.isEmpty(i - 1):
+                break
+            if any(rule(state, i, end, True) for rule in state.md.block.ruler.getRules("paragraph")):
+                break
+        last = i + 1
+    state.tShift[start] = place + size - state.bMarks[start]
+    state.sCount[start] = state.blkIndent + indent
+    if place + size >= line_end:
+        _add_raw(state, start, Lines())
+        state.line = start + 1
+    _read_inside(state, start if place + size < line_end else start + 1, last, indent)
+    state.bMarks[start], state.tShift[start], state.sCount[start] = own
+    state.line = max(last, start + 1)
+
+
+def _footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Read the text of a footnote such as ``[^1]: A dog.``."""
+    if state.is_code_block(start):
+        return False
+    place, line_end = _View(state, start, end)[0]
+    match = _NOTE.match(state.src, place, line_end)
+    if match is None:
+        return False
+    if not silent:
+        _marked(state, start, end, len(match[0]), 4 if _is_far(state, start + 1, end, 4) else 2)
+    return True
+
+
+def _is_far(state: StateBlock, line: int, end: int, indent: int) -> bool:
+    """True if the next indented line is indented by ``indent`` or more."""
+    for i in range(line, min(end, line + 20)):
+        if not state.isEmpty(i):
+            return not 0 < state.sCount[i] - state.blkIndent < indent
+    return True
+
+
+def _description(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Read the description in a list of definitions: ``: A dog.`` below the term."""
+    place, line_end = _View(state, start, end)[0]
+    source = state.src
+    if (
+        state.is_code_block(start)
+        or source[place : place + 1] != ":"
+        or source[place + 1 : place + 2] not in (" ", "\t")
+    ):
+        return False
+    text = source[place + 1 : line_end]
+    if not text.strip():
+        return False
+    if not silent:
+        _marked(state, start, end, 1 + len(text) - len(text.lstrip()), 4 if _is_far(state, start + 1, end, 4) else 2)
+    return True
+
+
+def _markdown_inside(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Keep a tag whose element holds Markdown (``<div markdown>``), and the tag that closes it, as lines of their own."""
+    place, line_end = _View(state, start, end)[0]
+    line = state.src[place:line_end]
+    if state.is_code_block(start) or not line.startswith("<"):
+        return False
+    opens = bool(_MARKDOWN_INSIDE.match(line))
+    if not opens and not (state.env["inside"] and _CLOSING.match(line)):
+        return False
+    if not silent:
+        state.env["inside"] += 1 if opens else -1
+        _add_raw(state, start, Lines())
+    return True
+
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+
+
+def _blocks(tokens: Sequence[Token], source: str) -> Iterator[Block]:
+    """Yield the blocks of tokens, in order."""
+    starts = [0, *(match.end() for match in re.finditer("\n", source)), len(source)]
+    for i, token in enumerate(tokens):
+        if token.type == "inline":
+            lines = token.meta.get("lines", ())
+            if tokens[i - 1].type in ("th_open", "td_open"):
+                yield from (Block("cell", (line,)) for line in lines)
+                yield from (
+                    Block("left", (line,), "its table has no column for it") for line in token.meta.get("surplus", ())
+                )
+            elif lines:
+                yield from _paragraph(lines, token.meta["quote"], tokens[i - 2].type == "list_item_open", source)
+        elif token.type == "raw":
+            yield from _raw(token)
+        elif token.map is not None and token.type in ("html_block", "definition"):
+            kind: Kind = "html" if token.type == "html_block" else "definition"
+            yield Block(kind, ((starts[token.map[0]], starts[min(token.map[1], len(starts) - 1)]),))
+
+
+def _raw(token: Token) -> Iterator[Block]:
+    lines, titles = token.meta["lines"], token.meta["titles"]
+    if titles:
+        for start, end, kind in titles:
+            yield Block("quoted" if kind == "quoted" else "title", ((start, end),))
+    elif token.meta["why"]:
+        yield Block("left", lines, token.meta["why"])
+    else:
+        yield Block("raw", ((lines[0][0], lines[-1][1]),))
+
+
+def _paragraph(lines: tuple[tuple[int, int], ...], in_quote: bool, in_list: bool, source: str) -> Iterator[Block]:
+    """Yield a paragraph without the mark of a task, an alert or a notice in front of its text."""
+    first, end = lines[0]
+    if in_list and (task := _TASK.match(source, first, end)):
+        lines = ((task.end(), end), *lines[1:])
+    elif in_quote and (alert := _ALERT.match(source, first, end)):
+        if alert.end() < end:
+            yield Block("text", ((alert.end(), end),))
+        lines = lines[1:]
+    elif all(_NOTICE.match(source, start, stop) for start, stop in lines):
+        lines = tuple((_NOTICE.match(source, start, stop).end(), stop) for start, stop in lines)  # type: ignore[union-attr]
+    if lines:
+        yield Block("text", lines)
+
+
+def _with_uncovered(blocks: list[Block], tokens: Sequence[Token], source: str) -> list[Block]:
+    """Return the blocks with those that no rule read, which are left."""
+    starts = [0, *(match.end() for match in re.finditer("\n", source))]
+    covered = bytearray(len(starts) + 1)
+    for token in tokens:
+        if token.map is not None and token.nesting == 0:
+            first, end = token.map
+            covered[first:end] = b"\1" * (min(end, len(covered)) - first)
+        elif token.type == "heading_open" and token.map is not None:
+            covered[token.map[0] : token.map[1]] = b"\1" * (token.map[1] - token.map[0])
+    left = []
+    for i, start in enumerate(starts):
+        end = starts[i + 1] - 1 if i + 1 < len(starts) else len(source)
+        if not covered[i] and _HAS_LETTERS.search(source, start, end):
+            left.append(Block("left", ((start, end),), "its Markdown could not be followed"))
+    return sorted([*blocks, *left], key=lambda block: block.lines[0][0])

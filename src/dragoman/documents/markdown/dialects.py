@@ -1,0 +1,343 @@
+"""Lines that Markdown's dialects read as markup: admonitions, shortcodes, components, formulas, tables of other kinds.
+
+Each function gets the lines from one on and returns a ``Lines`` if they are its markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dragoman.documents.markdown.jsx import tag_end
+from dragoman.documents.markdown.masks import closed, spans
+
+
+@dataclass(frozen=True)
+class Around:
+    """Where lines stand: what a line may mean depends on it."""
+
+    source: str
+    mdx: bool
+    braces: dict[int, int]
+    fences: list[str]
+    """Opening fences of directives that are not closed yet."""
+    misses: dict[str, int]
+    """For a kind of markup: the place up to which its end is known not to come."""
+    silent: bool
+    """True if nobody wants more than to know that a paragraph ends here."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines that are kept, but for their titles."""
+
+    count: int = 1
+    titles: tuple[tuple[int, int, str], ...] = ()
+    """First character in the first line, the one behind the last, and the kind: ``quoted`` or ``text``."""
+    indent: int = 0
+    """Number of spaces in front of the lines that belong to them; 0 if none do."""
+    why: str = ""
+    """Reason why their text is left, to be reported; "" for code."""
+
+
+Text = Sequence[tuple[int, int]]
+"""The places of the first character and of the end of each line."""
+
+PROSE = frozenset(
+    "note warning tip important caution attention danger error hint seealso admonition dropdown card card-item grid "
+    "grid-item grid-item-card tab-set tab-item tabs tab margin sidebar topic epigraph highlights pull-quote compound "
+    "container rubric versionadded versionchanged deprecated versionremoved todo figure table list-table centered "
+    "glossary definition theorem proof lemma exercise solution prf:theorem prf:proof aside details info callout "
+    "button div exercise-start exercise-end solution-start solution-end only parsed-literal-not".split()
+)
+"""Directives of MyST whose content is Markdown."""
+_TITLED = PROSE - frozenset("figure list-table grid tab-set card-item container only tabs div glossary".split())
+_LITERAL = frozenset("mermaid code code-block math raw".split())
+_LITERAL_PAIRS = {
+    "{{<": re.compile(r"\{\{<\s*(highlight|code[\w-]*|mermaid|math|katex|chem|goat|plantuml|raw\w*)\b"),
+    "{{%": re.compile(r"\{\{%\s*(highlight|code[\w-]*|mermaid|math|katex|chem)\b"),
+    "{%": re.compile(r"\{%-?\s*(highlight|comment|code|mermaid|codeblock|uml|plantuml)\b"),
+}
+_MOST_LINES = 5_000
+
+_COLONS = re.compile(r"(:{3,})[ \t]*(\{[^{}\n]*\}|[\w-]*)[ \t]*(.*)")
+_NOT_A_TITLE = re.compile(r"[ \t]*\{[^{}]*\}[ \t]*\Z")
+_MYST_FENCE = re.compile(r"(`{3,}|~{3,})\{([\w:-]+)\}[ \t]*(.*)")
+_FENCE_END = re.compile(r"(`{3,}|~{3,})[ \t]*\Z")
+_FIELD = re.compile(r":[\w-]+:(?:[ \t].*)?\Z")
+_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]?[\w-]+(?:[ \t]+[\w-]+)*(?:[ \t]+\"(.*)\")?[ \t]*\Z")
+_TAB = re.compile(r"===[!+]?[ \t]+(?:\"(.+)\"|'(.+)')[ \t]*\Z")
+_SLASHES = re.compile(r"/{3,}[ \t]*(?:[\w-]+[ \t]*(?:\|[ \t]*(.*))?)?\Z")
+_OPTION = re.compile(r"[\w-]+:(?:[ \t].*)?\Z")
+_ABBREVIATION = re.compile(r"\*\[[^\]\n]+\]:[ \t]*")
+_SNIPPET = re.compile(r"(?:;*-{1,}8<-{1,}.*|<<<[ \t]*\S.*|\[TOC\]|\[\[_?TOC_?\]\]|\[\[toc\]\]|\[toc\]|\+\+\+.*)\Z")
+_LATEX = re.compile(r"\\(?!begin\b)[a-zA-Z]+\*?(?:\[[^\]\n]*\])?(?:\{[^{}\n]*\})*[ \t]*\Z")
+_BEGIN = re.compile(r"\\begin\{([\w*]+)\}")
+_TARGET = re.compile(r"\([\w:.-]+\)=[ \t]*\Z")
+_GRID = re.compile(r"\+(?:[-=:]+\+)+[ \t]*\Z")
+_RULER = re.compile(r"-{2,}(?:[ \t]+-{2,})+[ \t]*\Z")
+_MODULE = re.compile(
+    r"import\s(?:[\w$*{][^'\"]*\sfrom\s*)?['\"][^'\"]+['\"]\s*;?|export\s+(?:const|let|var|function|async|default|class|\{|\*)"
+)
+_IMPORT_START = re.compile(r"import\s*(?:[\w$]+\s*,\s*)?\{[^}'\"]*\Z")
+
+
+def recognised(lines: Text, around: Around) -> Lines | None:
+    """Return the lines of a dialect's markup that begin here; None if it is ordinary Markdown."""
+    start, end = lines[0]
+    recognisers = _BY_SIGN.get(around.source[start : start + 1], ())
+    text = around.source[start:end].rstrip()
+    made = next((made for recogniser in recognisers if (made := recogniser(text, lines, around))), None)
+    signs = [around.source[first : first + 2] for first, _ in lines[:2]]
+    return _simple_table(lines[:1_000], around.source) if made is None and "--" in signs else made
+
+
+def _until(lines: Text, around: Around, kind: str, ends: Callable[[str], object]) -> int:
+    """Return the number of lines up to the one for which ``ends`` is true, 0 if there is none."""
+    if lines[0][0] < around.misses.get(kind, -1):
+        return 0
+    last = min(len(lines), _MOST_LINES) - 1
+    for i in range(1, last + 1):
+        if ends(around.source[lines[i][0] : lines[i][1]].rstrip()):
+            return i + 1
+    around.misses[kind] = lines[last][1]
+    return 0
+
+
+def _options(lines: Text, around: Around) -> int:
+    """Return the number of lines of a directive's head: its first line and its options."""
+    count = 1
+    while count < len(lines) and _FIELD.match(around.source[lines[count][0] : lines[count][1]].rstrip()):
+        count += 1
+    if count == 1 and len(lines) > 1 and around.source[lines[1][0] : lines[1][1]].rstrip() == "---":
+        return 1 + _until(lines[1:], around, "options", lambda line: line == "---") if len(lines) > 2 else 1
+    return count
+
+
+def _title(text: str, start: int, end: int, kind: str = "text") -> tuple[tuple[int, int, str], ...]:
+    """Return a title without its brackets and what stands around it."""
+    if rest := _NOT_A_TITLE.search(text, start, end):
+        end = rest.start()
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    for opening, closing in (("[", "]"), ('"', '"')):
+        if end - start > 2 and text[start] == opening and text[end - 1] == closing:
+            start, end, kind = start + 1, end - 1, "quoted" if opening == '"' else kind
+            break
+    return ((start, end, kind),) if start < end else ()
+
+
+def _colons(text: str, lines: Text, around: Around) -> Lines | None:
+    match = _COLONS.match(text)
+    if match is None:
+        return None
+    name = match[2].strip("{} ")
+    in_braces = match[2].startswith("{") and not match[2].startswith(("{.", "{#"))
+    if name in _LITERAL or (in_braces and name not in PROSE):
+        length = len(match[1])
+        count = _until(lines, around, "colons", lambda line: line.strip(":") == "" and len(line) >= length)
+        return Lines(count or 1)
+    if in_braces:
+        titles = _title(text, match.start(3), match.end(3)) if name in _TITLED else ()
+        return Lines(_options(lines, around), titles)
+    titles = () if name == "code-group" else _title(text, match.start(3), match.end(3))
+    if not match[2] and match[3].startswith(("<", "|")):
+        return None
+    return Lines(1, titles)
+
+
+def _fence(text: str, lines: Text, around: Around) -> Lines | None:
+    if end := _FENCE_END.match(text):
+        if not around.fences or around.fences[-1][0] != end[1][0] or len(end[1]) < len(around.fences[-1]):
+            return None
+        if not around.silent:
+            around.fences.pop()
+        return Lines()
+    match = _MYST_FENCE.match(text)
+    if match is None or match[2] not in PROSE:
+        return None
+    if not around.silent:
+        around.fences.append(match[1])
+    titles = _title(text, match.start(3), match.end(3)) if match[2] in _TITLED else ()
+    return Lines(_options(lines, around), titles)
+
+
+def _admonition(text: str, lines: Text, around: Around) -> Lines | None:
+    match = _ADMONITION.match(text) or _TAB.match(text)
+    if match is None:
+        return None
+    group = next((i for i in range(1, (match.lastindex or 0) + 1) if match[i]), 0)
+    return Lines(1, ((match.start(group), match.end(group), "quoted"),) if group else (), 4)
+
+
+def _slashes(text: str, lines: Text, around: Around) -> Lines | None:
+    match = _SLASHES.match(text)
+    if match is None:
+        return None
+    count = 1
+    while count < len(lines) and around.source[lines[count][0] - 4 : lines[count][0]].isspace():
+        if not _OPTION.match(around.source[lines[count][0] : lines[count][1]].rstrip()):
+            break
+        count += 1
+    return Lines(count, _title(text, match.start(1), match.end(1)) if match[1] else ())
+
+
+def _abbreviation(text: str, lines: Text, around: Around) -> Lines | None:
+    match = _ABBREVIATION.match(text)
+    return Lines(1, _title(text, match.end(), len(text))) if match else None
+
+
+def _single(text: str, lines: Text, around: Around) -> Lines | None:
+    return Lines() if _SNIPPET.match(text) or _LATEX.match(text) or _TARGET.match(text) else None
+
+
+def _braces(text: str, lines: Text, around: Around) -> Lines | None:
+    """Recognise lines that hold nothing but shortcodes, attribute lists and expressions."""
+    start = place = lines[0][0]
+    signs = closed(text, 0)
+    if signs and (pair := _LITERAL_PAIRS.get(signs[0])) and (match := pair.match(text)):
+        name = match[1]
+        ends = re.compile(r"\{(?:\{[<%]|%-?)\s*(?:/\s*|end)" + re.escape(name) + r"\b")
+        if not ends.search(text) and (count := _until(lines, around, name, ends.search)):
+            return Lines(count)
+    source, limit = around.source, lines[min(len(lines), 200) - 1][1]
+    while place < limit:
+        signs = closed(source, place)
+        if signs:
+            end = source.find(signs[1], place + len(signs[0]), limit)
+            end = end + len(signs[1]) if end >= 0 else -1
+        elif source[place] == "{" and place in around.braces:
+            end = around.braces[place] + 1
+        elif (
+            source[place] == "{"
+            and (own := spans(source[place : place + 500].split("\n")[0], False))
+            and not own[0].start
+        ):
+            end = place + own[0].end if own[0].kind == "point" else -1
+        else:
+            end = -1
+        if end < 0 or end > limit:
+            return None
+        line = _line_of(lines, end)
+        place = end
+        while place < lines[line][1] and source[place] in " \t":
+            place += 1
+        if place == lines[line][1]:
+            return Lines(line + 1)
+        if source[place] not in "{<" or place == start:
+            return None
+    return None
+
+
+def _line_of(lines: Text, place: int) -> int:
+    return next((i for i, (_, end) in enumerate(lines) if place <= end), len(lines) - 1)
+
+
+def _component(text: str, lines: Text, around: Around) -> Lines | None:
+    """Recognise lines that hold nothing but tags of MDX or of a template."""
+    if text.startswith(("<%", "<?")):
+        return _braces(text, lines, around)
+    if text.startswith("<!--") and around.mdx:
+        count = 1 if "-->" in text else _until(lines, around, "comment", lambda line: "-->" in line)
+        return Lines(count) if count else None
+    if not around.mdx:
+        return None
+    lines = lines[:500]
+    place, source = lines[0][0], around.source
+    while True:
+        end = tag_end(source, place, around.braces) if source[place : place + 1] == "<" else None
+        if end is None and place in around.braces:
+            end = around.braces[place] + 1
+        if end is None or end > lines[-1][1]:
+            return None
+        line = _line_of(lines, end)
+        place = end
+        while place < lines[line][1] and source[place] in " \t":
+            place += 1
+        if place == lines[line][1]:
+            return Lines(line + 1)
+
+
+def _dollars(text: str, lines: Text, around: Around) -> Lines | None:
+    if not text.startswith("$$"):
+        return None
+    if len(text) > 4 and text.endswith("$$"):
+        return Lines()
+    if "$$" in text[2:]:
+        return None
+    count = _until(lines, around, "dollars", lambda line: "$$" in line)
+    last = around.source[slice(*lines[count - 1])].strip() if count else ""
+    return Lines(count) if count and (last.startswith("$$") or last.endswith("$$")) else None
+
+
+def _formula(text: str, lines: Text, around: Around) -> Lines | None:
+    if text == "\\[":
+        return Lines(count) if (count := _until(lines, around, "bracket", lambda line: line == "\\]")) else None
+    begin = _BEGIN.match(text)
+    if begin is None:
+        return None
+    closing = f"\\end{{{begin[1]}}}"
+    return (
+        Lines(count)
+        if (count := 1 if closing in text else _until(lines, around, "begin", lambda line: closing in line))
+        else None
+    )
+
+
+def _module(text: str, lines: Text, around: Around) -> Lines | None:
+    """Recognise imports and exports of MDX, up to a blank line outside their braces."""
+    start = lines[0][0]
+    if start and around.source[start - 1] != "\n":
+        return None
+    if not _MODULE.match(text) and not (_IMPORT_START.match(text) and " from " in around.source[start : start + 2000]):
+        return None
+    if start < around.misses.get("module", -1):
+        return None
+    depth, count = 0, 0
+    for first, end in lines[:_MOST_LINES]:
+        line = around.source[first:end]
+        if not line.strip() and depth <= 0:
+            break
+        depth += sum(map(line.count, "{[(")) - sum(map(line.count, "}])"))
+        count += 1
+        if depth <= 0 and count < len(lines) and not _continues(around.source[slice(*lines[count])]):
+            break
+    if depth > 0:
+        around.misses["module"] = lines[count - 1][1]
+    return Lines(count) if depth <= 0 else Lines(1)
+
+
+def _continues(line: str) -> bool:
+    return bool(line.strip()) and line[:1] in " \t.})];"
+
+
+def _comment(text: str, lines: Text, around: Around) -> Lines | None:
+    if text == "%%":
+        return Lines(count) if (count := _until(lines, around, "percent", lambda line: line == "%%")) else None
+    return Lines() if text.startswith("%%") and text.endswith("%%") and len(text) > 4 else None
+
+
+def _grid(text: str, lines: Text, around: Around) -> Lines | None:
+    if not _GRID.match(text):
+        return None
+    count = _until(lines, around, "grid", lambda line: not line.startswith(("|", "+")))
+    return Lines(count - 1 if count else len(lines), why="a grid table cannot be translated")
+
+
+def _simple_table(lines: Text, source: str) -> Lines | None:
+    """Return the lines of a table whose columns are set off by spaces, as Pandoc reads it."""
+    if not any(_RULER.match(source[first:end].strip()) for first, end in lines[:2]):
+        return None
+    count = next((i for i, (first, end) in enumerate(lines) if not source[first:end].strip()), len(lines))
+    return Lines(count, why="a table with columns of spaces cannot be translated") if count > 1 else None
+
+
+_BY_SIGN: dict[str, tuple[Callable[[str, Text, Around], Lines | None], ...]] = {
+    ":": (_colons,), "`": (_fence,), "~": (_fence,), "!": (_admonition,), "?": (_admonition,), "=": (_admonition,),
+    "/": (_slashes,), "*": (_abbreviation,), "{": (_braces,), "<": (_single, _component), "$": (_dollars,),
+    "\\": (_formula, _single), "[": (_single,), "(": (_single,), "-": (_single,), ";": (_single,), "%": (_comment,),
+    "+": (_single, _grid), "i": (_module,), "e": (_module,),
+}  # fmt: skip

@@ -1,0 +1,364 @@
+"""The text of a paragraph, heading or cell as units: its tags and what the model must not read become tags."""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from dragoman.documents import markup
+from dragoman.documents.markdown.escaping import in_quotes, in_title
+from dragoman.documents.markdown.masks import MASK, Span, masked, spans
+from dragoman.documents.units import Part, Tag, Unit, units_of
+from dragoman.errors import ConfigError, not_installed
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+SPACE = "\ue001"
+"""Stands behind an entity that is a space, until the spaces around it are taken away."""
+
+_OPAQUE = frozenset(["code", "kbd", "samp", "var", "pre", "script", "style", "svg", "math", "textarea", "template"])
+_TITLE = re.compile(
+    r"(?<=\s)(?:\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z)", re.DOTALL
+)
+_SHOWN = re.compile(
+    r"(?<=\s)(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|aria-label)="
+    r"(?:\"([^\"\\{}]*)\"|'([^'\\{}]*)')"
+)
+_HTML_NAME = re.compile(r"</?([A-Za-z][\w.:-]*)")
+_HIDDEN = re.compile(r"\btranslate\s*=\s*[\"']?no\b", re.IGNORECASE)
+_CODE = re.compile(r"`[^`\n]+`")
+_KINDS = {
+    "em_open": "open", "strong_open": "open", "s_open": "open", "em_close": "close", "strong_close": "close",
+    "s_close": "close",
+}  # fmt: skip
+
+
+@cache
+def parser() -> Any:
+    """Return the parser of the text inside paragraphs."""
+    try:
+        from markdown_it import MarkdownIt
+    except ImportError:
+        raise ConfigError(not_installed("reading Markdown", "markdown-it-py")) from None
+    from dragoman.documents.markdown.places import PlacedInline
+
+    made = MarkdownIt("commonmark", {"maxNesting": 40})
+    made.inline = PlacedInline()
+    made.normalizeLink, made.validateLink = str, bool  # addresses are compared as they are written
+    made.inline.ruler.enableOnly([*made.get_active_rules()["inline"], "strikethrough"])
+    made.inline.ruler.disable("linkify")
+    made.inline.ruler2.disable("fragments_join")
+    return made
+
+
+def tokens_of(source: str, references: dict[str, Any], mdx: bool) -> tuple[list[Token], list[Span]]:
+    """Return the tokens of a paragraph's source with their places, and its spans."""
+    from dragoman.documents.markdown.places import merged
+
+    found_spans = spans(source, mdx, references)
+    made = parser()
+    return merged(made.inline.parse(masked(source, found_spans), made, {"references": references}, [])), found_spans
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """The source of a paragraph without the markers of quotes and lists in front of its lines."""
+
+    text: str
+    between: tuple[str, ...]
+    """Source between two lines: the line end and the markers of the next line."""
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """A unit with line breaks in its source, which the model reads as spaces."""
+
+    unit: Unit
+    breaks: tuple[tuple[int, str], ...]
+    """For each line break: its place in the source with a space for each break, and its own source."""
+    size: int
+    """Number of characters of that source."""
+
+
+def units(
+    paragraph: Paragraph, references: dict[str, Any], mdx: bool, escape: Callable[[str], str]
+) -> tuple[list[Part], list[Wrapped]] | None:
+    """Return the units of a paragraph, divided by hard line breaks; None if its tokens are not in its order."""
+    tokens, found_spans = tokens_of(paragraph.text, references, mdx)
+    walk = _Walk(paragraph, found_spans, escape)
+    if not walk.follow(tokens, 0) or walk.at != len(paragraph.text):
+        return None
+    walk.end_unit()
+    return walk.parts, walk.wrapped
+
+
+class _Walk:
+    """Follows the tokens of a paragraph and collects its units."""
+
+    def __init__(self, paragraph: Paragraph, found_spans: Sequence[Span], escape: Callable[[str], str]) -> None:
+        self.source, self.between, self.escape = paragraph.text, paragraph.between, escape
+        self.line_ends = [match.start() for match in re.finditer("\n", paragraph.text)]
+        self.spans, self.span_starts = found_spans, [span.start for span in found_spans]
+        self.at = 0
+        self.parts: list[Part] = []
+        self.unit = Unit(escape=escape)
+        self.entities: dict[str, str] = {}  # by character: the entity that wrote it
+        self.wrapped: list[Wrapped] = []
+        self.breaks: list[tuple[int, str]] = []  # of the open unit, see ``Wrapped``
+        self.start, self.shrunk = 0, 0  # where the open unit begins, and how much shorter spaces are than its breaks
+        self.opened: list[tuple[str, int]] = []  # links and images that are not closed, and where their text begins
+
+    def original(self, start: int, end: int) -> str:
+        """Return the document's source of a stretch, with the markers of quotes and lists in front of its lines."""
+        first, last = bisect_left(self.line_ends, start), bisect_left(self.line_ends, end)
+        if first == last:
+            return self.source[start:end]
+        pieces = []
+        for i in range(first, last):
+            pieces += [self.source[start : self.line_ends[i]], self.between[i]]
+            start = self.line_ends[i] + 1
+        return "".join([*pieces, self.source[start:end]])
+
+    def end_unit(self) -> None:
+        """Add the open unit to the parts and begin a new one."""
+        if self.entities:
+            self.unit.escape = with_entities(self.unit.escape, self.entities)
+        if self.unit.raw:
+            self.parts.append(self.unit)
+        if self.breaks:
+            self.wrapped.append(Wrapped(self.unit, tuple(self.breaks), self.at - self.start - self.shrunk))
+        self.unit, self.entities, self.breaks = Unit(escape=self.escape), {}, []
+        self.start, self.shrunk = self.at, 0
+
+    def follow(self, tokens: Sequence[Token], shift: int) -> bool:
+        """Add all tokens, whose places are counted from ``shift``; False if one stands before the one before it."""
+        hidden_until = -1
+        closers = _closers(tokens, self.source, shift)
+        for i, token in enumerate(tokens):
+            start, end = token.meta["at"][0] + shift, token.meta["at"][1] + shift
+            if start < hidden_until:
+                continue
+            if end < self.at or (start < self.at and token.type not in ("text", "link_close")):
+                return False
+            if token.type == "html_inline" and i in closers:
+                hidden_until = closers[i]
+                self._tag(max(start, self.at), hidden_until, "point", "")
+            elif not self._follow_one(token, max(start, self.at), end):
+                return False
+        return True
+
+    def _follow_one(self, token: Token, start: int, end: int) -> bool:
+        """Add a token that stands from ``start`` to ``end``."""
+        kind = token.type
+        if start > self.at and kind not in ("softbreak", "hardbreak"):
+            return False
+        if kind == "text":
+            self._text(start, end)
+        elif kind == "text_special":
+            self._special(start, end, token.content)
+        elif kind in ("softbreak", "hardbreak"):
+            return self._break(kind, end)
+        elif kind in _KINDS:
+            role: Any = _KINDS[kind]
+            self._tag(start, end, role, token.markup)
+        elif kind == "html_inline":
+            self._html(start, end)
+        elif kind == "code_inline":
+            source = self.source[start:end]
+            # Plain code stays in the text: translation copies it, and the alignment finds its place.
+            if _CODE.fullmatch(source) and MASK not in source and source.strip("` "):
+                self._add_text(source, source, end)
+            else:
+                self._tag(start, end, "point", "")
+        elif kind == "link_open" and token.markup == "autolink":
+            self._tag(start, end, "point", "")
+        elif kind == "link_open":
+            self.opened.append(("link", end))
+            self._tag(start, end, "open", "link")
+        elif kind == "link_close":
+            return token.markup == "autolink" or self._end_of_link("link", end)
+        elif kind == "image":
+            self.opened.append(("image", start + 2))
+            self._tag(start, start + 2, "open", "image")
+            from dragoman.documents.markdown.places import merged
+
+            return self.follow(merged(token.children or []), start + 2) and self._end_of_link("image", end)
+        else:
+            return False
+        return True
+
+    def _add_text(self, source: str, text: str, end: int) -> None:
+        self.unit.text += text
+        self.unit.raw.append(source)
+        self.at = end
+
+    def _text(self, start: int, end: int) -> None:
+        """Add text, with the spans inside it as tags."""
+        i = max(0, bisect_right(self.span_starts, start) - 1)
+        while start < end:
+            while i < len(self.spans) and self.spans[i].end <= start:
+                i += 1
+            span = self.spans[i] if i < len(self.spans) and self.spans[i].start < end else None
+            if span is None or span.start > start:
+                stop = end if span is None else span.start
+                self._add_text(self.original(start, stop), self.source[start:stop], stop)
+            elif span.kind == "text":
+                stop = min(end, span.end)
+                self._add_text(self.original(start, stop), self.source[start:stop], stop)
+            else:
+                stop = min(end, span.end)
+                if span.name.startswith("jsx"):
+                    self._html(start, stop, span)
+                else:
+                    self._tag(start, stop, span.kind, span.name, *shown_in(self.original(start, stop)))
+            start = stop
+
+    def _special(self, start: int, end: int, text: str) -> None:
+        """Add an escaped character or an entity."""
+        source = self.source[start:end]
+        if source.startswith("\\"):
+            self._add_text(source, text, end)
+        elif text.isspace():
+            self.unit.tags.append(Tag(len(self.unit.text), (source + SPACE,)))
+            self._add_text(source, " ", end)
+        elif text.isprintable():
+            self.entities.setdefault(text, source)
+            self._add_text(source, text, end)
+        else:  # a soft hyphen, a mark of direction
+            self._tag(start, end, "point", "")
+
+    def _tag(self, start: int, end: int, kind: Literal["open", "close", "point"], name: str, *parts: Part) -> None:
+        """Add a tag to the open unit."""
+        written = parts or (self.original(start, end),)
+        self.unit.tags.append(Tag(len(self.unit.text), written, kind, name))
+        self.unit.raw += written
+        self.at = end
+
+    def _html(self, start: int, end: int, span: Span | None = None) -> None:
+        """Add an HTML or JSX tag, with units for what people read of its attributes."""
+        source = self.original(start, end)
+        named = _HTML_NAME.match(source)
+        if named is not None and named[1].lower() == "br":
+            self.end_unit()
+            self.parts.append(source)
+            self.at = self.start = end
+            return
+        is_single = named is None or source.endswith("/>") or named[1].lower() in ("img", "input", "hr", "wbr")
+        kind: Any = span.kind if span is not None else "point"
+        if span is None and not is_single:
+            kind = "close" if source.startswith("</") else "open"
+        shown = shown_in(source) if span is not None else attributes(source)
+        self._tag(start, end, kind, named[1] if named else "", *shown)
+
+    def _end_of_link(self, name: str, end: int) -> bool:
+        """Add the end of a link or image with its address and title.
+
+        A link such as ``[label]`` refers to a definition by its text. The translation gets ``[text][label]`` instead.
+        """
+        if not self.opened or self.opened[-1][0] != name:
+            return False
+        _, text_start = self.opened.pop()
+        start, source = self.at, self.original(self.at, end)
+        if source in ("]", "][]"):
+            label = self.source[text_start:start]
+            self.unit.tags.append(Tag(len(self.unit.text), (f"][{label}]",), "close", name))
+            self.unit.raw.append(source)
+            self.at = end
+            return True
+        title = _TITLE.search(source)
+        if title is None or not source.startswith("](") or not source[: title.start()].strip(" \n\t]("):
+            self._tag(start, end, "close", name)
+            return True
+        first = title.start() + 1
+        last = first + len(title[0][:-1].rstrip()) - 2
+        self._tag(
+            start, end, "close", name, source[:first], title_unit(source[first:last], source[first - 1]), source[last:]
+        )
+        return True
+
+    def _break(self, kind: str, end: int) -> bool:
+        """Move past a line break: a hard break ends the unit, a soft break becomes a space inside it."""
+        start = self.at
+        line_end = self.source.find("\n", start, end)
+        if line_end < 0:
+            return False
+        written = self.original(start, end)
+        if kind == "hardbreak":
+            self.end_unit()
+            self.parts.append(written)
+            self.at = self.start = end
+        else:
+            self.breaks.append((start - self.start - self.shrunk, written))
+            self.shrunk += end - start - 1
+            self._add_text(written, " ", end)
+        return True
+
+
+def _closers(tokens: Sequence[Token], source: str, shift: int) -> dict[int, int]:
+    """Return for the number of each tag whose element is not translated the place behind the element's end."""
+    last: dict[str, list[int]] = {}
+    ends: dict[int, int] = {}
+    for i in range(len(tokens) - 1, -1, -1):
+        if tokens[i].type != "html_inline":
+            continue
+        start, end = tokens[i].meta["at"][0] + shift, tokens[i].meta["at"][1] + shift
+        named = _HTML_NAME.match(source, start)
+        if named is None or source.endswith("/>", start, end):
+            continue
+        name = named[1].lower()
+        if source.startswith("</", start):
+            last.setdefault(name, []).append(end)
+        elif closing := last.get(name):
+            behind = closing.pop()
+            if name in _OPAQUE or _HIDDEN.search(source, start, end):
+                ends[i] = behind
+    return ends
+
+
+def attributes(tag: str) -> list[Part]:
+    """Return an HTML tag as parts, with a unit for each attribute that people read."""
+    if "=" not in tag:
+        return [tag]
+    parts: list[Part] = []
+    for part in markup.parse(tag, "html", attributes=True):
+        parts += [part] if isinstance(part, str) else [piece for inside in part.tags for piece in inside.parts]
+    written = "".join(part if isinstance(part, str) else "".join(map(str, part.raw)) for part in parts)
+    return parts if written == tag and any(unit.plain for unit in units_of(parts)) else [tag]
+
+
+def shown_in(source: str) -> list[Part]:
+    """Return a component or a shortcode as parts, with a unit for each quoted attribute that people read."""
+    if "=" not in source or not source.startswith(("<", "{{<", "{{%", "{%")) or source.startswith("<%"):
+        return [source]
+    escape = html.escape if source.startswith("<") else in_quotes
+    parts: list[Part] = []
+    at = 0
+    for match in _SHOWN.finditer(source):
+        group = 1 if match[1] is not None else 2
+        text = html.unescape(match[group]) if escape is html.escape else match[group]
+        parts += [source[at : match.start(group)], Unit(text, raw=[match[group]], escape=escape)]
+        at = match.end(group)
+    return [*parts, source[at:]]
+
+
+def title_unit(source: str, sign: str) -> Unit:
+    """Return the unit of a link's title, given without its quotes, of which ``sign`` is the first."""
+    from markdown_it.common.utils import unescapeAll
+
+    return Unit(unescapeAll(source), raw=[source], escape=partial(in_title, sign=sign))
+
+
+def with_entities(escape: Callable[[str], str], entities: dict[str, str]) -> Callable[[str], str]:
+    """Return a function that escapes text and writes some characters as entities."""
+    table = {ord(character): entity for character, entity in entities.items() if len(character) == 1}
+
+    def escaped(text: str) -> str:
+        return escape(text).translate(table)
+
+    return escaped

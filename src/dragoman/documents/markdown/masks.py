@@ -1,0 +1,338 @@
+"""Stretches inside a paragraph that the model must not read: shortcodes, formulas, footnote marks, attribute lists.
+
+    spans("A dog.[^1]", mdx=False)  # [Span(6, 10, "point", "footnote")]
+
+One pass over the paragraph finds them. Each search for a closing sign that fails is not made again, so the time stays
+linear.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from typing import Literal
+
+from dragoman.documents.markdown.jsx import brace_pairs, tag_end
+
+MASK = "\ue000"
+"""Character of the private use area, which stands for each character of a span while Markdown is parsed."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a paragraph: a point, the begin or the end of an element, or text that holds no markup."""
+
+    start: int
+    end: int
+    kind: Literal["point", "open", "close", "text"]
+    name: str
+
+
+_TRIGGER = re.compile(r"[`\\{<$\[!=+^~%:]|https?://")
+_TICKS = re.compile(r"`+")
+_URL = re.compile(r"https?://[\w/?#&=%.+,:;@~$!*'-]+")
+_ATTRIBUTES = re.compile(
+    r"\{:?[ \t]*(?:[#.][\w:.-]+|[\w:.-]+=(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s{}\"']+))"
+    r"(?:[ \t]+(?:[#.]?[\w:.-]+(?:=(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s{}\"']+))?))*[ \t]*\}"
+)
+_ROLE = re.compile(r"\{[A-Za-z][\w:.+-]*\}(?=`)")
+_TARGET = re.compile(r"\s*<[^<>`]*>\Z")
+_NOTE = re.compile(r"\[\^[^\]\s\[^]+\]")
+_CITATION = re.compile(r"\[-?@[^\[\]\n]+\](?![(\[])")
+_LABEL = re.compile(r"\[([^\[\]\n]*)\]")
+_MOST_OF_A_LABEL = 400
+_WORD_PART = re.compile(r"~[^\s~]+~(?!~)\w*|\^[^\s^]+\^(?!\^)\w*")
+_DIRECTIVE = re.compile(r":[a-z][\w-]*(?=\[[^\[\]]*\])")
+_BLOCK_ID = re.compile(r"\^[\w-]+\s*\Z")
+_DOLLAR_END = re.compile(r"(?<=[^\s\\$])\$(?![\w$])")
+_FORMULAS = {
+    "\\(": re.compile(r"\\[a-zA-Z]{2}|[\w}][\^_][\w{\\]|\d\s?[=+<>]|[=+<>]\s?\d|\A\W*\w\W*\Z"),
+    "\\[": re.compile(r"\\[a-zA-Z]{2}|[\w}][\^_]\{|\w\s?=\s?\w"),
+}
+_ESCAPE = re.compile(r"\\[_*`#|]")
+
+_CLOSED = {
+    "{{<": ">}}", "{{%": "%}}", "{{{": "}}}", "{{": "}}", "{%": "%}", "{!": "!}", "{*": "*}", "{/*": "*/}", "{# ": "#}",
+    "{#-": "#}", "{>>": "<<}", "{~~": "~~}", "{::": "}", "{:": "}", "<%": "%>", "<?": "?>", "%%": "%%", "![[": "]]",
+}  # fmt: skip
+"""Closing signs of stretches that are kept whole, longest opening sign first where they begin alike."""
+
+_PAIRS = {"==": "mark", "++": "insert", "^^": "insert", "{++": "added", "{--": "removed", "{==": "marked"}
+_ENDS = {"{++": "++}", "{--": "--}", "{==": "==}"}
+
+
+def closed(text: str, at: int) -> tuple[str, str] | None:
+    """Return the opening and closing sign of the stretch that begins at a place; None if none does."""
+    for length in (3, 2):
+        if (sign := text[at : at + length]) in _CLOSED:
+            return sign, _CLOSED[sign]
+    return None
+
+
+def spans(text: str, mdx: bool, references: Container[str] = ()) -> list[Span]:
+    """Return the spans of a paragraph's source, in order.
+
+    Args:
+        text: Source of the paragraph.
+        mdx: True if tags and braces are those of MDX.
+        references: Labels of links that the document defines, as Markdown compares them.
+    """
+    return _Scan(text, mdx, references).run()
+
+
+def masked(text: str, found_spans: list[Span]) -> str:
+    """Return a source with each span as characters that Markdown does not read as markup."""
+    pieces, at = [], 0
+    for span in found_spans:
+        pieces += [text[at : span.start], MASK * (span.end - span.start)]
+        at = span.end
+    return "".join([*pieces, text[at:]])
+
+
+def _reference(label: str) -> str:
+    """Return a label as Markdown compares it."""
+    from markdown_it.common.utils import normalizeReference
+
+    return normalizeReference(label)
+
+
+class _Scan:
+    """A pass over a paragraph."""
+
+    def __init__(self, text: str, mdx: bool, references: Container[str]) -> None:
+        self.text, self.mdx, self.references = text, mdx, references
+        self.spans: list[Span] = []
+        self.closers: dict[int, Span] = {}  # by place: the end of an element that was opened
+        self.missing: set[str] = set()  # signs that do not come again
+        self.ticks: dict[int, list[int]] = {}  # places of runs of backticks by their length
+        for match in _TICKS.finditer(text):
+            self.ticks.setdefault(len(match[0]), []).append(match.start())
+        self.dollars = [match.start() for match in _DOLLAR_END.finditer(text)]
+        self.braces = brace_pairs(text) if mdx else {}
+        self.floor = 0  # end of the last span
+
+    def run(self) -> list[Span]:
+        """Return all spans."""
+        at = 0
+        for match in _TRIGGER.finditer(self.text):
+            start = match.start()
+            if start < at:
+                continue
+            if start in self.closers:
+                self.spans.append(self.closers[start])
+                at = self.floor = self.closers[start].end
+                continue
+            at = self._at(start, match[0]) or start + 1
+            if at > start + 1 and self.spans:
+                self.floor = max(self.floor, self.spans[-1].end)
+        return sorted(self.spans, key=lambda span: span.start)
+
+    def _at(self, at: int, sign: str) -> int:
+        """Add the span that begins at a place; return where the scan goes on, 0 if nothing begins there."""
+        handlers: dict[str, Callable[[int], int]] = {
+            "`": self._code, "\\": self._backslash, "{": self._brace, "<": self._angle, "$": self._dollar,
+            "[": self._bracket, "~": self._raised, "^": self._raised, "=": self._pair, "+": self._pair,
+            ":": self._directive, "%": self._whole, "!": self._whole,
+        }  # fmt: skip
+        return handlers[sign](at) if sign in handlers else self._url(at)
+
+    def _add(self, start: int, end: int, kind: Literal["point", "open", "close", "text"], name: str) -> int:
+        self.spans.append(Span(start, end, kind, name))
+        return end
+
+    def _find(self, sign: str, at: int) -> int:
+        """Return the place of a sign, -1 if it does not come again."""
+        if sign in self.missing:
+            return -1
+        place = self.text.find(sign, at)
+        if place < 0:
+            self.missing.add(sign)
+        return place
+
+    def _code(self, at: int) -> int:
+        """Pass inline code."""
+        match = _TICKS.match(self.text, at)
+        length = len(match[0]) if match else 1
+        places = self.ticks.get(length, [])
+        i = bisect_right(places, at)
+        return places[i] + length if i < len(places) else at + length
+
+    def _url(self, at: int) -> int:
+        match = _URL.match(self.text, at)
+        if match is None or self.text[at - 1 : at] == "<":
+            return 0
+        return self._add(at, at + len(match[0].rstrip("*_~.,;:!?'-")), "text", "url")
+
+    def _backslash(self, at: int) -> int:
+        """Pass an escape; add a formula between ``\\(`` and ``\\)``."""
+        sign = self.text[at : at + 2]
+        if sign in ("\\(", "\\["):
+            end = self._find("\\)" if sign == "\\(" else "\\]", at + 2)
+            inside = self.text[at + 2 : min(end, at + 2000)]
+            if end > 0 and _FORMULAS[sign].search(inside) and not _ESCAPE.search(inside):
+                return self._add(at, end + 2, "point", "math")
+        return at + 2
+
+    def _whole(self, at: int) -> int:
+        """Add a stretch that is kept whole."""
+        signs = closed(self.text, at)
+        if signs is None:
+            return 0
+        end = self._find(signs[1], at + len(signs[0]))
+        return self._add(at, end + len(signs[1]), "point", "code") if end >= 0 else 0
+
+    def _brace(self, at: int) -> int:
+        for sign, end_sign in _ENDS.items():
+            if self.text.startswith(sign, at) and (end := self._find(end_sign, at + 3)) > 0:
+                self.closers[end] = Span(end, end + 3, "close", _PAIRS[sign])
+                return self._add(at, at + 3, "open", _PAIRS[sign])
+        match = _ATTRIBUTES.match(self.text, at)
+        if match:
+            return self._add(at, match.end(), "point", "attributes")
+        role = _ROLE.match(self.text, at)
+        if role:
+            return self._role(at, role.end())
+        if (end := self._whole(at)) > 0:
+            return end
+        if at in self.braces:
+            return self._add(at, self.braces[at] + 1, "point", "expression")
+        return 0
+
+    def _role(self, at: int, ticks: int) -> int:
+        """Add a role such as ``{ref}`the title <label>```: its title is text, anything else is kept."""
+        end = self._code(ticks)
+        length = len(_TICKS.match(self.text, ticks)[0])  # type: ignore[index]
+        inside = self.text[ticks + length : end - length]
+        target = _TARGET.search(inside)
+        if target is None or not inside[: target.start()].strip():
+            return self._add(at, end, "point", "role")
+        close = ticks + length + target.start()
+        self.closers[close] = Span(close, end, "close", "role")
+        self._add(at, ticks + length, "open", "role")
+        self._add(ticks + length, close, "text", "role")
+        self.spans.append(self.closers.pop(close))
+        return end
+
+    def _angle(self, at: int) -> int:
+        if self.text.startswith(("<%", "<?"), at):
+            return self._whole(at)
+        if not self.mdx:
+            return 0
+        end = tag_end(self.text, at, self.braces)
+        if end is None:
+            return 0
+        tag = self.text[at:end]
+        kind: Literal["point", "open", "close"] = (
+            "close" if tag.startswith("</") else "point" if tag.endswith("/>") else "open"
+        )
+        return self._add(at, end, kind, "jsx " + tag.strip("</>").split(None, 1)[0] if tag.strip("</>") else "jsx")
+
+    def _dollar(self, at: int) -> int:
+        if self.text.startswith("$$", at):
+            end = self._find("$$", at + 2)
+            return self._add(at, end + 2, "point", "math") if end > at + 2 else at + 2
+        if self.text[at + 1 : at + 2].isspace():
+            return 0
+        i = bisect_right(self.dollars, at + 1)
+        if i == len(self.dollars) or self.text[at - 1 : at].isalnum():
+            return 0
+        inside = self.text[at + 1 : self.dollars[i]]
+        return 0 if "\n\n" in inside or "`" in inside else self._add(at, self.dollars[i] + 1, "point", "math")
+
+    def _bracket(self, at: int) -> int:
+        if self.text.startswith("[[", at):
+            return self._wiki(at)
+        for pattern, name in ((_NOTE, "footnote"), (_CITATION, "citation")):
+            if match := pattern.match(self.text, at):
+                return self._add(at, match.end(), "point", name)
+        return self._foreign(at) if self.text[at - 1 : at] == "]" else 0
+
+    def _foreign(self, at: int) -> int:
+        """Add a link whose label another program defines, such as ``[the class][package.Class]``."""
+        match = _LABEL.match(self.text, at)
+        if (
+            match is None
+            or _reference(match[1] or "") in self.references
+            or self.text[match.end() : match.end() + 1] == "("
+        ):
+            return 0
+        start, depth = at - 1, 1
+        while depth and at - start < _MOST_OF_A_LABEL and start > self.floor:
+            start -= 1
+            depth += {"]": 1, "[": -1}.get(self.text[start], 0)
+        if depth or any(span.start <= start < span.end for span in self.spans[-20:]):
+            return 0
+        if not match[1]:
+            if (
+                _reference(self.text[start + 1 : at - 1]) in self.references
+                or self.spans
+                and self.spans[-1].end > start
+            ):
+                return 0
+            return self._add(start, match.end(), "point", "reference")
+        self._add(start, start + 1, "open", "reference")
+        return self._add(at - 1, match.end(), "close", "reference")
+
+    def _wiki(self, at: int) -> int:
+        end = self._find("]]", at + 2)
+        inside = self.text[at + 2 : end]
+        if (
+            end < 0
+            or not inside.strip()
+            or "\n" in inside
+            or "[" in inside
+            or self.text[end + 2 : end + 3] in ("(", "[")
+        ):
+            return 0
+        bar = inside.find("|")
+        if bar < 0:
+            return self._add(at, end + 2, "point", "wiki")
+        self.closers[end] = Span(end, end + 2, "close", "wiki")
+        self._add(at, at + 2 + bar + 1, "open", "wiki")
+        self._add(at + 2 + bar + 1, end, "text", "wiki")
+        self.spans.append(self.closers.pop(end))
+        return end + 2
+
+    def _raised(self, at: int) -> int:
+        """Add a word with raised or lowered letters, such as ``H~2~O``: it is kept whole."""
+        text = self.text
+        if text.startswith("^[", at) or text.startswith("~~", at):
+            return at + 2
+        if text.startswith("^^", at):
+            return self._pair(at)
+        match = _WORD_PART.match(text, at)
+        if match is None:
+            if text[at] == "^" and text[at - 1 : at].isspace() and _BLOCK_ID.match(text, at):
+                return self._add(at, len(text.rstrip()), "point", "block id")
+            return 0
+        start = at
+        while start > self.floor and text[start - 1].isalnum():
+            start -= 1
+        if start < at:
+            return self._add(start, match.end(), "point", "raised")
+        close = match.end() - 1
+        while close > at and text[close] != text[at]:
+            close -= 1
+        self.closers[close] = Span(close, close + 1, "close", "raised")
+        return self._add(at, at + 1, "open", "raised")
+
+    def _pair(self, at: int) -> int:
+        """Add the signs around marked or inserted text, such as ``==text==``."""
+        text, sign = self.text, self.text[at : at + 2]
+        if sign not in _PAIRS or text[at + 2 : at + 3] in ("", sign[0]) or text[at + 2].isspace():
+            return at + 2 if sign in _PAIRS else 0
+        if text[at - 1 : at].isalnum() or text[at - 1 : at] == sign[0]:
+            return at + 2
+        end = self._find(sign, at + 3)
+        if end < 0 or text[end - 1].isspace() or text[end + 2 : end + 3].isalnum():
+            return at + 2
+        self.closers[end] = Span(end, end + 2, "close", _PAIRS[sign])
+        return self._add(at, at + 2, "open", _PAIRS[sign])
+
+    def _directive(self, at: int) -> int:
+        match = _DIRECTIVE.match(self.text, at)
+        if match is None or self.text[at - 1 : at].isalnum():
+            return 0
+        return self._add(at, match.end(), "point", "directive")

@@ -1,0 +1,200 @@
+"""The least parts of a unit and of its translation that tags may part, and which of them translate each other.
+
+    pieces = link(Side("a red-hot cat"), Side("eine glutrote Katze"), ((0, 0), (1, 1), (2, 2)), [])
+    pieces.src       # [(0, 1), (2, 9), (10, 13)]
+    pieces.sources   # [[0], [1], [2]]: for each piece of the translation, those of the source
+
+A piece is a word without the punctuation around it, or a character of a script without spaces. Where a tag divides a
+word of the source, its parts are pieces, and the words that translate it are divided too.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from dragoman.decoding.words import Links, word_numbers
+from dragoman.languages.words import CHARACTERS, CLUSTER_OF_WORD, clusters, is_unspaced_at, kinds
+from dragoman.translation.keeping.protected import find
+
+WordSpan = tuple[int, int]
+"""First character of a word, and the one after its last."""
+
+_STRETCH = re.compile(f"{CHARACTERS}|{CLUSTER_OF_WORD}")
+_WIDE = "\u2e80"  # Chinese and Japanese punctuation begins here; it always parts words
+
+
+@dataclass(frozen=True)
+class Side:
+    """A text, and whether its language is written without spaces between words."""
+
+    text: str
+    unspaced: bool = False
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Pieces of a unit and of its translation, in order, as spans of characters."""
+
+    src: Sequence[WordSpan]
+    tgt: Sequence[WordSpan]
+    sources: Sequence[Sequence[int]]  # for each piece of the translation: numbers of the source's pieces, sorted
+
+
+@dataclass
+class _Word:
+    """Stretches of letters that no space or wide punctuation parts."""
+
+    span: WordSpan
+    stretches: list[WordSpan]
+    numbers: range = range(0)  # of the words of the alignment in it
+    cuts: Sequence[int] = ()  # places of tags in it
+
+
+def link(src: Side, tgt: Side, alignment: Links | None, tag_places: Sequence[int]) -> Pieces:
+    """Return the pieces of two texts and their links.
+
+    Args:
+        src, tgt: A text and its translation.
+        alignment: Links of their words; without any, pieces are linked by their relative position.
+        tag_places: Sorted places of tags in the source.
+    """
+    src_words, tgt_words = _words(src, tag_places), _words(tgt, ())
+    links: dict[int, set[int]] = {}  # for the number of a word of the translation: words of the source
+    src_of = {number: i for i, word in enumerate(src_words) for number in word.numbers}
+    tgt_of = {number: i for i, word in enumerate(tgt_words) for number in word.numbers}
+    for number, other in alignment or ():
+        if number in src_of and other in tgt_of:
+            links.setdefault(tgt_of[other], set()).add(src_of[number])
+    src_pieces = [_source_pieces(word) for word in src_words]
+    tgt_pieces = [
+        _divided(word, tgt.text, [src_words[i] for i in sorted(links.get(n, ()))], src.text)
+        for n, word in enumerate(tgt_words)
+    ]
+    first_src = [0, *accumulate(map(len, src_pieces))]
+    sources: list[list[int]] = []
+    for n, own in enumerate(tgt_pieces):
+        linked: list[set[int]] = [set() for _ in own]
+        for i in links.get(n, ()):
+            for a, b in _pairs(src_pieces[i], own):
+                linked[b].add(first_src[i] + a)
+        sources += map(sorted, linked)
+    all_src = [piece for own in src_pieces for piece in own]
+    all_tgt = [piece for own in tgt_pieces for piece in own]
+    if not links and all_src:
+        sources = [[] for _ in all_tgt]
+        for a, b in _pairs(all_src, all_tgt):
+            sources[b].append(a)
+        sources = list(map(sorted, sources))
+    return Pieces(all_src, all_tgt, sources)
+
+
+def _words(side: Side, tag_places: Sequence[int]) -> list[_Word]:
+    """Return the words of a text; a protected span, such as an address or a placeholder, is in one word."""
+    text = side.text
+    words: list[_Word] = []
+    for part in _parts(text):
+        start, end = part.span
+        last = words[-1] if words else None
+        if last is not None and _continues(text, last.span[1], start, end):
+            last.stretches += part.stretches
+            last.span = last.span[0], end
+        else:
+            words.append(part)
+    numbers = word_numbers(text, side.unspaced)
+    for word in words:
+        start, end = word.span
+        word.numbers = range(numbers[start], numbers[end - 1] + 1)
+        word.cuts = sorted({*tag_places[bisect_right(tag_places, start) : bisect_left(tag_places, end)]})
+    return words
+
+
+def _parts(text: str) -> list[_Word]:
+    """Return the stretches of letters of a text, and its protected spans with the stretches in them, in order."""
+    spans = [span for span in find(text) if span.kind == "code" or not any(map(str.isspace, span.text))]
+    parts, at = [], 0
+    for match in _STRETCH.finditer(kinds(text)):
+        start, end = match.span()
+        while at < len(spans) and spans[at].start < end:
+            parts.append(_Word((spans[at].start, spans[at].end), []))
+            at += 1
+        last = parts[-1] if parts else None
+        if last is not None and start < last.span[1]:
+            last.stretches.append((start, end))
+            last.span = min(start, last.span[0]), max(end, last.span[1])
+        else:
+            parts.append(_Word((start, end), [(start, end)]))
+    return [*parts, *(_Word((span.start, span.end), []) for span in spans[at:])]
+
+
+def _continues(text: str, end: int, start: int, stop: int) -> bool:
+    """True if the part from ``start`` to ``stop`` continues the word up to ``end``: narrow punctuation is between."""
+    between = text[end:start]
+    if not between or between.strip() != between or max(between) >= _WIDE:
+        return False
+    return not is_unspaced_at(text, end - 1) and not is_unspaced_at(text, stop - 1)
+
+
+def _source_pieces(word: _Word) -> list[WordSpan]:
+    """Return the pieces of a word of the source: one, or one on each side of the tags in it."""
+    if not word.cuts or not word.stretches:
+        return [word.span]
+    pieces: list[WordSpan] = []
+    parts = list(word.stretches)
+    edges = [*word.cuts, max(word.span[1], parts[-1][1])]
+    at = 0
+    for edge in edges:
+        own: list[WordSpan] = []
+        while at < len(parts) and parts[at][0] < edge:
+            start, end = parts[at]
+            own.append((start, min(end, edge)))
+            if end > edge:
+                parts[at] = (edge, end)
+                break
+            at += 1
+        if own:
+            pieces.append((own[0][0], own[-1][1]))
+    return pieces
+
+
+def _divided(word: _Word, text: str, sources: Sequence[_Word], src: str) -> list[WordSpan]:
+    """Return the pieces of a word of the translation: one, or several if tags divide a word that it translates."""
+    start, end = word.span
+    cut = [source for source in sources if source.cuts]
+    if not cut or not word.stretches:
+        return [(start, end)]
+    for source in cut:  # the same word, such as CO2 or an address, is divided at the same places
+        first, last = source.span
+        if src[first:last] == text[start:end]:
+            move = start - first
+            stretches = [(a + move, b + move) for a, b in source.stretches]
+            return _source_pieces(_Word((start, end), stretches, word.numbers, [place + move for place in source.cuts]))
+    inside = any(a < place < b for source in cut for place in source.cuts for a, b in source.stretches)
+    pieces: list[WordSpan] = []
+    for a, b in word.stretches:
+        if inside and not any(map(str.isdigit, text[a:b])):
+            pieces += [(a + i, a + j) for i, j in clusters(text[a:b])]
+        else:
+            pieces.append((a, b))
+    return pieces
+
+
+def _pairs(src: Sequence[WordSpan], tgt: Sequence[WordSpan]) -> list[tuple[int, int]]:
+    """Return pairs of pieces at the same relative place; each piece is in at least one of them."""
+    if len(src) == len(tgt):
+        return [(i, i) for i in range(len(src))]
+    if not src or not tgt:
+        return []
+    if len(src) == 1 or len(tgt) == 1:
+        return [(a, b) for a in range(len(src)) for b in range(len(tgt))]
+    sizes = [[0, *accumulate(end - start for start, end in own)] for own in (src, tgt)]
+    pairs = set()
+    for i, (here, there) in enumerate((sizes, sizes[::-1])):
+        for n in range(len(here) - 1):
+            middle = (here[n] + here[n + 1]) / 2 * there[-1] / here[-1]
+            other = min(max(bisect_right(there, middle) - 1, 0), len(there) - 2)
+            pairs.add((n, other) if i == 0 else (other, n))
+    return sorted(pairs)

@@ -1,0 +1,283 @@
+"""The document of a film: a unit a sentence, whose translation is divided among its captions and broken into lines.
+
+A caption that had words is never empty: where a translation has fewer words than captions, its words stay on the screen
+for the next one too. What comes back as it was keeps its bytes, with its line breaks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+
+from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated
+from dragoman.documents.subtitles.cues import Cue, Film, Piece
+from dragoman.documents.subtitles.lines import MOST_LINES, break_places, broken, width
+from dragoman.documents.subtitles.sentences import sentences_of
+from dragoman.documents.subtitles.tokens import Token, has_text, pairs, source_of, text_of
+from dragoman.documents.units import Part, Tag, Translations, Unit, escape
+
+CUT = "\0"
+"""Stands between two captions in a translated sentence; no file has this character."""
+
+Render = Callable[[Sequence[Part]], str]
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    """Pieces that are translated together."""
+
+    pieces: list[Piece]
+    unit: Unit
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """All that is needed to write a film."""
+
+    film: Film
+    info: DocumentInfo
+    skeleton: list[str | Piece]
+    sentences: list[_Sentence]
+
+    def written(self, render: Render) -> tuple[str, dict[Piece, str]]:
+        """Return the translated file and its pieces."""
+        words: dict[Piece, list[Token] | None] = {}  # None: the source stays
+        for sentence in self.sentences:
+            for piece, tokens in zip(sentence.pieces, self._divided(sentence, render), strict=True):
+                words[piece] = tokens
+        written = {
+            piece: self._piece(piece, words[_root(piece)]) for piece in self.skeleton if isinstance(piece, Piece)
+        }
+        text = "".join(part if isinstance(part, str) else written[part] for part in self.skeleton)
+        return text, written
+
+    def _divided(self, sentence: _Sentence, render: Render) -> list[list[Token] | None]:
+        """Return the translated words of each piece; None where the source stays."""
+        parts = [self.film.tokenize(part) for part in render([sentence.unit]).split(CUT)]
+        words = " ".join(text_of(part) for part in parts).split()
+        if len(parts) != len(sentence.pieces) or not words or words == sentence.unit.plain.split():
+            return [None] * len(sentence.pieces)
+        for i in [i for i, part in enumerate(parts) if not has_text(part)]:
+            other = next((k for k in (*range(i - 1, -1, -1), *range(i + 1, len(parts))) if has_text(parts[k])))
+            tags = [token for token in parts[i] if token.kind != "text"]
+            parts[i] = [*tags, *(token for token in parts[other] if token.kind == "text")]
+        return list(parts)
+
+    def _piece(self, piece: Piece, words: list[Token] | None) -> str:
+        """Return a piece with its words translated."""
+        (before, inner, after), around_line = piece.shell
+        if words is None or _plain(words) == _plain(inner):
+            return piece.source
+        if any(token.kind == "time" for token in inner):
+            return _sung(inner, words, self._escaped)
+        if piece.copy_of is not None:
+            if any(token.kind in ("open", "close", "point") for token in inner):
+                return before + _sung(inner, words, self._escaped) + after
+            text = text_of(words).strip()
+            words = [Token(self._escaped(text), text=text)]
+        line_break = piece.breaks[0].source if piece.breaks else self.film.line_break
+        return before + self._lines(words, len(piece.lines), around_line, line_break) + after
+
+    def _lines(self, words: list[Token], n_lines: int, around: tuple[str, str], line_break: str) -> str:
+        """Return words broken into lines."""
+        lead, text, trail = _outer_space(words)
+        limit = self.info.options.line_length
+        lines = _split_at(text, broken(text_of(text), n_lines, limit))
+        between = f"{around[1]}{line_break}{around[0]}"
+        return lead + between.join(source_of(line) for line in lines) + trail
+
+    def _escaped(self, text: str) -> str:
+        return escape(text) if self.film.is_escaped else text
+
+    def concerns(self, render: Render) -> tuple[Untranslated, ...]:
+        """Return the captions that break the limits of ``DocumentOptions``."""
+        options, concerns = self.info.options, []
+        if options.line_length is None and options.reading_speed is None:
+            return ()
+        written = self.written(render)[1]
+        for cue, pieces in groupby(written, key=lambda piece: piece.cue):
+            tokens = [
+                token for piece in pieces for token in [*self.film.tokenize(written[piece]), Token("\n", "break")]
+            ]
+            lines = "".join("\n" if token.kind == "break" else token.text for token in tokens).split("\n")
+            lines = [line.strip() for line in lines if line.strip()]
+            for why in _too_much(cue, lines, options.line_length, options.reading_speed):
+                concerns.append(Untranslated(f"line {cue.line}: {' '.join(lines)}", why))
+        return tuple(concerns)
+
+
+def _too_much(cue: Cue, lines: Sequence[str], length: int | None, speed: float | None) -> list[str]:
+    """Return why a caption is too long or too fast to be read; times are never changed."""
+    reasons = []
+    longest = max(map(width, lines), default=0)
+    if length is not None and longest > length:
+        reasons.append(f"a line has more than {length} columns")
+    if length is not None and len(lines) > MOST_LINES:
+        reasons.append(f"the caption has more than {MOST_LINES} lines")
+    if speed is not None and cue.start_s is not None and cue.end_s is not None:
+        if sum(map(len, lines)) > speed * max(0.0, cue.end_s - cue.start_s):
+            reasons.append(f"more than {speed:g} characters per second: it may be too fast to read")
+    return reasons
+
+
+def film_document(film: Film, text: Text, info: DocumentInfo) -> Document:
+    """Return the document of a film."""
+    cut = sentences_of(film, info.src_lang)
+    sentences = [_Sentence(pieces, _unit(pieces, film)) for pieces in cut.together]
+    writer = _Writer(film, info, cut.skeleton, sentences)
+
+    def reject(translations: Translations) -> set[str]:
+        """Return the texts whose translations would be read as tags."""
+        rejected = set()
+        for sentence in sentences:
+            plain = sentence.unit.plain
+            if plain in translations.by_text:
+                translation = translations.by_text[plain].text
+                tokens = film.tokenize(sentence.unit.escape(translation))
+                if CUT in translation or any(token.kind != "text" for token in tokens):
+                    rejected.add(plain)
+        return rejected
+
+    return Document(
+        [sentence.unit for sentence in sentences], lambda render: text.encode(writer.written(render)[0]),
+        tuple(film.left), reject, text.read_as, writer.concerns,
+    )  # fmt: skip
+
+
+def _unit(pieces: Sequence[Piece], film: Film) -> Unit:
+    """Return the sentence of some pieces as one unit; a cut stands between two pieces."""
+    unit = Unit(escape=escape if film.is_escaped else str)
+    words = [piece.shell[0][1] for piece in pieces]
+    lengths = [max(1, len(text_of(tokens).strip())) for tokens in words]
+    before = [0, *accumulate(lengths)]
+    for i, tokens in enumerate(words):
+        if i:
+            unit.tags.append(Tag(len(unit.text), (CUT,), share=before[i] / before[-1], by_words=True))
+            unit.raw.append(CUT)
+            unit.text += " "
+        is_sung = any(token.kind == "time" for token in tokens)
+        partner = pairs(tokens)
+        for place, token in enumerate(tokens):
+            unit.raw.append(token.source)
+            if token.kind == "break":
+                unit.text += " "
+            elif token.kind == "text":
+                unit.text += token.text
+            elif not is_sung:  # each word of a song has its own tags, which are set when it is written
+                kind = token.kind if token.kind in ("open", "close") and place in partner else "point"
+                unit.tags.append(Tag(len(unit.text), (token.source,), kind, token.name))  # type: ignore[arg-type]
+    return unit
+
+
+def _root(piece: Piece) -> Piece:
+    while piece.copy_of is not None:
+        piece = piece.copy_of
+    return piece
+
+
+def _plain(tokens: Sequence[Token]) -> list[str]:
+    """Return tags and words, for a comparison that ignores white space and how characters are escaped."""
+    plain, run = [], ""
+    for token in tokens:
+        if token.kind in ("text", "break"):
+            run += " " if token.kind == "break" else token.text
+        elif token.kind != "time":
+            plain += [*run.split(), token.source]
+            run = ""
+    return [*plain, *run.split()]
+
+
+def _outer_space(tokens: list[Token]) -> tuple[str, list[Token], str]:
+    """Return white space before and after the words apart from them."""
+    tokens = list(tokens)
+    lead = trail = ""
+    if tokens and tokens[0].kind == "text" and tokens[0].source == tokens[0].text:
+        text = tokens[0].text
+        lead = text[: len(text) - len(text.lstrip())]
+        tokens[0] = Token(text.lstrip(), text=text.lstrip())
+    if tokens and tokens[-1].kind == "text" and tokens[-1].source == tokens[-1].text:
+        text = tokens[-1].text
+        trail = text[len(text.rstrip()) :]
+        tokens[-1] = Token(text.rstrip(), text=text.rstrip())
+    return lead, tokens, trail
+
+
+def _split_at(tokens: Sequence[Token], places: Sequence[int]) -> list[list[Token]]:
+    """Cut tokens into lines at places of their text; the space before a break is dropped."""
+    lines: list[list[Token]] = [[]]
+    wanted = [*places, -1]
+    at = number = 0
+    for token in tokens:
+        rest = token
+        while rest.kind == "text" and at <= wanted[number] < at + len(rest.text) and wanted[number] >= 0:
+            n = wanted[number] - at
+            if 0 < n and rest.source != rest.text:
+                break
+            left = rest.text[:n].rstrip()
+            lines[-1] += [Token(left, text=left)] if left else []
+            _drop_space(lines[-1])
+            lines.append([])
+            rest = Token(rest.text[n:], text=rest.text[n:]) if n else rest
+            at, number = wanted[number], number + 1
+        lines[-1].append(rest)
+        at += len(rest.text)
+    return lines
+
+
+def _drop_space(line: list[Token]) -> None:
+    """Remove white space from the end of a line, in place."""
+    for i in range(len(line) - 1, -1, -1):
+        token = line[i]
+        if token.text and token.source == token.text:
+            line[i] = Token(token.text.rstrip(), text=token.text.rstrip())
+        if line[i].text:
+            return
+
+
+def _sung(inner: Sequence[Token], words: Sequence[Token], escaped: Callable[[str], str]) -> str:
+    """Return words divided among the moments at which the words of the source are sung.
+
+    The moments keep their order; each gets its share of the words.
+    """
+    text = text_of(words).strip()
+    places = [*break_places(text), len(text)]
+    runs = [list(run) for _, run in groupby(inner, key=_Moments())]
+    lengths = [sum(len(token.text.strip()) for token in run if token.kind == "text") for run in runs]
+    total, written, at, done = max(1, sum(lengths)), [], 0, 0
+    for run, length in zip(runs, lengths, strict=True):
+        done += length
+        end = at
+        if length:
+            n = max(bisect_right(places, at), round(done / total * len(places)) - 1)
+            end = places[-1] if done == total else places[min(n, len(places) - 1)]
+        words_of_run, end = text[at:end], max(at, end)
+        for token in run:
+            if token.kind != "text" or not token.text.strip():
+                written.append(token.source)
+            elif words_of_run:
+                written.append(_spaced(escaped(words_of_run.strip()), token.text, text[at - 1 : at + 1], written))
+                words_of_run = ""
+        at = end
+    return "".join(written)
+
+
+def _spaced(words: str, source: str, around: str, written: Sequence[str]) -> str:
+    """Return words with the white space of their source; a space is added where only the translation has one."""
+    before = source[: len(source) - len(source.lstrip())]
+    after = source[len(source.rstrip()) :]
+    text = "".join(written[-1:])
+    needs_space = any(map(str.isspace, around)) and not before and not text[-1:].isspace()
+    return before + (" " if needs_space and written else "") + words + after
+
+
+class _Moments:
+    """Counts the moments of a song and its elements: tokens up to the next one have the same number."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def __call__(self, token: Token) -> int:
+        self.number += token.kind in ("time", "open")
+        return self.number

@@ -1,0 +1,199 @@
+"""XLIFF: what is protected, segments and texts inside codes, messages, states and languages."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.real_documents.stand_ins import letters
+from dragoman.documents.document import DocumentInfo
+from dragoman.documents.translate import Report, open_document
+from dragoman.errors import DataError
+
+OLD = ' state="needs-review-translation" state-qualifier="leveraged-mt"'
+
+
+def translated(content: str, tgt_lang: str = "de") -> tuple[str, Report]:
+    """Return a file with every Latin letter of its translations as a Cyrillic letter."""
+    opened = open_document(content.encode(), DocumentInfo("a.xlf", "en", tgt_lang))
+    result, report = opened.finish({text: letters(text) for text in opened.texts})
+    return result.decode(), report
+
+
+def old(units: str, attributes: str = 'source-language="en" target-language="de"') -> str:
+    """Return a file of XLIFF 1.2."""
+    return (
+        f'<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" datatype="html" {attributes}>'
+        f"<body>{units}</body></file></xliff>"
+    )
+
+
+def new(units: str) -> str:
+    """Return a file of XLIFF 2.1."""
+    return f'<xliff version="2.1" xmlns="urn:oasis:names:tc:xliff:document:2.0" srcLang="en" trgLang="de"><file id="f">{units}</file></xliff>'
+
+
+def target(source: str, tgt_lang: str = "de", attributes: str = "") -> str:
+    """Return the content of the target of a source in XLIFF 1.2."""
+    result, _ = translated(
+        old(f'<trans-unit id="1"{attributes}><source>{source}</source></trans-unit>', 'source-language="en"'), tgt_lang
+    )
+    return result.partition(f"<target{OLD}>")[2].partition("</target>")[0]
+
+
+def new_target(source: str) -> str:
+    """Return the content of the target of a source in XLIFF 2.1."""
+    result, _ = translated(new(f'<unit id="u"><segment><source>{source}</source></segment></unit>'))
+    assert '<segment state="translated">' in result
+    return result.partition("<target>")[2].partition("</target>")[0]
+
+
+def test_what_is_protected_stays_and_what_is_freed_inside_is_translated() -> None:
+    assert target('a <mrk mtype="protected">dog <mrk mtype="x-its-translate-yes">cat</mrk></mrk>') == (
+        'а <mrk mtype="protected">dog <mrk mtype="x-its-translate-yes">цат</mrk></mrk>'
+    )
+    assert new_target('a <mrk id="m" translate="no">dog</mrk> b') == 'а <mrk id="m" translate="no">dog</mrk> б'
+    assert (
+        new_target('a <sm id="m" translate="no"/>dog<em startRef="m"/> b')
+        == 'а <sm id="m" translate="no"/>dog<em startRef="m"/> б'
+    )
+    crossing = 'a <sm id="m" translate="no"/>dog <pc id="1">cat<em startRef="m"/> b</pc>'  # the span ends inside another element
+    assert new_target(crossing).replace(" ", "").replace("а", "a").replace("б", "b") == crossing.replace(" ", "")
+
+
+def test_translate_is_inherited_at_every_level() -> None:
+    unit = '<unit id="{}"{}><segment><source>a dog</source></segment></unit>'
+    content = new(
+        f'<group id="g" translate="no">{unit.format(1, "")}{unit.format(2, " translate=" + chr(34) + "yes" + chr(34))}</group>'
+    )
+    result, report = translated(content)
+    assert result.count("<target>") == 1
+    assert result.index("<target>") > result.index('id="2"')
+    assert [segment.why for segment in report.left] == ["marked as not to be translated"]
+
+
+def test_codes_in_pairs_enclose_their_words() -> None:
+    source = 'a <bpt id="1">&lt;b></bpt>dog<ept id="1">&lt;/b></ept> b'
+    assert target(source) == 'а <bpt id="1">&lt;b></bpt>дог<ept id="1">&lt;/b></ept> б'
+    assert new_target('<sc id="1"/>a<ec startRef="1"/> b') == '<sc id="1"/>а<ec startRef="1"/> б'
+
+
+def test_a_text_inside_a_code_is_translated() -> None:
+    assert (
+        target('<ph id="1">&lt;img alt="<sub>a <g id="2">dog</g></sub>"/></ph>')
+        == '<ph id="1">&lt;img alt="<sub>а <g id="2">дог</g></sub>"/></ph>'
+    )
+
+
+def test_lines_stay_where_white_space_counts() -> None:
+    assert target("The dog\nA cat", attributes=' xml:space="preserve"') == "Тхе дог\nА цат"
+    assert target("a\tdog    cat", attributes=' xml:space="preserve"') == "а\tдог    цат"
+    assert target("The dog\n   sleeps\n\nA cat") == "Тхе дог слеепс\n\nА цат"
+
+
+@pytest.mark.parametrize(
+    ("message", "tgt_lang", "expected"),
+    [
+        ("{n, plural, =0 {no dog} one {# dog} other {# dogs}}", "de", "{n, plural, =0 {но дог} one {# дог} other {# догс}}"),
+        ("{n,plural,offset:1 other {a {x} dog}}", "zh", "{n,plural,offset:1 other {а {x} дог}}"),
+        ("{n, plural, one {dog} other {dogs}}", "ru", "{n, plural, one {дог} few {догс} many {догс} other {догс}}"),
+        ("{n, plural, other {dogs} one {dog}}", "sl", "{n, plural, two {догс} few {догс} other {догс} one {дог}}"),
+        ("I see {n, select, a {the {m, plural, other {dogs}}} other {it}} here", "vi", "И сее {n, select, a {тхе {m, plural, other {догс}}} other {ит}} хере"),
+        ("{n, select, other {it''s '{x}' a {d, date, short}}}", "de", "{n, select, other {ит'с '{x}' а {d, date, short}}}"),
+    ],
+)  # fmt: skip
+def test_each_branch_of_a_message_is_translated(message: str, tgt_lang: str, expected: str) -> None:
+    assert target(message, tgt_lang) == expected
+
+
+def test_a_translation_cannot_break_a_message() -> None:
+    opened = open_document(
+        old('<trans-unit id="1"><source>{n, plural, other {a dog}}</source></trans-unit>').encode(),
+        DocumentInfo("a.xlf", "en", "de"),
+    )
+    result, _ = opened.finish({"a dog": letters("a dog").__class__("l' {#} d'", 0.0)})
+    assert "{l\u2019 '{''#''}' d\u2019}" in result.decode()
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["{n, plural, other {dogs}", "{n, plural, }", "{0,choice,0#no dog|1#a dog}", "{n, select, " * 40 + "other {x}"],
+)
+def test_a_message_that_cannot_be_parsed_is_named(message: str) -> None:
+    content = old(f'<trans-unit id="1"><source>{message}</source></trans-unit>')
+    result, report = translated(content)
+    assert result == content
+    assert [segment.why for segment in report.left] == ["a message in it cannot be parsed"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "text"),
+    [
+        (' state="final"', "Ein Hund"), (' state="signed-off"', ""), (' state="translated"', "Ein Hund"), ("", "Ein Hund"), ("", "a dog"),
+        (' state="new"', "Ein Hund"), (' state="needs-translation"', "Ein Hund"), (' state="needs-review-translation"', "Ein Hund"),
+    ],
+)  # fmt: skip
+def test_what_a_person_wrote_is_never_overwritten(attributes: str, text: str) -> None:
+    content = old(f'<trans-unit id="1"><source>a dog</source><target{attributes}>{text}</target></trans-unit>')
+    result, report = translated(content)
+    assert result == content
+    assert len(report.left) == 1
+
+
+@pytest.mark.parametrize("state", ["translated", "reviewed", "final", "initial"])
+def test_targets_of_xliff_2_stay(state: str) -> None:
+    content = new(
+        f'<unit id="u"><segment state="{state}"><source>a dog</source><target>Ein Hund</target></segment></unit>'
+    )
+    assert translated(content)[0] == content
+
+
+def test_approved_units_stay_and_a_second_run_changes_nothing() -> None:
+    approved = old(
+        '<trans-unit id="1" approved="yes"><source>a dog</source><target state="new">a dog</target></trans-unit>'
+    )
+    assert translated(approved)[0] == approved
+    for content in (old('<trans-unit id="1"><source>a dog</source></trans-unit>'),
+                    new('<unit id="u"><segment><source>a dog</source></segment></unit>')):  # fmt: skip
+        once, _ = translated(content)
+        assert once != content
+        assert translated(once)[0] == once
+
+
+def test_without_a_translation_a_segment_stays_as_it_is() -> None:
+    content = old('<trans-unit id="1"><source>a dog</source></trans-unit>')
+    opened = open_document(content.encode(), DocumentInfo("a.xlf", "en", "de"))
+    result, report = opened.finish({"a dog": letters("")})
+    assert result.decode() == content
+    assert len(report.left) == 1
+
+
+def test_empty_segments_of_a_target_are_filled() -> None:
+    cut = '<source>a. b</source><seg-source><mrk mtype="seg" mid="0">a.</mrk> <mrk mtype="seg" mid="1">b</mrk></seg-source>'
+    unit = f'<trans-unit id="1">{cut}<target{{}}><mrk mtype="seg" mid="0">Ah.</mrk> <mrk mtype="seg" mid="1">{{}}</mrk></target></trans-unit>'
+    assert translated(old(unit.format("", "")))[0] == old(unit.format(OLD, "б"))
+    assert translated(old(unit.format(' state="final"', "")))[0] == old(unit.format(' state="final"', ""))
+
+
+def test_languages_are_those_of_each_file() -> None:
+    unit = '<body><trans-unit id="1"><source>a dog</source></trans-unit></body></file>'
+    files = f'<xliff version="1.2"><file source-language="fr">{unit}<file source-language="en-GB">{unit}</xliff>'
+    result, report = translated(files)
+    assert result.count("<target") == 1
+    assert '<file source-language="en-GB" target-language="de">' in result
+    assert [segment.why for segment in report.left] == ["its source is in fr, but this model translates from en"]
+    with pytest.raises(DataError, match="its source is in fr"):
+        translated(files.replace("en-GB", "fr"))
+
+
+def test_text_beside_segments_is_named() -> None:
+    _, report = translated(
+        new('<unit id="u"><ignorable><source>a dog</source></ignorable><segment><source>b</source></segment></unit>')
+    )
+    assert [(segment.text, segment.why) for segment in report.left] == [("a dog", "not part of a segment")]
+
+
+def test_declarations_in_a_doctype_are_refused() -> None:
+    content = old('<trans-unit id="1"><source>a dog</source></trans-unit>')
+    assert "<target" in translated('<!DOCTYPE xliff SYSTEM "a[b].dtd">' + content)[0]
+    with pytest.raises(DataError, match="declares entities in its DOCTYPE"):
+        translated('<!DOCTYPE xliff SYSTEM "x.dtd" [<!ENTITY a "b">]>' + content)

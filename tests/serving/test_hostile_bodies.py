@@ -1,0 +1,131 @@
+"""Bodies that would cost a server seconds before they are refused: it reads them in linear time, within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dragoman.serving.apis.native import TranslateRequest
+from dragoman.serving.http import MOST_FORM_FIELDS, read
+from dragoman.serving.refusals import MOST_MESSAGE, MalformedError, shortened
+from dragoman.serving.request_json import MOST_FIELDS, MOST_VALUES, strict_json
+from dragoman.serving.service import Service
+from dragoman.translation.options import TranslateOptions
+
+FORM = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data; boundary=e"
+MANY = MOST_VALUES + 1
+
+WRONG: dict[str, Callable[[int], Any]] = {
+    "numbers": lambda n: [1] * n, "lists": lambda n: [[]] * n, "objects": lambda n: [{"a": "b"}] * n,
+    "nulls": lambda n: [None] * n, "halves of a pair": lambda n: ["\ud800"] * n,
+    "values of names": lambda n: {str(i): 1 for i in range(n)},
+    "names in a list": lambda n: [{str(i): "a" for i in range(n)}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize("field", ["text", "include", "prefix", "glossary"])
+def test_a_refusal_of_many_wrong_values_is_short(live: Any, field: str, kind: str) -> None:
+    fields = {"text": "the dog", "source": "en", "target": "de", field: WRONG[kind](MANY)}
+    reply = live("/v1/translate", fields)
+    assert reply.status == 400
+    assert len(reply.body) < 2 * MOST_MESSAGE
+
+
+@pytest.mark.parametrize("path", ["/v1/translate", "/translate", "/v2/translate", "/v2/glossaries", "/detect"])
+def test_a_request_may_have_so_many_fields(live: Any, path: str) -> None:
+    fields = {f"a{i}": "b" for i in range(MOST_FIELDS + 1)}
+    reply = live(path, fields)
+    assert reply.status == 400
+    assert "at most 1,000 fields, got 1,001" in reply.body.decode()
+
+
+def test_a_name_that_is_there_twice_at_the_end_of_many_is_named() -> None:
+    body = "{" + ",".join(f'"{i}":"a"' for i in range(5000)) + ',"z":1,"z":2}'
+    with pytest.raises(MalformedError, match="the name 'z' is there twice"):
+        strict_json(body.encode())
+
+
+def test_values_that_a_request_may_have_are_read() -> None:
+    glossary = {str(i): None for i in range(3 * MOST_VALUES)} | {f"a{i}": "b" for i in range(3 * MOST_VALUES)}
+    fields = {"text": ["a"] * 5000, "glossary": glossary, "include": [1] * (MOST_VALUES - 3)}
+    assert strict_json(json.dumps(fields).encode()) == fields
+    fields["include"] = [1] * (MOST_VALUES - 2)
+    with pytest.raises(MalformedError, match="at most 1,000 values that are no text, got 1,001"):
+        strict_json(json.dumps(fields).encode())
+
+
+def test_very_many_errors_are_counted_and_few_are_named() -> None:
+    with pytest.raises(MalformedError, match=r"^5,000 fields and values of the request are invalid$"):
+        read(TranslateRequest, {"text": "a", "source": "en", "target": "de", "include": [1] * 5000})
+    with pytest.raises(MalformedError) as caught:
+        read(TranslateRequest, {"text": "a", "source": "en", "target": "de", "include": [1] * 50})
+    assert str(caught.value).count("must be a text") == 5
+
+
+def test_a_form_has_so_many_fields_and_is_utf8(live: Any) -> None:
+    pairs = "&".join(f"a{i}=b" for i in range(MOST_FIELDS + 1))
+    assert "at most 1,000 fields" in live("/translate", pairs.encode(), content_type=FORM).body.decode()
+    assert (
+        "at most 10,000 fields" in live("/translate", b"a&" * MOST_FORM_FIELDS + b"a", content_type=FORM).body.decode()
+    )
+    edge = '--e\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
+    parts = edge.format("q", "a dog") + edge.format("source", "en") + edge.format("target", "de") + "--e--\r\n"
+    assert live("/translate", parts.encode(), content_type=f"{MULTIPART}; charset=UTF-8").status == 200
+    for charset in ("idna", "punycode", "utf-16", "undefined"):  # of the first, Python's takes the square of the length
+        reply = live("/translate", parts.encode(), content_type=f"{MULTIPART}; charset={charset}")
+        assert reply.status == 400
+        assert f"the form must be UTF-8 text, got charset '{charset}'" in reply.body.decode()
+
+
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [('name="file"; filename="' + "a" * 5000 + '.txt"', "Maximum header size exceeded"), ("x", "must be provided")],
+)
+def test_a_form_that_cannot_be_read_is_explained(live: Any, part: str, why: str) -> None:
+    body = f"--e\r\nContent-Disposition: form-data; {part}\r\n\r\nx\r\n--e--\r\n"
+    reply = live("/v2/document", body.encode(), content_type=MULTIPART)
+    assert reply.status == 400
+    assert "valid multipart/form-data, with at most one file" in reply.body.decode()
+    assert why in reply.body.decode()
+
+
+@pytest.mark.parametrize("field", ["source", "target", "x" * 40_000])
+def test_a_message_repeats_no_long_value(live: Any, field: str) -> None:
+    reply = live("/v1/translate", {"text": "a", "source": "en", "target": "de", field: "d" * 40_000})
+    assert reply.status == 400
+    assert len(reply.body) < 2 * MOST_MESSAGE
+
+
+def test_both_ends_of_a_long_message_are_kept() -> None:
+    assert shortened("a" * MOST_MESSAGE) == "a" * MOST_MESSAGE
+    short = shortened("a" * 40_000 + " is not a target language here: use de")
+    assert short.startswith("aaa")
+    assert short.endswith(" is not a target language here: use de")
+    assert "39,038 characters" in short
+
+
+def test_a_request_with_a_glossary_is_prepared_outside_of_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+
+    class Prepared(Exception):  # noqa: N818
+        pass
+
+    class StubService(Service):
+        def __init__(self) -> None:
+            self.batcher = type("StubBatcher", (), {"refuse_if_full": lambda self, owner: None})()
+
+        def _prepare(self, *arguments: Any) -> Any:
+            threads.append(threading.current_thread())
+            raise Prepared
+
+    for options in (TranslateOptions(), TranslateOptions(glossary={"a": "b"})):
+        with pytest.raises(Prepared):
+            asyncio.run(StubService().translate(["a"], None, options, ""))  # type: ignore[arg-type]
+    assert [thread is threading.main_thread() for thread in threads] == [True, False]
