@@ -1,4 +1,4 @@
-"""The judge of HTML: html5lib."""
+"""The judge of HTML, by html5lib."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ ADDRESS = re.compile(r"\w+://\S+")
 BUTTONS = frozenset(["button", "submit", "reset"])
 META = names(
     "description keywords og:title og:description og:site_name og:image:alt twitter:title twitter:description "
-    "twitter:image:alt application-name apple-mobile-web-app-title"
+    "twitter:image:alt application-name apple-mobile-web-app-title dc.title dc.description"
 )
 """Names of ``meta`` elements whose content people read."""
 TEMPLATE = re.compile(
-    r"\{\{!--.*?--\}\}|\{\{(?!\{\{)(?:(?!\{\{)[^<]){1,500}?\}\}+|\{%(?:(?!\{%).){1,5000}?%\}|<%(?:(?!<%).){1,5000}?%>|<\?(?:php|=)(?:(?!<\?).){1,5000}?\?>"
+    r"\{\{!--.*?--\}\}|\{\{(?:- )?/\*.*?\*/(?: -)?\}\}|\{\{(?!\{\{)(?:(?!\{\{)[^<]){1,20000}?\}\}+"
+    r"|\{%(?:(?!\{%).){1,5000}?%\}|<%(?:(?!<%).){1,5000}?%>|<\?(?:php|=)(?:(?!<\?).){1,5000}?\?>"
     r"|\{#(?:(?!\{#).){1,5000}?#\}",
     re.DOTALL,
 )
@@ -77,7 +78,13 @@ def _parsed(data: bytes, errors: Counter[str] | None = None) -> tuple[Any, list[
             rb"<meta[^>]*charset\s*=\s*[\"']?\s*([\w:.-]+)|<\?xml[^>]*encoding=[\"']([\w:.-]+)", data[:4096], re.I
         )
         encoding = webencodings.lookup((declared[1] or declared[2]).decode()) if declared else None
-        name = encoding.codec_info.name if encoding and not encoding.name.startswith("utf-16") else "utf-8"
+        name = (
+            encoding.codec_info.name
+            if encoding and not encoding.name.startswith("utf-16")
+            else "utf-8"
+            if _is_utf8(data)
+            else "cp1252"
+        )
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else name, "replace").removeprefix(
             "\ufeff"
         )
@@ -89,6 +96,14 @@ def _parsed(data: bytes, errors: Counter[str] | None = None) -> tuple[Any, list[
     if errors is not None:
         errors.update(code for _, code, _ in parser.errors)
     return tree, templates
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _as_mark(match: re.Match[str]) -> str:
@@ -113,7 +128,7 @@ def html_faults(source: bytes, result: bytes, mode: str, named: list[str], suffi
             own = plain(text)
             if (
                 block.is_text
-                and LATIN_WORD.search(own)
+                and LATIN_WORD.search(ADDRESS.sub("", own))
                 and not CYRILLIC.search(own)
                 and not any(own in x for x in told)
             ):
@@ -129,6 +144,7 @@ class _Page:
         self.current: Block | None = None
         self.texts: list[Block] = []
         self.numbers = count()
+        self.is_kept = False
 
     def read(self, element: Any, path: str = "", around: str = "", is_text: bool = True) -> None:
         """Read an element and what is in it."""
@@ -140,7 +156,8 @@ class _Page:
         inner_text = {"no": False, "yes": True}.get(element.get("translate", ""), is_text) and name not in CODE
         inner_text = inner_text and "notranslate" not in element.get("class", "").split()
         inner_text = inner_text or element.get("translate") == "yes"
-        self._attributes(element, name, f"{path}/{name}", is_text and element.get("translate") != "no")
+        is_kept = element.get("translate") == "no" or "notranslate" in element.get("class", "").split() or self.is_kept
+        self._attributes(element, name, f"{path}/{name}", not is_kept)
         if name in RAW or (name == "math" and "mtext" not in "".join(str(child.tag) for child in element.iter())):
             self._block(path).marks.append(f"{name}: {''.join(element.itertext())}")
             return
@@ -150,10 +167,12 @@ class _Page:
         else:
             path, around, self.current = f"{path}/{name}", "", None
             self._block(path)
+        outer, self.is_kept = self.is_kept, is_kept and element.get("translate") != "yes"
         self._text(element.text, path, around, inner_text)
         for child in element:
             self.read(child, path, around, inner_text)
             self._text(child.tail, path, around, inner_text)
+        self.is_kept = outer
         if not is_inline:
             self.current = None
 

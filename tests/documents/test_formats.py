@@ -82,7 +82,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "html": (
         "a.html",
         '<!DOCTYPE html><title>T it</title><p>a&nbsp;<b>b</b> c<img src=x alt="a pic"></p><td>&nbsp;</td><script>x</script>',
-        '<!DOCTYPE html><title>T IT</title><p>A <b>B</b> C<img src=x alt="A PIC"></p><td>&nbsp;</td><script>x</script>',
+        '<!DOCTYPE html><title>T IT</title><p>A&nbsp;<b>B</b> C<img src=x alt="A PIC"></p><td>&nbsp;</td><script>x</script>',
     ),
     "subtitles": (
         "a.srt",
@@ -179,7 +179,7 @@ def test_columns_of_a_table_by_name() -> None:
         ("a.txt", b"caf\xe9 \x00\x01", (), "byte 3 is not UTF-8, and no encoding fits"),
         ("a.txt", "schön\n".encode() * 5 + b"caf\xe9", (), "byte 38 is not UTF-8, and no encoding fits"),
         ("a.txt", b"a\0b", (), "NUL"),
-        ("a.html", b"<meta charset=klingon>", (), "'klingon'"),
+        ("a.html", b"<meta charset=utf-8>\xe9\xe8\xff", (), "byte 20 is not UTF-8"),
         ("a.docx", b"no zip", (), "not a .docx file"),
         ("a.docx", b"PK\x03\x04 no zip", (), "not a .docx file"),
         ("a.pdf", b"%PDF", (), "is neither plain text nor a supported document"),

@@ -40,7 +40,7 @@ def upper(source: str, kind: markup.Kind, links: str = "", **elements: list[str]
         ('keep <span translate="no">this one</span> please', 'KEEP <span translate="no">this one</span> PLEASE'),
         ("<script>if (a<b) c()</script>text", "<script>if (a<b) c()</script>TEXT"),
         ("<!-- no --> yes", "<!-- no --> YES"),
-        ("1 < 2 and 3 > 2", "1 &lt; 2 AND 3 &gt; 2"),
+        ("1 < 2 and 3 > 2", "1 < 2 AND 3 > 2"),
         ("<ul><li>one</li><li> two </li></ul>", "<ul><li>ONE</li><li> TWO </li></ul>"),
         ("<b> </b>", "<b> </b>"),
         ("", ""),
@@ -92,4 +92,4 @@ def test_any_mix_keeps_its_tags(source: str, kind: markup.Kind, chance: object) 
     tags = [[match[0] for match in markup.TOKEN.finditer(text)] for text in (out, source)]
     assert sorted(tags[0]) == sorted(tags[1])
     kept = [re.sub(r"\s+", "", markup.TOKEN.sub("", text)) for text in (source, out)]
-    assert len(kept[0].replace("<", "&lt;")) <= len(kept[1]) + 8 * source.count("&")  # no text is lost
+    assert len(kept[0]) <= len(kept[1]) + 8 * source.count("&")  # no text is lost

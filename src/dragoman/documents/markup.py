@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection
 from typing import Literal
 
+from dragoman.documents.html_units import PageOptions, cut
 from dragoman.documents.units import Part, Tag, Unit
 
 Kind = Literal["html", "xml"]
@@ -23,30 +24,11 @@ TOKEN = re.compile(
     r"|</?[A-Za-z_:][^\s/>\"'<]*+(?:\s(?:[^\"'<>]++|\"[^\"]*+\"|'[^']*+')*+)?+/?>",
     re.DOTALL,
 )
-"""A comment, CDATA or processing instruction (each may lack its end), a doctype or a tag. Any other ``<`` is text."""
+"""Of XML: a comment, CDATA or processing instruction (each may lack its end), a doctype or a tag. Any other ``<`` is
+text."""
 
 _NAME = re.compile(r"</?([A-Za-z_:][^\s/>\"'<]*)")
-_NOT_TRANSLATED = re.compile(r"\btranslate\s*=\s*[\"']?no\b|\bclass\s*=\s*[\"'][^\"']*\bnotranslate\b", re.IGNORECASE)
-
-
-def _names(text: str) -> frozenset[str]:
-    """Return the names that a text lists, separated by spaces."""
-    return frozenset(text.split())
-
-
-_OPAQUE = _names("script style code pre kbd samp var textarea svg math noscript template")
-"""HTML elements whose content is not translated."""
-
-_BLOCKS = _names(
-    "address article aside base blockquote body br caption center col colgroup dd details dialog dir div dl dt "
-    "fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe "
-    "legend li link main menu meta nav ol optgroup option p section summary table tbody td tfoot th thead "
-    "title tr ul"
-)
-"""HTML elements that end a sentence; all others, unknown ones too, stand inside a sentence."""
-
-_VOID = _names("area base br col embed hr img input link meta source track wbr")
-"""HTML elements that have no closing tag."""
+_ATTRIBUTE = re.compile(r"\s([\w:.-]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++))")
 
 
 def parse(
@@ -59,52 +41,67 @@ def parse(
         source: Any text; malformed markup counts as text, so nothing is refused.
         ignored: Elements whose content is not translated; they stay inside their sentence.
         splitting, non_splitting: Elements that end a sentence, or do not, against the default for their name.
-        attributes: Translate attributes that a reader sees too, such as ``alt``.
+        attributes: Translate attributes of HTML that a reader sees too, such as ``alt``.
     """
-    units = _Units(kind)
+    if kind == "html":
+        return cut(source, PageOptions(ignored, splitting, non_splitting, attributes)).parts
+    return _xml(source, ignored, splitting)
+
+
+def _xml(source: str, ignored: Collection[str], splitting: Collection[str]) -> list[Part]:
+    """Cut XML into units."""
+    units = _Units()
     skipped: list[str] = []  # names of the open elements whose content is not translated, innermost last
-    opaque = ""  # their source so far
+    opaque: list[str] = []  # their source so far
     at = 0
     for match in TOKEN.finditer(source):
         before, tag, at = source[at : match.start()], match[0], match.end()
         named = _NAME.match(tag)
         name = named[1].lower() if named else ""
         closes = tag.startswith("</")
-        is_single = tag.endswith("/>") or not named or (kind == "html" and name in _VOID)  # has no closing tag
+        is_single = tag.endswith("/>") or not named  # has no closing tag
         if skipped:
-            opaque += before + tag
+            opaque += [before, tag]
             if closes and name == skipped[-1]:
                 skipped.pop()
             elif not closes and not is_single and name == skipped[0]:
                 skipped.append(name)
             if not skipped:
-                units.inside(opaque, tag=opaque)
+                units.inside("".join(opaque))
             continue
         units.text(before)
-        hidden = name in ignored or bool(_NOT_TRANSLATED.search(tag)) or (kind == "html" and name in _OPAQUE)
-        tag_parts = _attributes(tag) if attributes and not hidden and not closes else [tag]
-        if hidden and not closes and not is_single:
-            if _ends_sentence(name, kind, splitting, non_splitting) and name not in ignored:
+        hidden = named and not closes and not is_single and (name in ignored or _is_kept(tag))
+        if hidden:
+            if name in splitting and name not in ignored:
                 units.close()
-            skipped, opaque = [name], tag
-        elif named and _ends_sentence(name, kind, splitting, non_splitting):
+            skipped, opaque = [name], [tag]
+        elif named and name in splitting:
             units.close()
-            units.parts += tag_parts
+            units.parts.append(tag)
         elif not (closes and not before and named and units.close_empty(named[1], tag)):
-            units.inside(*tag_parts, tag=tag)
+            units.inside(tag)
     if skipped:  # an element that is never closed hides the text to the end
-        units.inside(opaque + source[at:], tag=opaque + source[at:])
+        units.inside("".join([*opaque, source[at:]]))
     else:
         units.text(source[at:])
     units.close()
     return units.parts
 
 
-class _Units:
-    """Collects the units of a text; the last one is still open."""
+def _is_kept(tag: str) -> bool:
+    """True if an attribute of a tag says that its element is not translated."""
+    for name, quoted, single, bare in _ATTRIBUTE.findall(tag):
+        value = quoted or single or bare
+        if (name == "translate" and value == "no") or (name == "class" and "notranslate" in value.split()):
+            return True
+    return False
 
-    def __init__(self, kind: Kind) -> None:
-        self._kind, self._unit = kind, Unit()
+
+class _Units:
+    """Collects the units of XML; the last one is still open."""
+
+    def __init__(self) -> None:
+        self._unit = Unit()
         self.parts: list[Part] = []
 
     def close(self) -> None:
@@ -114,8 +111,8 @@ class _Units:
         self._unit = Unit()
 
     def text(self, raw: str) -> None:
-        """Add text to the open unit; in XML each line end also ends the unit."""
-        for number, line in enumerate(re.split(r"(\n)", raw) if self._kind == "xml" else [raw]):
+        """Add text to the open unit; each line end also ends the unit."""
+        for number, line in enumerate(re.split(r"(\n)", raw)):
             if number % 2:
                 self.close()
                 self.parts.append(line)
@@ -123,18 +120,12 @@ class _Units:
                 self._unit.text += html.unescape(line)
                 self._unit.raw.append(line)
 
-    def inside(self, *parts: Part, tag: str) -> None:
-        """Add a tag that does not end the sentence, or a whole element that is not translated.
-
-        Args:
-            parts: The source of the tag or element, with units for its translated attributes.
-            tag: The same source as one string.
-        """
+    def inside(self, tag: str) -> None:
+        """Add a tag that does not end the sentence, or a whole element that is not translated."""
         named = _NAME.match(tag)
-        is_void = self._kind == "html" and named is not None and named[1].lower() in _VOID
-        role = "point" if named is None or is_void or tag.endswith("/>") or tag.count("<") > 1 else _role(tag)
-        self._unit.tags.append(Tag(len(self._unit.text), parts, role, named[1] if named else ""))
-        self._unit.raw += parts
+        role = "point" if named is None or tag.endswith("/>") or tag.count("<") > 1 else _role(tag)
+        self._unit.tags.append(Tag(len(self._unit.text), (tag,), role, named[1] if named else ""))
+        self._unit.raw.append(tag)
 
     def close_empty(self, name: str, tag: str) -> bool:
         """Merge a closing tag with the tag that opened its element right before it; False if there is no such tag.
@@ -153,38 +144,3 @@ class _Units:
 def _role(tag: str) -> Literal["open", "close"]:
     """Return whether a tag opens or closes its element."""
     return "close" if tag.startswith("</") else "open"
-
-
-def _ends_sentence(name: str, kind: Kind, splitting: Collection[str], non_splitting: Collection[str]) -> bool:
-    """True if the tags of an element end a sentence; the caller's lists come before the defaults of HTML."""
-    if name in splitting:
-        return True
-    if name in non_splitting or kind == "xml":
-        return False
-    return name in _BLOCKS or name in ("pre", "script", "style", "template", "textarea")
-
-
-_SHOWN = re.compile(
-    r"(?<=\s)(?:alt|title|placeholder|aria-label|summary|label)\s*=\s*(?P<quote>[\"'])(?P<text>.*?)(?P=quote)",
-    re.DOTALL | re.IGNORECASE,
-)
-_CONTENT = re.compile(
-    r"(?<=\s)(?:content|value)\s*=\s*(?P<quote>[\"'])(?P<text>.*?)(?P=quote)", re.DOTALL | re.IGNORECASE
-)
-_VISIBLE_VALUE = re.compile(
-    r"<meta\s[^>]*(?:name|property)\s*=\s*[\"']?(?:description|keywords|og:title|og:description|twitter:title|"
-    r"twitter:description)\b|<input\s[^>]*type\s*=\s*[\"']?(?:submit|button|reset)\b",
-    re.IGNORECASE,
-)
-
-
-def _attributes(tag: str) -> list[Part]:
-    """Return a tag as parts, with a unit for each attribute that a reader sees."""
-    values = list(_SHOWN.finditer(tag)) + (list(_CONTENT.finditer(tag)) if _VISIBLE_VALUE.match(tag) else [])
-    parts: list[Part] = []
-    at = 0
-    for match in sorted(values, key=lambda match: match.start()):
-        start, end = match.span("text")
-        parts += [tag[at:start], Unit(html.unescape(match["text"]), raw=[match["text"]], escape=html.escape)]
-        at = end
-    return [*parts, tag[at:]]

@@ -14,6 +14,7 @@ from typing import Literal, Union
 
 from dragoman.decoding.words import Links, word_spans
 from dragoman.documents.pieces import Side, WordSpan, link
+from dragoman.documents.spaces import SPECIAL, with_spaces
 from dragoman.documents.tag_places import TagPlaces, tag_places
 from dragoman.languages.words import core, is_word_character
 
@@ -116,6 +117,8 @@ def write(parts: Sequence[Part], translations: Translations, lost: list[Lost] | 
 def _translated(unit: Unit, translation: AlignedText, translations: Translations, lost: list[Lost] | None) -> str:
     """Return the translation of a unit with its tags and styles; its source if an element would lose its words."""
     src, tgt = Side(unit.text, translations.src_unspaced), Side(translation.text, translations.tgt_unspaced)
+    if translation.alignment and SPECIAL.search(unit.text):
+        tgt = with_spaces(src, tgt, translation.alignment)
     placed = TagPlaces((), 0)
     if unit.tags:
         pieces = link(src, tgt, translation.alignment, [tag.place for tag in unit.tags])
@@ -126,27 +129,27 @@ def _translated(unit: Unit, translation: AlignedText, translations: Translations
         return write(unit.raw, translations, lost)
     styles = _styles(unit, src, tgt, translation.alignment)
     written: list[str] = []
-    run, style = "", 0  # characters in the same style that are not written yet
+    run: list[str] = []  # characters in the same style that are not written yet
+    style = 0
 
     def flush() -> None:
-        nonlocal run
         if run:
             before, after = unit.styles[style]
-            written.append(before + unit.escape(run) + after)
-        run = ""
+            written.append(before + unit.escape("".join(run)) + after)
+        run.clear()
 
     for piece in _sequence(unit, tgt, placed.order):
         if isinstance(piece, Tag):
             flush()
             written.append(write(piece.parts, translations, lost))
         elif isinstance(piece, str):
-            run += piece
+            run.append(piece)
         else:
             for i in piece:
                 if styles[i] != style:
                     flush()
                     style = styles[i]
-                run += tgt.text[i]
+                run.append(tgt.text[i])
     flush()
     return "".join(written)
 

@@ -1,0 +1,263 @@
+"""Collects the text and the tags of a sentence, and cuts them into units and the source between them.
+
+    sentence = Sentence(closed={"b"})
+    sentence.tag("open", "b", ["<b>"])
+    sentence.text("A dog")
+    sentence.tag("close", "b", ["</b>"])
+    sentence.end()                          # ["<b>", Unit("A dog"), "</b>"]
+
+Elements that are open at an end of the sentence are no part of a unit, nor is an element around all of it, nor a
+picture or a comment at its edge. So a unit has whole elements only, and as few as possible.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from dragoman.documents.spelling import Spelling
+from dragoman.documents.units import Part, Tag, Unit
+
+_PUNCTUATION = frozenset(",.;:!?)")
+_SEPARATORS = "|•·/\\»›>–—- \n\t"
+_CLOSING = {"(": ")", "[": "]", '"': '"', "'": "'", "«": "»", "“": "”", "„": "“", "‘": "’"}
+
+TagKind = Literal["open", "close", "point", "edge"]
+"""``edge``: a point that need not stay within the sentence if it stands at its beginning or end."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """Text or markup of a sentence."""
+
+    parts: tuple[Part, ...]
+    kind: TagKind | Literal["text"] = "text"
+    name: str = ""
+    shown: str = ""  # of text: the same with its entities resolved
+    is_plain: bool = False  # text without entities, such as CDATA
+
+
+class Sentence:
+    """A sentence that is being read."""
+
+    def __init__(self, closed: Collection[str] = (), quote: str = "") -> None:
+        self._closed = closed  # elements that have a closing tag somewhere
+        self._quote = quote  # around the value of an attribute
+        self._nodes: list[Node] = []
+
+    def text(self, raw: str, plain: str | None = None) -> None:
+        """Add text; ``plain`` is what it shows, if it has no entities."""
+        shown = Spelling.of(raw, is_attribute=bool(self._quote)).text if plain is None else plain
+        self._nodes.append(Node((raw,), "text", "", shown, plain is not None))
+
+    def tag(self, kind: TagKind, name: str, parts: Sequence[Part]) -> None:
+        """Add markup with its source, which may have units of its own."""
+        if kind == "open" and name not in self._closed:
+            kind = "edge"
+        self._nodes.append(Node(tuple(parts), kind, name))
+
+    def end(self) -> list[Part]:
+        """Return the units of the sentence and the source between them, and begin the next sentence."""
+        nodes, self._nodes = _without_gaps(self._nodes), []
+        if not any(node.kind == "text" and node.shown.strip() for node in nodes):
+            return [part for node in nodes for part in node.parts]
+        parts: list[Part] = []
+        for piece in _cut(nodes):
+            parts += _unit(piece, self._quote)
+        return parts
+
+
+def _without_gaps(nodes: list[Node]) -> list[Node]:
+    """Let a placeholder take the brackets or the space around it, so that the sentence reads well without it."""
+    for i in range(1, len(nodes) - 1):
+        before, node, after = nodes[i - 1 : i + 2]
+        if node.kind != "edge" or node.name or before.kind != "text" or after.kind != "text":
+            continue
+        raw, following = str(before.parts[0]), str(after.parts[0])
+        opening, closing = raw[-1:], following[:1]
+        if opening in _CLOSING and _CLOSING[opening] == closing and before.shown[-1:] == opening:
+            node = Node((opening, *node.parts, closing), "edge")
+            raw, following = raw[:-1], following[1:]
+            before = Node((raw,), "text", "", before.shown[:-1], before.is_plain)
+            after = Node((following,), "text", "", after.shown[1:], after.is_plain)
+        if raw[-1:] == before.shown[-1:] == " " and after.shown[:1] in _PUNCTUATION:
+            node = Node((" ", *node.parts), "edge")
+            before = Node((raw[:-1],), "text", "", before.shown[:-1], before.is_plain)
+        nodes[i - 1 : i + 2] = before, node, after
+    return nodes
+
+
+def _pairs(nodes: Sequence[Node]) -> dict[int, int]:
+    """Return for each tag of an element that opens and closes here the index of its other tag."""
+    pairs: dict[int, int] = {}
+    open_tags: list[int] = []
+    n_open = Counter[str]()
+    for i, node in enumerate(nodes):
+        if node.kind == "open":
+            open_tags.append(i)
+            n_open[node.name] += 1
+        elif node.kind == "close" and n_open[node.name]:
+            while True:
+                first = open_tags.pop()
+                n_open[nodes[first].name] -= 1
+                if nodes[first].name == node.name:
+                    break
+            pairs[first], pairs[i] = i, first
+    return pairs
+
+
+def _cut(nodes: Sequence[Node]) -> list[list[Node]]:
+    """Cut where an element begins or ends of which only one tag is here, and between neighbouring links."""
+    pairs = _pairs(nodes)
+    cuts = _between_neighbours(nodes)
+    open_tags: list[int] = []
+    is_cut: list[bool] = []  # for each open element: is there a cut inside?
+
+    def cut(place: int) -> None:
+        cuts.add(place)
+        if is_cut:
+            is_cut[-1] = True
+
+    for i, node in enumerate(nodes):
+        if i in cuts:
+            cut(i)
+        if node.kind == "open" and i in pairs:
+            open_tags.append(i)
+            is_cut.append(False)
+        elif node.kind == "open":
+            cut(i)
+        elif node.kind == "close" and i in pairs:
+            first = open_tags.pop()
+            if is_cut.pop():
+                cut(first)
+                cut(i + 1)
+        elif node.kind == "close":
+            cut(i + 1)
+    places = [0, *sorted(cuts - {0, len(nodes)}), len(nodes)]
+    return [list(nodes[start:end]) for start, end in pairwise(places)]
+
+
+def _between_neighbours(nodes: Sequence[Node]) -> set[int]:
+    """Return the places between two links, and between two other elements whose words would run together."""
+    cuts: set[int] = set()
+    texts = [i for i, node in enumerate(nodes) if node.kind == "text" and node.shown.strip()]
+    links: list[bool] = []  # for each two neighbouring texts: does the first end a link, and does the second begin one?
+    for first, second in pairwise(texts):
+        run = range(first + 1, second)
+        tags = [nodes[i] for i in run if nodes[i].kind != "text"]
+        closes, opens = (
+            [tag.name for tag in tags if tag.kind == "close"],
+            [tag.name for tag in tags if tag.kind == "open"],
+        )
+        place = next((i for i in run if nodes[i].kind == "open"), second)
+        before, after = nodes[first].shown, nodes[second].shown
+        are_links = any(name in closes and (name == "a" or "-" in name) for name in opens)
+        meet = len(tags) == len(run) and _meet(before, after) and {"sub", "sup"}.isdisjoint([*closes, *opens])
+        if are_links or (tags and meet and all(tag.kind != "point" for tag in tags)):
+            cuts.add(place)
+        links.append("a" in closes)
+        is_separator = len(links) > 1 and links[-2] and "a" in opens and not before.strip().strip(_SEPARATORS)
+        if is_separator:  # <a>Home</a> | <a>About</a>
+            cuts |= {first, place}
+    return cuts
+
+
+def _meet(before: str, after: str) -> bool:
+    """True if a number meets another or a word, or a capital letter meets a small one or the end of a sentence."""
+    last, first = before[-1], after[0]
+    if last.isdigit() or first.isdigit():
+        return (last.isdigit() or _is_cased(last)) and (first.isdigit() or _is_cased(first))
+    return (last.islower() or last in ".!?:") and first.isupper()
+
+
+def _is_cased(char: str) -> bool:
+    return char.islower() or char.isupper()
+
+
+def _unit(nodes: list[Node], quote: str) -> list[Part]:
+    """Return a unit, and the source before and after it."""
+    pairs = _pairs(nodes)
+    start, end = 0, len(nodes)
+    while True:  # what stands at the edges, and elements around everything
+        before = start, end
+        start = _without_edge(nodes, range(start, end), pairs)
+        end = _without_edge(nodes, range(end - 1, start - 1, -1), pairs) + 1
+        first, last = _first_tag(nodes, range(start, end)), _first_tag(nodes, range(end - 1, start - 1, -1))
+        if first >= 0 and pairs.get(first) == last and first < last:
+            start, end = first + 1, last
+        if (start, end) == before:
+            break
+    within = nodes[start:end]
+    if not any(node.kind == "text" and node.shown.strip() for node in within):
+        return [part for node in nodes for part in node.parts]
+    outside = ([part for node in some for part in node.parts] for some in (nodes[:start], nodes[end:]))
+    leading, trailing = outside
+    return [*leading, _made(within, quote), *trailing]
+
+
+def _first_tag(nodes: Sequence[Node], places: range) -> int:
+    """Return the first place that is no blank text if it is a tag; else -1."""
+    for i in places:
+        if nodes[i].kind != "text":
+            return i
+        if nodes[i].shown.strip():
+            return -1
+    return -1
+
+
+def _without_edge(nodes: Sequence[Node], places: range, pairs: dict[int, int]) -> int:
+    """Return the place behind the markup at an edge that is no part of the sentence; ``places`` lead inwards."""
+    step = places.step
+    inner = places.start
+    i = inner
+    while i in places:
+        node = nodes[i]
+        if node.kind == "text":
+            if node.shown.strip():
+                break
+        elif node.kind == "edge" or (node.kind in ("open", "close") and i not in pairs):
+            inner = i + step
+        elif node.kind in ("open", "close") and _is_wordless(nodes, i, pairs[i]):
+            i = pairs[i]
+            inner = i + step
+        else:
+            break
+        i += step
+    return inner
+
+
+def _is_wordless(nodes: Sequence[Node], one: int, other: int) -> bool:
+    """True if an element at an edge has nothing but pictures or nothing at all."""
+    low, high = min(one, other), max(one, other)
+    return high - low < 30 and all(node.kind != "point" and not node.shown.strip() for node in nodes[low : high + 1])
+
+
+def _made(nodes: Sequence[Node], quote: str) -> Unit:
+    """Return the unit of text and markup; an element without text becomes a placeholder."""
+    pairs = _pairs(nodes)
+    n_texts = [0]
+    for node in nodes:
+        n_texts.append(n_texts[-1] + (node.kind == "text"))
+    text, tags, raw = [], [], []
+    length = i = 0
+    while i < len(nodes):
+        node, after = nodes[i], i + 1
+        raw += list(node.parts)
+        if node.kind == "text":
+            text.append(node.shown)
+            length += len(node.shown)
+        elif node.kind == "open" and i in pairs and n_texts[pairs[i]] == n_texts[i]:
+            after = pairs[i] + 1
+            inside = [part for other in nodes[i + 1 : after] for part in other.parts]
+            tags.append(Tag(length, (*node.parts, *inside)))
+            raw += inside
+        else:
+            kind = node.kind if node.kind in ("open", "close") else "point"
+            tags.append(Tag(length, node.parts, kind, node.name))
+        i = after
+    source = " ".join(str(node.parts[0]) for node in nodes if node.kind == "text" and not node.is_plain)
+    spelled = Spelling.of(source, is_attribute=bool(quote), quote=quote)
+    return Unit("".join(text), tags, raw, spelled)

@@ -1,0 +1,180 @@
+"""Code of template languages in a page: Jinja, Twig, Django, Liquid, Handlebars, Go, Angular, ERB, PHP and their like.
+
+    Templates("Hello {{ name }}!").at(6)     # Code(end=16, is_value=True)
+
+Code that writes a value is a placeholder in its sentence. A statement or a comment ends the sentence. What has no end,
+or holds other code or tags where it should not, is text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+START = re.compile(r"<[%?]|<[/]?[#@][A-Za-z]|\{[{%#:/@]|[$#]\{|\[[\[(]\$|%[A-Za-z_]|@[a-z]|\}")
+"""Where code may begin; ``Templates.at`` says whether it does."""
+
+_STATEMENT = re.compile(
+    r"\{\{\{?[-~]?\s*(?:[#/^!>&*]|(?:else|if|end|range|with|define|block|template|partial|break|continue|return)\b)"
+)
+_GO_COMMENT = re.compile(r"\{\{(?:- )?/\*")
+_GO_COMMENT_END = re.compile(r"\*/(?: -)?\}\}")
+_TAG_INSIDE = re.compile(r"</?[A-Za-z]")
+_QUOTE_THEN_END = re.compile(r"[\"']\s*/?>")
+_NAME = re.compile(r"\{%[-+~]?\s*(\w+)")
+_SVELTE = re.compile(r"\{(?:#(?:if|each|await|key|snippet)\b|:(?:else|then|catch)\b|/(?:if|each|await|key|snippet)\})")
+_SVELTE_VALUE = re.compile(r"\{@(?:html|render|const|debug)\b")
+_BLOCK = "if|else if|for|switch|case|defer|placeholder|loading|else|empty|default|error"
+_ANGULAR = re.compile(
+    rf"@(?:{_BLOCK})\s{{0,20}}(?=[({{])(?:\([^{{}}\n]{{0,500}}\)\s{{0,20}})?\{{|@let\s[^;<>\n]{{0,500}};"
+)
+_PERCENT = re.compile(r"%(?:[A-Za-z]+(?:[._][A-Za-z]+)+|[A-Z]{3,})%")
+_PHP_VALUE = re.compile(r"<\?(?:=|php\s+(?:echo|print|_e)\b)")
+_PHP = re.compile(r"<\?(?:php\b|=|\s)", re.IGNORECASE)
+_FREEMARKER = re.compile(r"</?[#@][A-Za-z][^<>\n]{0,500}>")
+_BODY_IS_CODE = frozenset(["comment", "doc", "highlight", "javascript", "schema", "stylesheet", "style"])
+"""Statements of Django and Liquid whose body is no text."""
+
+LONGEST_VALUE = 20_000
+LONGEST = 50_000
+"""Most characters of a value, and of a statement or a comment."""
+
+
+class Code(NamedTuple):
+    """Code of a template."""
+
+    end: int  # index of the character after it
+    is_value: bool  # True if it writes a value, False for a statement or a comment
+
+
+class Templates:
+    """Finds the code in a page, from its beginning to its end."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._next: dict[str, tuple[int, int]] = {}  # for a mark: where it was sought from, and where it is
+        self._depth = 0  # number of open blocks of Angular
+        self._searchable = START.search(source) is not None
+
+    def at(self, at: int, in_text: bool = True) -> Code | None:
+        """Return the code that begins at a character; None if none does.
+
+        Args:
+            at: Index of the character.
+            in_text: False within a tag, where there are no blocks of Angular.
+        """
+        if not self._searchable:
+            return None
+        start = self._source[at : at + 2]
+        if start[:1] == "}":
+            return self._closing_brace(at) if in_text else None
+        if start[:1] == "@":
+            return self._angular(at) if in_text else None
+        if start == "{{":
+            return self._braces(at)
+        if start == "{%":
+            return self._statement(at)
+        if start in ("{#", "{:", "{/", "{@"):
+            return self._comment(at)
+        if start == "<%":
+            value = self._source[at + 2 : at + 3] in ("=", "-") and self._source[at + 2 : at + 4] != "--"
+            return self._until(at, "--%>" if self._source.startswith("<%--", at) else "%>", LONGEST, value)
+        if start == "<?":
+            return self._php(at)
+        if start in ("${", "#{"):
+            return self._line(at, "}", 300)
+        if start in ("[[", "[("):
+            return (
+                self._line(at, "]]" if start == "[[" else ")]", 300) if self._source[at + 2 : at + 4] == "${" else None
+            )
+        pattern = _PERCENT if start[:1] == "%" else _FREEMARKER
+        match = pattern.match(self._source, at)
+        return Code(match.end(), pattern is _PERCENT) if match else None
+
+    def _find(self, mark: str, at: int) -> int:
+        """Return where a mark comes next; each part of the source is searched once, as places only grow."""
+        since, place = self._next.get(mark, (0, -2))
+        if place == -2 or at < since or -1 < place < at:
+            self._next[mark] = at, self._source.find(mark, at)
+        return self._next[mark][1]
+
+    def _until(self, at: int, mark: str, longest: int, is_value: bool) -> Code | None:
+        end = self._find(mark, at + 2)
+        if end < 0 or end - at > longest or 0 <= self._find(self._source[at : at + 2], at + 2) < end:
+            return None
+        return Code(end + len(mark), is_value)
+
+    def _line(self, at: int, mark: str, longest: int) -> Code | None:
+        """Return a value that ends on its line."""
+        end = self._find(mark, at + 2)
+        line_end = self._find("\n", at)
+        if end < 0 or end - at > longest or 0 <= line_end < end:
+            return None
+        inside = self._source[at + 2 : end]
+        return None if "<" in inside or "{" in inside[2:] else Code(end + len(mark), True)
+
+    def _braces(self, at: int) -> Code | None:
+        if self._source.startswith("{{!--", at):
+            end = self._find("--}}", at + 5)
+            return Code(end + 4, False) if at < end < at + LONGEST else None
+        if _GO_COMMENT.match(self._source, at):
+            end = self._find("*/", at + 3)
+            close = _GO_COMMENT_END.match(self._source, end) if 0 < end < at + LONGEST else None
+            return Code(close.end(), False) if close else None
+        mark = "}}}" if self._source.startswith("{{{", at) else "}}"
+        inner = at + len(mark)
+        end = self._find(mark, inner)
+        if 0 <= self._find("{{", inner) < end:
+            return None
+        for _ in range(3):  # a value may hold a literal such as {"a": {"b": 1}}
+            if end < 0 or end - at > LONGEST_VALUE:
+                return None
+            inside = self._source[inner:end]
+            if inside.count("{") <= inside.count("}"):
+                break
+            end = self._source.find(mark, end + 1, at + LONGEST_VALUE)
+        if "{{" in inside or ("\n" in inside and _TAG_INSIDE.search(inside)) or _QUOTE_THEN_END.search(inside):
+            return None
+        while self._source.startswith("}", end + len(mark)) and mark == "}}" and inside.count("{") > inside.count("}"):
+            end += 1
+        return Code(end + len(mark), not _STATEMENT.match(self._source, at))
+
+    def _statement(self, at: int) -> Code | None:
+        code = self._until(at, "%}", LONGEST, False)
+        name = _NAME.match(self._source, at)
+        if code and name and name[1] in _BODY_IS_CODE:
+            closing = self._find(f"end{name[1]}", code.end)
+            if closing >= 0 and (end := self._source.find("%}", closing, closing + 100)) >= 0:
+                return Code(end + 2, False)
+        return code
+
+    def _comment(self, at: int) -> Code | None:
+        """Return a comment of Jinja, or a statement or a value of Svelte."""
+        if _SVELTE.match(self._source, at) or _SVELTE_VALUE.match(self._source, at):
+            code = self._line(at, "}", 500)
+            if code and self._source[code.end - 2] != "#":
+                return Code(code.end, self._source[at + 1] == "@")
+        return self._until(at, "#}", LONGEST, False) if self._source[at + 1] == "#" else None
+
+    def _php(self, at: int) -> Code | None:
+        """Return code of PHP, or an instruction of XML; what has no ``?>`` is a comment to a browser."""
+        if not _PHP.match(self._source, at):
+            first = self._find(">", at)
+            return Code(first + 1, False) if first > at and self._source[first - 1] == "?" else None
+        end = self._find("?>", at + 2)
+        if end < 0:
+            return Code(len(self._source), False) if self._source.startswith("<?php", at) else None
+        return Code(end + 2, bool(_PHP_VALUE.match(self._source, at)))
+
+    def _angular(self, at: int) -> Code | None:
+        match = _ANGULAR.match(self._source, at)
+        if match is None:
+            return None
+        self._depth += match[0].endswith("{")
+        return Code(match.end(), False)
+
+    def _closing_brace(self, at: int) -> Code | None:
+        if not self._depth:
+            return None
+        self._depth -= 1
+        return Code(at + 1, False)

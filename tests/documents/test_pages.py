@@ -1,0 +1,289 @@
+"""Pages of HTML: what browsers show is translated or named, and everything else keeps its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import html5lib
+import pytest
+import webencodings
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.real_documents import pages
+from benchmarks.real_documents.judging import compare
+from benchmarks.real_documents.stand_ins import STAND_INS, translations
+from dragoman.documents import opening
+from dragoman.documents.document import DocumentInfo, DocumentOptions
+from dragoman.documents.html_tokens import tokens
+from dragoman.documents.html_units import PageOptions, cut
+from dragoman.documents.labels import codec
+from dragoman.documents.translate import Report, finished_report, finishing
+from dragoman.documents.units import AlignedText, Translations, units_of, write
+from dragoman.errors import DataError
+
+
+def translated(
+    source: str | bytes, name: str = "a.html", stand_in: str = "letters", options: DocumentOptions | None = None
+) -> tuple[bytes, Report]:
+    """The page, translated by a stand-in in this process."""
+    data = source.encode() if isinstance(source, str) else source
+    info = DocumentInfo(name, "en", "de", options=options or DocumentOptions())
+    texts = opening.texts(data, opening.fields_of(info))["texts"]
+    made = translations(texts, STAND_INS[stand_in])
+    return finished_report(opening.finished(**finishing(data, info, made)), made)
+
+
+def upper(source: str, **elements: Sequence[str]) -> str:
+    """The text of a page "translated" to capitals, as for a server: without its attributes."""
+    parts = cut(source, PageOptions(**elements)).parts  # type: ignore[arg-type]
+    texts = {unit.plain for unit in units_of(parts)}
+    links = {text: tuple((i, i) for i in range(len(text.split()))) for text in texts}
+    return write(parts, Translations({text: AlignedText(text.upper(), links[text]) for text in texts if text}))
+
+
+def sentences(source: str) -> list[str]:
+    return [unit.plain for unit in units_of(cut(source, PageOptions(attributes=True)).parts) if unit.plain]
+
+
+RAW_TEXT = [
+    "<style><!-- p { } </style><p>one",
+    "<style>/* <style> */</style><p>one",
+    "<script><!-- <script> </script> --> </script><p>one",
+    "<script><!-- </script><p>one",
+    "<xmp><p>two</xmp><p>one",
+    "<noframes><p>two</noframes><p>one",
+    "<SCRIPT>'</scripty>'</Script ><p>one",
+    "<!--><p>one",
+    "<!---><p>one",
+    "<!-- two --!><p>one",
+    "<!-- -- > two --><p>one",
+    "<!two><p>one",
+    "</ two><p>one",
+    "<?two><p>one",
+    "</><p>one",
+    "<p data-a=\"a>b\" id='c''>one",
+    "<p id=a\"b'c>one",
+    "<p/id=a/>one",
+    "<![CDATA[two]]><p>one",
+    "<svg><style>a > b</style></svg><p>one",
+    "<svg/><p>one",
+    "<div =x>one",
+]
+
+
+@pytest.mark.parametrize("source", RAW_TEXT)
+def test_only_text_that_a_browser_shows_is_translated(source: str) -> None:
+    assert [text for text in sentences(source) if text != "]]>"] == ["one"]
+    assert upper(source) in (source.replace("one", "ONE"), source.replace("one", "ONE").replace("]]>", "]]&gt;"))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("<title>a <b> c</title>d", ["a <b> c", "d"]),
+        ("<p translate=no>no <b translate=yes>yes</b> no</p>", ["yes"]),
+        ("a <span class='x notranslate'>no</span> b", ["a b"]),
+        ("<p translate=no>no<p>yes", ["yes"]),
+        ("<li translate=no>no<li>yes", ["yes"]),
+        ("<img translate=no alt=no><img alt=yes>", ["yes"]),
+        ("<a href='?translate=no' data-translate=no title='translate=no'>yes</a>", ["translate=no", "yes"]),
+        ("press <button>ok</button> now", ["press", "ok", "now"]),
+        ("<select><option>one<option>two</select>", ["one", "two"]),
+        ("<a>Home</a> <a>About</a>", ["Home", "About"]),
+        ("<span>Home</span><span>About us</span>", ["Home", "About us"]),
+        ("<b>H</b>ello", ["Hello"]),
+        ("<a>Home</a> | <a>About</a> · <i>x</i>", ["Home", "|", "About · x"]),
+        ("Garden<i>12</i><b>7</b>", ["Garden", "12", "7"]),
+        ("H<sub>2</sub>O, 10<sup>th</sup> and 4<b>月</b>", ["H2O, 10th and 4月"]),
+        ("<textarea>one\n\ntwo</textarea>", ["one", "two"]),
+        ("<svg><g>no</g><text>one <tspan>two</tspan></text><desc>three</desc></svg>", ["one", "two", "three"]),
+        ("a <svg><title>b</title></svg> c", ["a c", "b"]),
+        ("<math><mi>x</mi><mtext>if</mtext></math>", ["if"]),
+        ("<svg><foreignObject><p>one</p></foreignObject></svg>", ["one"]),
+        ("<svg><g><p>one", ["one"]),
+        ("<ruby>漢<rt>かん</rt>字<rt>じ</rt></ruby>", ["漢字"]),
+        ("hy&shy;phen&#xAD;ated", ["hyphenated"]),
+        ("a&copy=b", ["a©=b"]),
+        ("<img alt='a&copy=b'>", ["a&copy=b"]),
+        ("<b><i>one</b> two</i>", ["one", "two"]),
+        ("<td abbr=one><option label=two><table summary=three><i aria-valuetext=four>", ["one", "two", "three", "four"]),
+        ("<input type=submit value=one><input value=no><button value=no>", ["one"]),
+        ("<meta name=description content=one><meta name=x content=no><meta property=og:title content='two'>", ["one", "two"]),
+        ("<link rel=stylesheet title=no><i data-title=no title=one>", ["one"]),
+    ],
+)  # fmt: skip
+def test_what_becomes_a_sentence(source: str, expected: list[str]) -> None:
+    assert sorted(sentences(source)) == sorted(expected)
+
+
+TEMPLATES = [
+    ("{% if a %}one{% else %}two{% endif %}", ["one", "two"]),
+    ("{%- for x in y -%}\n one\n{%- endfor -%}", ["one"]),
+    ("{# no\n<p>no</p> #}one", ["one"]),
+    ("{% comment %}no{% endcomment %}one {{ x|default('<b>') }}", ["one"]),
+    ("{% highlight js %}no{% endhighlight %}one", ["one"]),
+    ("{{#if a}}one{{else}}two{{/if}}{{!-- {{no}} --}}{{> part}}{{{raw}}}", ["one", "two"]),
+    ('{{ range .Items }}one{{ end }}{{/* no "{{" */}}', ["one"]),
+    ('{{ {"a": {"b": 1}} }} one', ["one"]),
+    ("<?php if ($a->b): ?>one<?php endif; ?>", ["one"]),
+    ("one <?= $a->b ?>", ["one"]),
+    ("one<?php no();", ["one"]),
+    ("<% if (a > b) { %>one<% } %><%# no %><%-- no --%>two <%= c > d %>", ["one", "two"]),
+    ("@if (a > b) { one } @else { two }", ["one", "two"]),
+    ("@for (x of y; track x.id) {\n<p>one</p>\n}", ["one"]),
+    ("{#if a}one{:else}two{/if}{@html no}", ["one", "two"]),
+    ("<#if a gt b>one</#if>", ["one"]),
+    ("one [[${no}]] ${a.b()} %sveltekit.body%", ["one"]),
+    ('<div {% if a > b %}class="no"{% endif %}>one</div>', ["one"]),
+    ('<a href="{{ url("no") }}" {{ attrs }}>one</a>', ["one"]),
+    ("<h{{ n }} id=no>one</h{{ n }}>two", ["one", "two"]),
+    ("<{{ tag }} class=no>one</{{ tag }}>", ["one"]),
+    ("<img alt='one {{ no }} two' title=\"{% if a %}three{% endif %}\">", ["one two", "three"]),
+    ("<!--[if IE]><p>no</p><![endif]-->one<!--[if !IE]><!-->two<!--<![endif]-->", ["one", "two"]),
+    ("<![if !IE]>one<![endif]>two", ["one", "two"]),
+    ("Hello {{ name }}, how are you ({{ x }})?", ["Hello, how are you?"]),
+]
+
+
+@pytest.mark.parametrize(("source", "expected"), TEMPLATES)
+def test_code_of_templates_never_reaches_the_model_and_never_disappears(source: str, expected: list[str]) -> None:
+    assert sorted(sentences(source)) == sorted(expected)
+    for stand_in in STAND_INS:
+        content = translated(source, stand_in=stand_in)[0].decode()
+        assert sorted(pages.TEMPLATE.findall(content)) == sorted(pages.TEMPLATE.findall(source))
+    assert translated(source, stand_in="same")[0].decode() == source
+
+
+@pytest.mark.parametrize(
+    "source", ["{{ one", "{% one", "a {{ {{ b", "{# one", "<% one", "one } two", "50 %off% one", "@if one"]
+)
+def test_what_only_looks_like_code_is_text(source: str) -> None:
+    assert upper(source).replace("&lt;", "<") == source.upper()
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "why"),
+    [
+        ("<iframe srcdoc='<p>one</p>'></iframe>", "<p>one</p>", "srcdoc"),
+        ("<iframe>one</iframe>", "one", "shown only where"),
+        ("<p>a <ruby>b<rp>(</rp><rt>one</rt><rp>)</rp></ruby>", "one", "ruby"),
+        ("<p>a<p class='one", "<p class='one", "without an end"),
+        ("<svg>one<text>a</text></svg>", "one", "SVG"),
+        ("<script type='text/x-template'><p>one</p></script>", "<p>one</p>", "script"),
+    ],
+)
+def test_what_stays_is_named(source: str, text: str, why: str) -> None:
+    content, report = translated(source)
+    assert [(segment.text, why in segment.why) for segment in report.left] == [(text, True)]
+    assert text in content.decode()
+
+
+def test_annotations_of_a_ruby_stay_with_it() -> None:
+    ruby = "<ruby>dog<rp>(</rp><rt>x</rt><rp>)</rp></ruby>"
+    assert (
+        translated(f"<p>The {ruby} sleeps.</p>", stand_in="reversed")[0]
+        .decode()
+        .count("<rp>(</rp><rt>x</rt><rp>)</rp></ruby>")
+        == 1
+    )
+
+
+def test_entities_are_written_as_the_source_wrote_them() -> None:
+    source = (
+        "<p>10&nbsp;km &mdash; \xa0 caf&eacute; AT&T 1 < 2 > 0 &quot;x&quot; &hellip;</p><i title='a &amp; b > c'>d</i>"
+    )
+    assert translated(source, stand_in="same")[0].decode() == source.replace("\xa0 ", "")
+    assert upper("a &lt;b&gt; &amp; &apos;") == "A &lt;B&gt; &amp; &apos;"
+    assert upper("a &amp b") == "A &amp B"
+    assert upper("tea&shy;cup") == "TEACUP"
+    assert translated("tea&shy;cup", stand_in="same")[0] == b"tea&shy;cup"
+
+
+@pytest.mark.parametrize("made", ["<script>", "a&lt;", "&amp;", '"', "'", "</p>", "{{ x }}"])
+def test_a_translation_adds_no_markup(made: str) -> None:
+    source = "<p title=\"x\" lang=en>one & two < three<img alt=x title='x'></p>"
+    parts = cut(source, PageOptions(attributes=True)).parts
+    result = write(parts, Translations({unit.plain: AlignedText(made) for unit in units_of(parts)}))
+    tree = html5lib.parse(result, namespaceHTMLElements=False)
+    assert "".join(tree.itertext()) == made
+    assert [element.tag for element in tree.iter()] == ["html", "head", "body", "p", "img"]
+    assert [element.get("title") for element in tree.iter()][3:] == [made, made]
+
+
+def test_xhtml_is_read_as_xml() -> None:
+    source = '<?xml version="1.0"?><!DOCTYPE html [<!ENTITY a "b">]><html><script src="x"/><p>one<br/><![CDATA[a < b]]></p></html>'
+    content = translated(source, "a.xhtml")[0].decode()
+    assert content == source.replace("one", "оне").replace("<![CDATA[a < b]]>", "а &lt; б")
+
+
+def test_the_language_is_set_on_request() -> None:
+    source = (
+        '<html lang="en" dir=ltr><meta http-equiv=content-language content=en><p lang=en-GB>one <i lang=fr>x</i></p>'
+    )
+    assert translated(source)[0].decode() == source.replace("one", "оне").replace("fr>x<", "fr>ж<")
+    on = DocumentOptions(set_lang=True)
+    expected = source.replace('lang="en"', 'lang="de"').replace("content=en", "content=de").replace("en-GB", "de")
+    assert translated(source, options=on)[0].decode() == expected.replace("one", "оне").replace("fr>x<", "fr>ж<")
+    assert translated("<html><p>a", options=on)[0].decode() == '<html lang="de"><p>а'
+
+
+def test_encodings_have_the_names_that_browsers_know() -> None:
+    for label in webencodings.LABELS:
+        if label.startswith(("iso-2022-kr", "iso-2022-cn", "csiso2022kr", "hz-gb", "replacement", "x-user")):
+            continue  # browsers do not read them
+        encoding, own = webencodings.lookup(label), codec(label)
+        assert own is not None, label
+        assert encoding is not None
+        for byte in range(0xA0, 0xFF):
+            data = bytes([byte]) * 2
+            shown, right = data.decode(own, "replace")[0], data.decode(encoding.codec_info.name, "replace")[0]
+            assert shown in (right, "\ufffd") or "\ue000" <= shown < "\uf900", (label, byte)
+    assert codec("klingon") is None
+
+
+@pytest.mark.parametrize(
+    ("label", "data", "shown"),
+    [
+        ("gb2312", b"\x81@", "丂"), ("x-sjis", "①".encode("cp932"), "①"), ("unicode", "é".encode(), "é"),
+        ("latin-1", b"\x93a\x94", "“a”"), ("klingon", "é".encode(), "é"), ("iso-8859-9", b"\x93", "“"),
+    ],
+)  # fmt: skip
+def test_a_page_is_decoded_as_browsers_do(label: str, data: bytes, shown: str) -> None:
+    source = f"<meta charset={label}><p>one ".encode() + data + b"</p>"
+    content, _ = translated(source, stand_in="same")
+    assert content == source
+    info = DocumentInfo("a.html")
+    assert opening.texts(source, opening.fields_of(info))["texts"] == [f"one {shown}"]
+
+
+def test_a_few_bytes_that_are_no_characters_stay_and_are_named() -> None:
+    source = b"<meta charset=utf-8><p>one</p>" + b"<p>two \xff</p>" + b"<p>three</p>" * 20
+    content, report = translated(source)
+    assert content == source.replace(b"one", "оне".encode()).replace(b"three", "тхрее".encode())
+    assert [segment.text for segment in report.left] == ["two \ufffd"]
+    with pytest.raises(DataError, match="UTF-8"):
+        translated(b"<meta charset=utf-8>" + b"\xff" * 20)
+
+
+PIECES = [
+    "The dog ", "cat sings. ", "Red house ", ", ", "\n", "&nbsp;", "&amp;", "&lt;b>", "<b>", "</b>", "<i class='u<v'>", "</i>",
+    "<br>", "<p>", "</p>", "<div>", "</div>", "<a href=/x>", "</a>", "<ul><li>", "</ul>", "<table><tr><td>", "</table>",
+    "<button>", "</button>", "<label>", "<input>", "<script>", "</script>", "<!--", "-->", "<style>", "</style>", "<pre>",
+    "</pre>", "<code>", "</code>", "<p translate=no>", "<b translate=yes>", "{{ x }}", "{% if a %}", "<?= $a ?>",
+    "<img alt=dog>", '<img alt="The dog">', "</", "<", "<!x>", "<iframe>", "</iframe>", "<select><option>", "</select>",
+    "<math><mi>", "</math>", "<h1>", "</h1>", "</x>", "{{", "}}", "<td",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=10).map("".join))
+@settings(max_examples=80, deadline=None)
+def test_any_mix_keeps_its_skeleton(source: str) -> None:
+    """html5lib finds the same elements and comments, each with its words translated, and no new errors."""
+    assert "".join(source[token.start : token.end] for token in tokens(source)) == source
+    content, report = translated(source)
+    named = [segment.text for segment in report.left]
+    faults = compare(pages.html(source.encode()), pages.html(content), "letters", named)
+    faults += pages.html_faults(source.encode(), content, "letters", named, ".html")
+    # words that tags stand within, as in "one<b>two</b>", are the concern of the units
+    assert [str(fault) for fault in faults if fault.kind in ("structure", "marks", "parse error", "left")] == []
