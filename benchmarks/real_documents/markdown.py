@@ -11,13 +11,12 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
-from mdit_py_plugins.front_matter import front_matter_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
-from benchmarks.real_documents.judging import Block, UnreadableError
+from benchmarks.real_documents.judging import Block, UnreadableError, inside
 
 MARKS = {
-    "directive": re.compile(r"^[ \t]*(:::+[ \t]*\w*|!!! ?\S+|\?\?\?\+? ?\S+|=== )", re.MULTILINE),
+    "directive": re.compile(r"^[ \t]*(:::+[ \t]*\w*|(?:!!!|\?\?\?\+?) ?[a-z][\w-]*(?=\s*$| \")|=== )", re.MULTILINE),
     "import": re.compile(r"^(?:import|export) .*$", re.MULTILINE),
     "shortcode": re.compile(r"\{\{[<%].*?[>%]\}\}|\{%.*?%\}|\{\{.*?\}\}|\{#[\w-]+\}|\{: .*?\}", re.DOTALL),
     "note": re.compile(r"\[\^[^\]\s]+\]:?"),
@@ -32,17 +31,110 @@ FENCE = re.compile(r"^([ \t]*)(```+|~~~+).*?^\1?[ \t]*\2", re.MULTILINE | re.DOT
 CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 
 
+HEAD = re.compile(
+    r"(---|\+\+\+)[ \t]*\r?\n(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)|\{\s*\n(?:.*\n)*?\}[ \t]*(?:\r?\n|\Z)"
+)
+"""Front matter in YAML, TOML or JSON."""
+MODULE = re.compile(
+    r"^(?:import\s[^'\"]*?['\"][^'\"\n]+['\"];?[ \t]*$|export\s+(?:const|default|function)\b(?:.+\n)*.*)", re.MULTILINE
+)
+COMPONENT = re.compile(
+    r"^[ \t]*</?(?:[A-Z][\w.]*)?(?:\s(?:[^<>{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})*)?/?>[ \t]*$", re.MULTILINE
+)
+COMMENT = re.compile(r"\{/\*.*?\*/\}", re.DOTALL)
+TITLED = re.compile(
+    r"^([ \t]*(?:>[ \t]?)*)(?:(:::+[ \t]*(?:\{[\w-]+\}|[\w-]+)?)[ \t]*(.*?)|((?:!!!|\?\?\?\+?)[ ]?[\w-]+(?: [\w-]+)*)"
+    r"(?: \"(.*)\")?|(===[!+]?) [\"'](.*)[\"']|(///+ ?[\w-]*)(?: ?\| ?(.*))?)[ \t]*$",
+    re.MULTILINE,
+)
+"""A line that begins or ends a directive: its marker and its title."""
+FULL_LINE = re.compile(
+    r"^[ \t]*(?:(?:\{\{[<%](?:(?![>%]\}\}).)*[>%]\}\}|\{%(?:(?!%\}).)*%\}|\{:[^{}]*\}|\{\{(?:[^{}]|\{[^{}]*\})*\}\}|\([\w:.-]+\)=|:[\w-]+:.*)[ \t]*)+$",
+    re.MULTILINE,
+)
+
+
 def markdown(data: bytes) -> list[Block]:
     """Read Markdown."""
     try:
-        source = data.decode()
+        source = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise UnreadableError(str(error)) from None
-    blocks = list(_markdown_blocks(source))
-    prose = CODE_SPAN.sub("`", FENCE.sub("", source))
+    head = HEAD.match(source)
+    body = source[head.end() :] if head else source
+    fences: list[str] = []
+    text, modules = _plain_markdown(FENCE.sub(lambda match: _hidden(match[0], fences), body))
+    blocks = [Block("front matter", [("", head[0] if head else "")], is_text=False)]
+    blocks += _markdown_blocks(FENCED.sub(lambda match: _shown(match, fences), text))
+    prose = CODE_SPAN.sub("`", FENCE.sub("", body))
+    blocks.append(Block("modules", marks=[" ".join(module.split()) for module in modules], is_text=False))
     for name, pattern in MARKS.items():
         blocks.append(Block(name, marks=[" ".join(match.split()) for match in _matches(pattern, prose)], is_text=False))
     return [block for block in blocks if block.pieces or block.marks or block.name in MARKS]
+
+
+FENCED = re.compile("^(.*)\ue010(\\d+)\ue011", re.MULTILINE)
+"""A fence that was taken out, and what stands in front of it."""
+
+
+def _hidden(fence: str, fences: list[str]) -> str:
+    fences.append(fence)
+    return f"{fence[: len(fence) - len(fence.lstrip())]}\ue010{len(fences) - 1}\ue011"
+
+
+def _shown(match: re.Match[str], fences: list[str]) -> str:
+    """Return a fence, moved to the left as far as its first line was."""
+    fence = fences[int(match[2])]
+    moved = len(fence) - len(fence.lstrip()) - (len(match[1]) - len(match[1].lstrip(" ")))
+    lines = [line[min(max(0, moved), len(line) - len(line.lstrip(" "))) :] for line in fence.split("\n")]
+    return match[1] + "\n".join(lines).lstrip(" ")
+
+
+def _plain_markdown(source: str) -> tuple[str, list[str]]:
+    """Return the source in CommonMark, and the code of MDX in it.
+
+    Lines of directives become comments with their titles below, what is indented below them loses its indent.
+    """
+    modules: list[str] = []
+    is_mdx = bool(MODULE.search(source))
+
+    def taken(match: re.Match[str]) -> str:
+        modules.append(VISIBLE.sub(r"\1", match[0]))
+        shown = "\n\n".join(found[2] for found in VISIBLE.finditer(match[0]))
+        return f"\n\n{shown}\n\n" if shown else "\n\n"
+
+    if is_mdx:
+        for pattern in (MODULE, COMPONENT):
+            source = pattern.sub(taken, source)
+    source = COMMENT.sub(lambda match: modules.append(match[0]) or "", source)
+    source = FULL_LINE.sub(taken, source)
+    lines: list[str] = []
+    indents: list[int] = []
+    for line in source.split("\n"):
+        indent = len(line) - len(line.lstrip(" "))
+        while line.strip() and indents and indent < indents[-1]:
+            indents.pop()
+        line = line[4 * len(indents) :] if indents else line
+        titled = TITLED.match(line)
+        if titled is None:
+            lines.append(line)
+            continue
+        groups = [group for group in titled.groups()[1:] if group is not None]
+        lines += [
+            "",
+            f"{titled[1]}<!-- {groups[0]} -->",
+            titled[1].rstrip(" "),
+            *[titled[1] + title for title in groups[1:]],
+            "",
+        ]
+        if groups[0].startswith(("!!!", "???", "===")):
+            indents.append(4 * (len(indents) + 1) + (len(titled[1]) // 4) * 4)
+    return "\n".join(lines), modules
+
+
+VISIBLE = re.compile(
+    r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle)=)[\"']([^\"'{}]*)[\"']"
+)
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> list[str]:
@@ -51,7 +143,7 @@ def _matches(pattern: re.Pattern[str], text: str) -> list[str]:
 
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("gfm-like", {"linkify": False})
-    for plugin in (front_matter_plugin, footnote_plugin, deflist_plugin, tasklists_plugin):
+    for plugin in (footnote_plugin, deflist_plugin, tasklists_plugin):
         parser.use(plugin)
     return parser.use(dollarmath_plugin, allow_space=False, allow_digits=False)
 
@@ -70,8 +162,6 @@ def _markdown_blocks(source: str) -> Iterator[Block]:
             block = Block("/".join(path))
             _inline(token.children or [], block)
             yield block
-        elif token.type == "front_matter":
-            yield Block("front matter", marks=re.findall(r"^[ \t]*[\w-]+:", token.content, re.MULTILINE), is_text=False)
         elif token.type == "html_block":
             yield _of_html("/".join([*path, "html"]), token.content)
         else:
@@ -92,10 +182,10 @@ def _of_html(path: str, content: str) -> Block:
 def _inline(tokens: list[Any], block: Block) -> None:
     around: list[str] = []
     for token in tokens:
-        place = "/".join(around)
+        place = "".join(around)
         if token.nesting == 1:
-            around.append(f"{token.tag} {token.attrs.get('href', '')}".strip())
-            block.marks.append(around[-1])
+            block.marks.append(f"{token.tag} {token.attrs.get('href', '')}".strip())
+            around.append(inside("", block.marks[-1], len(block.marks)))
         elif token.nesting == -1:
             around.pop()
         elif token.type == "text":
@@ -111,7 +201,7 @@ def _inline(tokens: list[Any], block: Block) -> None:
             if tag[1]:
                 around.pop()
             else:
-                around.append(tag[2])
                 block.marks.append(tag[2])
+                around.append(inside("", tag[2], len(block.marks)))
         else:  # code, HTML, math, footnotes
             block.marks.append(f"{token.type} {token.content or token.meta.get('label', '')}")

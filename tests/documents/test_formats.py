@@ -100,7 +100,7 @@ CASES: dict[str, tuple[str, str, str]] = {
         "a.po",
         'msgid ""\nmsgstr "Language: de\\n"\n\n#, python-brace-format\nmsgid "Hi {0}"\nmsgstr ""\n\nmsgid "a file"\nmsgid_plural "files"\n'
         'msgstr[0] ""\nmsgstr[1] ""\n\nmsgid ""\n"one\\n"\n"a \\"two\\""\nmsgstr ""\n#~ msgid "old"\n#~ msgstr ""\n',
-        'msgid ""\nmsgstr "Language: de\\n"\n\n#, python-brace-format\nmsgid "Hi {0}"\nmsgstr "HI {0}"\n\nmsgid "a file"\nmsgid_plural "files"\n'
+        'msgid ""\nmsgstr "Language: de\\n"\n"Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n\n#, python-brace-format\nmsgid "Hi {0}"\nmsgstr "HI {0}"\n\nmsgid "a file"\nmsgid_plural "files"\n'
         'msgstr[0] "A FILE"\nmsgstr[1] "FILES"\n\nmsgid ""\n"one\\n"\n"a \\"two\\""\nmsgstr ""\n"ONE\\n"\n"A \\"TWO\\""\n'
         '#~ msgid "old"\n#~ msgstr ""\n',
     ),
@@ -133,10 +133,10 @@ def test_text_is_translated_and_the_rest_keeps_its_bytes(case: str) -> None:
 
 def test_markdown() -> None:
     content, report = upper("a.md", MARKDOWN)
-    assert report.found == report.translated == 11
+    assert report.found == report.translated == 12
     assert content.decode() == (
         MARKDOWN.replace("A title", "A TITLE").replace("Some *text*", "SOME *TEXT*").replace(" with ", " WITH ")
-        .replace("bold words", "BOLD WORDS").replace("and `", "AND `").replace(", a [link]", ", A [LINK]")
+        .replace("bold words", "BOLD WORDS").replace("and `", "AND `").replace(", a [link]", ", A [LINK]").replace('"t"', '"T"')
         .replace(" and\na second line", " AND\nA SECOND LINE").replace("after a break. See", "AFTER A BREAK. SEE")
         .replace("[ref] and [it][ref].", "[REF][ref] AND [IT][ref].").replace("quoted one", "QUOTED ONE")
         .replace("quoted two", "QUOTED TWO").replace("an item", "AN ITEM").replace("goes on", "GOES ON")
@@ -182,7 +182,7 @@ def test_columns_of_a_table_by_name() -> None:
         ("a.html", b"<meta charset=klingon>", (), "'klingon'"),
         ("a.docx", b"no zip", (), "not a .docx file"),
         ("a.docx", b"PK\x03\x04 no zip", (), "not a .docx file"),
-        ("a.pdf", b"%PDF", (), "not a document that can be translated"),
+        ("a.pdf", b"%PDF", (), "is neither plain text nor a supported document"),
         ("a.md", b"a\n" * 1_000_001, (), "2,000,002 bytes of Markdown"),
     ],
 )  # fmt: skip
@@ -519,3 +519,14 @@ def test_a_document_in_an_old_encoding_is_read_and_written_as_utf8(name: str) ->
     content, report = document.finish(translations)
     assert content.decode() == text.replace("домой", "家")
     assert [str(note) for note in report.notes] == ["read as CP1251; the translation is written in UTF-8"]
+
+
+def test_an_element_that_must_stay_empty_keeps_its_source_and_is_named() -> None:
+    document = open_document(b"<p><b>Good</b> <i>day</i></p><p><b>Yes</b></p>", DocumentInfo("a.html"))
+    texts = {"Good day": Translation("Hallo", 0.0, alignment=((0, 0), (1, 0))), "Yes": Translation("Ja", 0.0)}
+    content, report = document.finish(texts)
+    assert content == b"<p><b>Good</b> <i>day</i></p><p><b>Ja</b></p>"
+    assert [(segment.text, segment.why) for segment in report.left] == [
+        ("Good day", "its translation has no words for 1 of its elements")
+    ]
+    assert (report.found, report.translated) == (2, 1)

@@ -172,14 +172,10 @@ DOCUMENTS: dict[str, tuple[Sequence[bytes], Sequence[Mutator]]] = {
 }  # fmt: skip
 """Sound files of each document format and its mutators; the suffixes of ``ALIASES`` name the same formats."""
 ALIASES = {
-    ".markdown": ".md",
-    ".htm": ".html",
-    ".xhtml": ".html",
-    ".pot": ".po",
-    ".xliff": ".xlf",
-    ".ssa": ".ass",
-    ".dfxp": ".ttml",
-}
+    ".markdown": ".md", ".htm": ".html", ".xhtml": ".html", ".pot": ".po", ".xliff": ".xlf", ".ssa": ".ass", ".dfxp": ".ttml",
+    **dict.fromkeys([".docm", ".dotx", ".dotm"], ".docx"), **dict.fromkeys([".ott", ".odp", ".otp"], ".odt"),
+    **dict.fromkeys([".pptm", ".potx", ".potm", ".ppsx", ".ppsm"], ".pptx"),
+}  # fmt: skip
 _COLUMNS = {".csv": ("text",), ".tsv": ("text",)}
 
 

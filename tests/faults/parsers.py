@@ -23,7 +23,7 @@ from dragoman.data.encodings import odd_share
 from dragoman.data.tmx import read_tmx
 from dragoman.decoding.words import word_spans
 from dragoman.doctor.first_pass import pair_problems
-from dragoman.documents import markdown, markup
+from dragoman.documents import markdown, markup, package
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.formats import format_of
 from dragoman.documents.units import AlignedText, Translations, units_of, write
@@ -115,6 +115,19 @@ def _archive(suffix: str, data: bytes) -> bytes:
     return out.getvalue()
 
 
+def _with_member(name: str, before: str, after: str) -> Callable[[str], Any]:
+    """Return a function that reads a Word document with a text in another member."""
+
+    def call(text: str) -> Any:
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            archive.writestr("word/document.xml", "<a/>")
+            archive.writestr(name, before + text + after)
+        return package.read(out.getvalue(), DocumentInfo("a.docx"))
+
+    return _quietly(call)
+
+
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _A = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _OFFICE = "urn:oasis:names:tc:opendocument:xmlns"
@@ -129,6 +142,11 @@ _HTML = (
 _MD = (
     "a|**a|*a|*|**|_|_a|`|``|``` |~~|~~a|[|]|[a](|[a](b)|[a]|![|](|](<|<http:|<a>|<b|</b>|\\|\\[|&#1;|&amp;|#| |  \n|\n|\n\n"
     '|> |- |  - |1. |    |[a]: b\n|[a]:|| a|a|b\n-|-\n|---\n|===\n|```\n|~~~\n|<!--|<p>|"|\'|(|)|!|*a* |a_|<a href="|***|[a][|[^1]|`a` |://'
+)
+_FIELDS = (
+    "<w:r><w:fldChar w:fldCharType='begin'/></w:r>|<w:r><w:fldChar w:fldCharType='separate'/></w:r>|<w:r><w:fldChar w:fldCharType='end'/></w:r>|"
+    "<w:r><w:t>a</w:t></w:r>|<w:hyperlink w:tooltip='a'>|</w:hyperlink>|<w:r><docPr descr='a dog' title=\"b\"/></w:r>|<w:ins>|</w:ins>|"
+    "<w:r><w:ruby><w:rt><w:r><w:t>a</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>b</w:t></w:r></w:rubyBase></w:ruby></w:r>"
 )
 _WORD = "<w:p><w:r><w:t>a</w:t></w:r></w:p>|<w:p/>|<w:p>|</w:p>|<w:r><w:t>a</w:t></w:r>|<w:r><w:rPr><w:b/></w:rPr><w:t>b </w:t></w:r>|<w:t>|</w:t>|<w:hyperlink>|</w:hyperlink>|<w:tab/>|<w:br/>|<w:del>|</w:del>|<w:rPr>"
 _SUBTITLE = "00:00:01,000 --> 00:00:02,000\n|00:00:01.000 --> 00:00:02.000\n|1\n|\n|a\n|a| |<i>|</i>|<|{\\an8}|{\\|00:|-->|- |.|♪|\t|(|<1:|1|&amp;|NOTE\n"
@@ -222,11 +240,16 @@ PARSERS = [
     Parser(".pot", document(".pot", "charset="), "a|-|charset=|\n#"),
     Parser(".xlf", document(".xlf", *_XLF), _XLIFF, ("documents/xml.py", "documents/xliff.py")),
     Parser(".xlf, in a source", document(".xlf", _XLF[0] + _UNIT[0], _UNIT[1] + _XLF[1]), _XLIFF),
+    Parser(".xlf, lines and messages", document(".xlf", _XLF[0] + _UNIT[0].replace("<source>", "<source xml:space='preserve'>"), _UNIT[1] + _XLF[1]),
+           "{n, plural, |one {|other {a}|}|#|'|''|{x}|\n|   |<g id='1'>|</g>|<sm id='1' translate='no'/>|<em startRef='1'/>|<bpt id='1'>a</bpt>|<ept id='1'/>|"
+           "<mrk mtype='protected'>|<mrk mtype='seg'>|</mrk>|<ph><sub>", ("documents/icu.py", "documents/xliff_content.py")),
     Parser(".xlf, before the root", document(".xlf", "", _XLF[0] + _XLF[1]), "<!---->|<?a?>| |\n|<!--|-->|<!DOCTYPE|<?"),
     Parser(".xliff", document(".xliff", '<xliff version="2.0"><file><unit>', "</unit></file></xliff>"),
            "<segment><source>a</source></segment>|<segment><source>a</source><target state='new'></target></segment>|<ignorable/>|<unit>|</unit>"),
     Parser(".docx", document(".docx", f'<w:document xmlns:w="{_W}"><w:body>', "</w:body></w:document>"), _WORD, ("documents/office.py",)),
     Parser(".docx, in a paragraph", document(".docx", f'<w:document xmlns:w="{_W}"><w:p>', "</w:p></w:document>"), _WORD),
+    Parser(".docx, fields and descriptions", document(".docx", f'<w:document xmlns:w="{_W}"><w:p>', "</w:p></w:document>"), _FIELDS),
+    Parser(".docx, its properties", _with_member("docProps/core.xml", "<a>", "</a>"), "<title>|</title>|a|<b>|</b>", ("documents/package_parts.py",)),
     Parser(".pptx", document(".pptx", f'<a:sld xmlns:a="{_A}"><a:p>', "</a:p></a:sld>"),
            "<a:r><a:t>a</a:t></a:r>|<a:br/>|<a:r><a:rPr lang='en'/><a:t>b</a:t></a:r>|<a:p>|</a:p>|<a:fld>|</a:fld>"),
     Parser(".odt", document(".odt", f'<office:a xmlns:office="{_OFFICE}:office:1.0" xmlns:text="{_OFFICE}:text:1.0"><text:p>', "</text:p></office:a>"),

@@ -77,9 +77,7 @@ EXAMPLES.update({
         r"model\.iter[0-9]+\.npz"
     ],
     ("documents/markdown.py", "f'{token.markup}(?!`).*?(?<!`){token.markup}(?!`)'"): lambda: [r"``(?!`).*?(?<!`)``(?!`)"],
-    ("documents/table.py", "f'({quoted}[^{sign}\\\\n]*?)({sign}|\\\\r?\\\\n|\\\\r?\\\\Z)'"): lambda: [
-        r'("(?:[^"]|"")*"|[^,\n]*?)(,|\r?\n|\r?\Z)', r"([^\t\n]*?)(\t|\r?\n|\r?\Z)"
-    ],
+    ("documents/table_rows.py", "f'[^{sign}{self.newline}]*'"): lambda: [r"[^,\n]*", r"[^\|\r]*"],
     ("pages/render.py", "address"): lambda: [r"https?://(?:&amp;|[^\s<>()&\"'])*(?:&amp;|[^\s<>().,;&\"'])"],
     ("serving/app.py", "re.sub('{\\\\w+}', '[^/]+', route)"): lambda: ["/v2/document/[^/]+/result", "/v3/g/[^/]+/d/[^/]+"],
 })  # fmt: skip

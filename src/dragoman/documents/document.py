@@ -71,7 +71,7 @@ class Format(Protocol):
     """A file format: a module in this folder that stands in ``formats.FORMATS``.
 
     It names the options that it reads, such as ``("set_lang",)``, in ``OPTIONS``; a format without options leaves it
-    out.
+    out. ``COMPARED`` names what a translated file shares with its source, if it is less than ``checking.COMPARED``.
     """
 
     @property

@@ -13,7 +13,7 @@ from typing import Literal
 _INLINE = re.compile(
     r"(?P<control>(?:\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f\udc00-\udcff])++)"
     r"|(?P<code>``[^`\n](?:[^`\n]|`(?!`))*``)"
-    r"|(?P<role>:[A-Za-z][\w:.+-]*:)`(?P<role_text>[^`<\n]*[^`<\s])?(?P<role_target>\s*<[^<>`\n]*>)?`"
+    r"|(?P<role>:[A-Za-z][\w:.+-]{0,60}:)`(?P<role_text>[^`<\n]*[^`<\s])?(?P<role_target>\s*<[^<>`\n]*>)?`"
     r"|`(?P<link_text>[^`<\n]*[^`<\s])(?P<link_target>\s+<[^<>`\n]*>`__?)"
     r"|`(?P<reference>[^`<>\n]+)(?P<reference_end>`__?(?!\w))"
     r"|(?P<substitution>(?<![\w|])\|[A-Za-z][\w. -]*\|(?:__?)?(?![\w|]))"
@@ -22,7 +22,7 @@ _INLINE = re.compile(
     r"|(?P<emphasis>(?<![\w*\\/])\*(?=[^\s*.])[^*\n]*[^\s*\\]\*(?![\w*]))"
     r"|!?\[(?P<label>[^\[\]\n]+)(?P<address>\]\([^()\s]+\))"
     r"|(?P<element></?(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?/?>)"
-    r"|(?P<word>(?<![\w`.])[A-Za-z](?:[\w.-]*[A-Za-z0-9])?__?(?![\w`]))"
+    r"|(?P<word>(?<![\w`.-])[A-Za-z](?:[\w.-]*[A-Za-z0-9])?__?(?![\w`]))"
 )
 _VOID = frozenset(("br", "hr", "img", "wbr", "input", "area", "col", "embed", "source", "track"))
 _TEXT_ROLES = frozenset(
@@ -122,7 +122,7 @@ def _paired(all_marks: list[Mark], text: str) -> list[Mark]:
 
 
 _RST = re.compile(
-    r"``[^`\n]+``|:[A-Za-z][\w:]*:`[^`\n]+`|`[^`\n]+`__?(?!\w)|(?<!\w)\|[A-Za-z][\w-]*\|(?!\w)|\[#?\w+\]_(?!\w)"
+    r"``[^`\n]+``|:[A-Za-z][\w:]{0,60}:`[^`\n]+`|`[^`\n]+`__?(?!\w)|(?<!\w)\|[A-Za-z][\w-]*\|(?!\w)|\[#?\w+\]_(?!\w)"
 )
 
 

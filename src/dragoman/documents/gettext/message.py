@@ -1,6 +1,6 @@
 """A message: its paragraphs as units of text, and its translation with all that must arrive.
 
-    message = message_of("%d dogs in %'lu houses", syntax_of({"c-format"}), False, False)
+    message = message_of("%d dogs in %'lu houses", syntax_of({"c-format"}), Kind())
     message.parts                                                # units and the source between them
     finished(message, [write(parts, translations), ...])         # the translation, or None if it would not be valid
 
@@ -11,6 +11,7 @@ tag is its number between two NULs, so that the order of all placeholders is kno
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +19,8 @@ from dragoman.documents.gettext import layout, mnemonics
 from dragoman.documents.gettext.inline import Mark, marks
 from dragoman.documents.gettext.mnemonics import Mnemonic
 from dragoman.documents.gettext.placeholders import Syntax, renumbered
-from dragoman.documents.units import Part, Tag, Unit
+from dragoman.documents.icu import has_message, raw_of, with_messages
+from dragoman.documents.units import Part, Tag, Unit, units_of
 from dragoman.translation.keeping.protected import find, has_letters
 
 UNTRANSLATED = "\0-\0"
@@ -28,13 +30,22 @@ _MARKER = re.compile(r"\0([^\0]*)\0")
 _SENTENCES = re.compile(r"(?<=[.!?:;\u2026])[\"')\]\u201d\u2019]{0,3}(  +)")
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What a message is besides its format."""
+
+    is_rst: bool = False  # written in reStructuredText
+    has_underscores: bool = False  # of a catalogue with labels such as ``_File``
+    tgt_lang: str | None = None
+
+
 @dataclass
 class Message:
     """A text to translate."""
 
     text: str
     syntax: Syntax
-    is_rst: bool = False
+    kind: Kind = Kind()
     mnemonic: Mnemonic | None = None
     mnemonic_place: int = -1  # in ``text``, which is without the sign
     placeholders: list[str] = field(default_factory=list)  # in the order of the source
@@ -57,10 +68,10 @@ class Translated:
     parts: list[Part]
 
 
-def message_of(text: str, syntax: Syntax, is_rst: bool, has_underscores: bool) -> Message:
+def message_of(text: str, syntax: Syntax, kind: Kind) -> Message:
     """Return a message cut into units."""
-    message = Message(text, syntax, is_rst)
-    if sign := mnemonics.find(text, has_underscores):
+    message = Message(text, syntax, kind)
+    if sign := mnemonics.find(text, kind.has_underscores):
         message.text, message.mnemonic_place, message.mnemonic = mnemonics.mnemonic_at(text, *sign)
     message.is_valid = _is_valid(message.text, syntax)
     message.is_doubled = message.is_valid and _is_plain(message.text, syntax)
@@ -129,8 +140,8 @@ def _paragraph(message: Message, text: str, mnemonic: int) -> list[Part]:
     return [*parts, *_sentence(message, text[at:], mnemonic - at)]
 
 
-_OPENING = re.compile(r"[(\[\"'\u00ab\u2018\u201c\u201e]*\Z")
-_CLOSING = re.compile(r"(?:%%)?[)\]\"'\u00bb\u2019\u201d:,;]*")
+_OPENING = re.compile(r"(?<![^\w\s])[^\w\s]*+\Z")
+_CLOSING = re.compile(r"(?:[^\w\s.!?\u2026\u3002]|\.(?=[^\s.]))*+")
 
 
 @dataclass(frozen=True)
@@ -144,8 +155,12 @@ class _Token:
 
 def _sentence(message: Message, text: str, mnemonic: int) -> list[Part]:
     """Return the unit of a sentence; its source alone if it has nothing to translate."""
+    if has_message(text) and (branches := with_messages(Unit(text, escape=str), message.kind.tgt_lang)):
+        for unit in units_of([branches]):
+            unit.raw = [UNTRANSLATED, *raw_of(unit)] if has_letters(unit.text) else raw_of(unit)
+        return [branches]
     spans = _spans(text, message.syntax, True)
-    tokens = _tokens(text, spans, marks(text, message.is_rst))
+    tokens = _tokens(text, spans, marks(text, message.kind.is_rst))
     hidden: set[int] = set()  # starts of placeholders that must be tags
     first = len(message.placeholders)
     for _ in range(3):
@@ -199,7 +214,8 @@ class _Builder:
 
     def __init__(self, message: Message, source: str, hidden: set[int]) -> None:
         self.message, self.text, self.hidden = message, source, hidden
-        self.own = ""  # text of the unit
+        self.pieces: list[str] = []  # of the unit's text
+        self.length = 0  # of the unit's text
         self.tags: list[Tag] = []
         self.source: list[Part] = []
         self.styles: list[tuple[str, str]] = [("", "")]
@@ -218,29 +234,38 @@ class _Builder:
                 self._placeholder(token, tokens[i + 1].start if i + 1 < len(tokens) else len(self.text))
             else:
                 source = self._marked(token)
-                self.tags.append(Tag(len(self.own), (source,), token.mark.kind, token.mark.name))
+                self.tags.append(Tag(self.length, (source,), token.mark.kind, token.mark.name))
                 self.source.append(source)
             at = token.end + self.skip
         self._plain(at, len(self.text), mnemonic)
-        return Unit(self.own, self.tags, [], str, self.styles, self.styled)
+        return Unit("".join(self.pieces), self.tags, [], str, self.styles, self.styled)
 
     def _plain(self, start: int, end: int, mnemonic: int) -> None:
         if start <= mnemonic < end:
             self._plain(start, mnemonic, -1)
-            self.tags.append(Tag(len(self.own), ("\0m\0",)))
+            self.tags.append(Tag(self.length, ("\0m\0",)))
             self.source.append("\0m\0")
             start = mnemonic
-        text = self.text[start:end]
-        if self.message.is_doubled:
-            for character in self.message.syntax.doubled:
-                text = text.replace(character * 2, character)
-        self.own += text
+        text = self._single(self.text[start:end])
+        self._add(text)
         self.source.append(text)
+
+    def _single(self, text: str) -> str:
+        """Return source with characters once that must stand twice."""
+        for character in self.message.syntax.doubled if self.message.is_doubled else "":
+            text = text.replace(character * 2, character)
+        return text
+
+    def _add(self, text: str) -> None:
+        self.pieces.append(text)
+        self.length += len(text)
 
     def _brackets(self, token: _Token, limit: int) -> tuple[str, str]:
         """Return the brackets, quotes and colon around a placeholder that stands alone between spaces."""
-        before, after = _OPENING.search(self.own), _CLOSING.match(self.text, token.end, limit)
-        if before is None or after is None or (before.start() and not self.own[before.start() - 1].isspace()):
+        last = (self.pieces[-1] if self.pieces else "")[-8:]
+        before, after = _OPENING.search(last), _CLOSING.match(self.text, token.end, limit)
+        stands_alone = before is not None and (last[: before.start()][-1:].isspace() or before.end() == self.length)
+        if before is None or after is None or not stands_alone:
             return "", ""
         behind = self.text[after.end() : after.end() + 1]
         return (before[0], after[0]) if not behind or behind.isspace() or behind in ".!?" else ("", "")
@@ -252,18 +277,20 @@ class _Builder:
         self.source.append(f"\0{number}\0")
         if token.start in self.hidden or not text.isprintable():
             before, after = self._brackets(token, limit)
-            self.own = self.own[: len(self.own) - len(before)]
-            source = f"{_literal(before)}\0{number}\0{_literal(after)}"
-            self.tags.append(Tag(len(self.own), (source,)))
-            self.source.append(_literal(after))
+            if before:
+                self.pieces[-1] = self.pieces[-1][: -len(before)]
+                self.length -= len(before)
+            source = f"{before}\0{number}\0{self._single(after)}"
+            self.tags.append(Tag(self.length, (source,)))
+            self.source.append(self._single(after))
             self.skip = len(after)
             return
-        place = len(self.own)
-        self.own += text
+        place = self.length
+        self._add(text)
         self.visible.add(number)
-        self.visible_spans[token.start] = place, len(self.own)
+        self.visible_spans[token.start] = place, self.length
         self.styles.append((f"\0<{number}\0", "\0>\0"))
-        self.styled.append((place, len(self.own), len(self.styles) - 1))
+        self.styled.append((place, self.length, len(self.styles) - 1))
 
     def _marked(self, token: _Token) -> str:
         """Return the source of markup, with a marker for each placeholder in it."""
@@ -303,7 +330,7 @@ def finished(message: Message, texts: Sequence[str]) -> str | None:
         that it would need in another order.
     """
     markers = [marker for text in texts for marker in _MARKER.findall(text)]
-    n_units = sum(isinstance(part, Unit) for part in message.parts)
+    n_units = sum(unit.raw[:1] == [UNTRANSLATED] for unit in units_of(message.parts))
     if n_units and markers.count("-") >= n_units:
         return ""
     resolver = _Resolver(message)
@@ -345,9 +372,10 @@ class _Resolver:
         self.message = message
         self.order: list[int] = []
         self.is_wrong = False
-        self.waiting: dict[str, list[int]] = {}
+        self.taken: set[int] = set()
+        self.waiting: dict[str, deque[int]] = {}  # the numbers of each visible placeholder
         for number in sorted(message.visible):
-            self.waiting.setdefault(message.placeholders[number], []).append(number)
+            self.waiting.setdefault(message.placeholders[number], deque()).append(number)
 
     def read(self, written: str) -> list[str | int]:
         """Return a text in pieces: text as the catalogue needs it, and the number of each placeholder."""
@@ -373,10 +401,8 @@ class _Resolver:
 
     def _taken(self, number: int) -> int:
         """Return the number of a placeholder that was met."""
-        numbers = self.waiting.get(self.message.placeholders[number], [])
-        self.is_wrong |= number in self.order
-        if number in numbers:
-            numbers.remove(number)
+        self.is_wrong |= number in self.taken
+        self.taken.add(number)
         self.order.append(number)
         return number
 
@@ -384,12 +410,16 @@ class _Resolver:
         pieces: list[str | int] = []
         at = 0
         for start, end in _spans(text, self.message.syntax, not self.message.is_doubled):
-            numbers = self.waiting.get(text[start:end])
+            placeholder = text[start:end]
+            numbers = self.waiting.get(placeholder)
+            while numbers and numbers[0] in self.taken:
+                numbers.popleft()
             if not numbers:
                 self.is_wrong |= numbers is not None  # a placeholder that comes too often
                 continue
             hint = max(hints[start:end])
-            number = self._taken(hint if hint in numbers else numbers[0])
+            is_right = hint >= 0 and hint not in self.taken and self.message.placeholders[hint] == placeholder
+            number = self._taken(hint if is_right else numbers[0])
             pieces += [self._doubled(text[at:start]), number]
             at = end
         return [*pieces, self._doubled(text[at:])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from gettext import c2py
 
 from dragoman.documents.gettext.catalogue import Field, Style, decoded, quoted
@@ -32,7 +33,7 @@ _BY_LANGUAGE = {language: (n, rule) for n, rule, languages in _FORMS for languag
 _DECLARED = re.compile(
     r"^Plural-Forms:[^\n]*?nplurals[ \t]*=[ \t]*(\d{1,2})[ \t]*;[ \t]*plural[ \t]*=([^\n;]+)", re.MULTILINE
 )
-_PLURAL_LINE = re.compile(r'Plural-Forms:[^"\\]*(?=\\n)')
+_PLURAL_LINE = re.compile(r'Plural-Forms:[^"\\]{0,400}+(?=\\n)')
 _LANGUAGE_LINE = re.compile(r"Language:[ \t]*(?=\\n)")
 _CHARSET = re.compile(r"(charset=)[^\s\"\\;]+")
 
@@ -49,6 +50,7 @@ def declared_forms(header: str) -> tuple[int, str] | None:
     return (int(match[1]), match[2].strip()) if match is not None and int(match[1]) > 0 else None
 
 
+@lru_cache(8)
 def numbers_of(forms: tuple[int, str]) -> Sequence[frozenset[int]]:
     """Return for each form the numbers up to 200 that it serves."""
     n, rule = forms

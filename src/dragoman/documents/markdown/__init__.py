@@ -20,14 +20,14 @@ from dragoman.documents.markdown import front_matter
 from dragoman.documents.markdown.blocks import Block, Blocks, blocks_of, is_mdx
 from dragoman.documents.markdown.checking import Checked, Stretch, structure
 from dragoman.documents.markdown.escaping import as_it_is, in_cell, in_quotes
-from dragoman.documents.markdown.inline import SPACE, Paragraph, shown_in, title_unit, units
-from dragoman.documents.units import Part
+from dragoman.documents.markdown.inline import Paragraph, Wrapped, shown_in, title_unit, units
+from dragoman.documents.markdown.wrapping import WRAPPING_SIGNS, Wrapper
+from dragoman.documents.units import Part, Unit
 from dragoman.errors import DataError
 
 __all__ = ["SUFFIXES", "read", "structure"]
 
 SUFFIXES = (".md", ".markdown", ".mdx")
-OPTIONS = ("front_matter",)
 
 MOST_BYTES = 2_000_000
 """Largest accepted file in bytes."""
@@ -41,7 +41,6 @@ _SIGNS = "*_~`[]<>&!\\()"
 
 _ESCAPES: dict[str, Callable[[str], str]] = {"cell": in_cell, "quoted": in_quotes}
 _TITLE = re.compile(r"(?<=[\s>])(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))\s*\Z", re.DOTALL)
-_SPACE_ENTITY = re.compile(rf" ?(&#?\w+;){SPACE} ?")
 
 
 def read(data: bytes, info: DocumentInfo) -> Document:
@@ -56,10 +55,14 @@ def read(data: bytes, info: DocumentInfo) -> Document:
         front = front_matter.parts_of(text.text[:begin], left)
     body = _Body(_Lines(text.text[begin:]), is_mdx(text.text[begin:], info.name), left)
     body.cut()
-    checked = Checked(body.parts, body.stretches, body.blocks, body.mdx)
+    has_signs = any(sign in text.text for sign in WRAPPING_SIGNS)
+    wrapper = Wrapper(
+        {} if has_signs else {id(own.unit): own for own in body.wrapped}, body.blocks.references, body.mdx
+    )
+    checked = Checked(body.parts, body.stretches, body.blocks, wrapper)
 
     def save(render: Callable[[Sequence[Part]], str]) -> bytes:
-        return text.encode(_SPACE_ENTITY.sub(r"\1", render([*checked.unchanged(front), *checked.unchanged(body.parts)])))
+        return text.encode(wrapper.written(render(checked.marked([*front, *body.parts]))))
 
     return Document([*front, *body.parts], save, tuple(left), checked.reject, text.read_as)
 
@@ -91,11 +94,13 @@ class _Body:
     left: list[Untranslated]
     parts: list[Part] = field(default_factory=list)
     stretches: list[Stretch] = field(default_factory=list)
+    wrapped: list[Wrapped] = field(default_factory=list)
     blocks: Blocks = field(default_factory=Blocks)
 
     def cut(self) -> None:
         """Cut the text into parts."""
         self.blocks = blocks_of(self.lines.text, self.mdx)
+        line_ends = [match.start() for match in re.finditer("\n", self.lines.text)]
         at = 0
         for block in self.blocks.blocks:
             start, end = block.lines[0][0], block.lines[-1][1]
@@ -107,9 +112,8 @@ class _Body:
             if made is None:
                 continue
             self.parts += [self.lines.between(at, start), *made]
-            if block.kind in ("text", "cell", "title", "quoted"):
-                line = self.lines.text.count("\n", 0, start)
-                self.stretches.append(Stretch(tuple(made), line, block.kind == "text"))
+            if any(isinstance(part, Unit) for part in made):
+                self.stretches.append(Stretch(tuple(made), bisect_right(line_ends, start), block.kind))
             at = end
         self.parts.append(self.lines.between(at, len(self.lines.text)))
 
@@ -140,4 +144,6 @@ class _Body:
         made = units(paragraph, self.blocks.references, self.mdx, _ESCAPES.get(block.kind, as_it_is))
         if made is None:
             self.left.append(Untranslated(" ".join(text.split()), "its Markdown could not be followed"))
-        return made
+            return None
+        self.wrapped += made[1]
+        return made[0]

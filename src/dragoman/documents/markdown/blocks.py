@@ -1,6 +1,6 @@
 """The blocks of a Markdown text: markdown-it-py finds them, with rules for what dialects add, and says where they are.
 
-    blocks_of("# A dog\\n", mdx=False).blocks  # [Block("text", ((2, 7),))]
+blocks_of("# A dog\\n", mdx=False).blocks  # [Block("text", ((2, 7),))]
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _MDX = re.compile(
     r"^(?:import\s[^'\"\n]*['\"][^'\"\n]+['\"];?[ \t]*$|export\s+(?:const|default|function)\b|<[A-Z]\w*(?:\s[^<>]*)?/?>[ \t]*$)",
     re.MULTILINE,
 )
+_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})")
 _MARKDOWN_INSIDE = re.compile(r"<[a-z]+\s(?:[^<>]*\s)?markdown(?:=[\"']?\w+[\"']?)?(?:\s[^<>]*)?>\s*\Z")
 _CLOSING = re.compile(r"</[a-z]+>\s*\Z")
 
@@ -57,7 +58,21 @@ class Blocks:
 
 def is_mdx(source: str, name: str) -> bool:
     """True if the braces and tags of a file are those of MDX: by its suffix, its imports or its components."""
-    return name.lower().endswith(".mdx") or bool(_MDX.search(source))
+    return name.lower().endswith(".mdx") or bool(_MDX.search(_without_fences(source)))
+
+
+def _without_fences(source: str) -> str:
+    """Return a text without its fenced code."""
+    lines, fence = [], ""
+    for line in source.split("\n"):
+        match = _FENCE.match(line)
+        if not fence and match:
+            fence = match[1]
+        elif fence and match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
+            fence = ""
+        elif not fence:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def blocks_of(source: str, mdx: bool) -> Blocks:
@@ -148,7 +163,9 @@ def _note_lines(state: StateBlock, tokens: Sequence[Token]) -> None:
             continue
         lines = [_View(state, first, end)[i] for i in range(end - first)]
         if tokens[i - 1].type == "heading_open" and not set(tokens[i - 1].markup) - {"#"}:
-            start = state.src.find(token.content, lines[0][0] + len(tokens[i - 1].markup)) if token.content else lines[0][0]
+            start = (
+                state.src.find(token.content, lines[0][0] + len(tokens[i - 1].markup)) if token.content else lines[0][0]
+            )
             lines = [(start, start + len(token.content))]
         last_start, last_end = lines[-1]
         lines[-1] = last_start, last_start + len(state.src[last_start:last_end].rstrip())
@@ -277,7 +294,11 @@ def _description(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Read the description in a list of definitions: ``: A dog.`` below the term."""
     place, line_end = _View(state, start, end)[0]
     source = state.src
-    if state.is_code_block(start) or source[place : place + 1] != ":" or source[place + 1 : place + 2] not in (" ", "\t"):
+    if (
+        state.is_code_block(start)
+        or source[place : place + 1] != ":"
+        or source[place + 1 : place + 2] not in (" ", "\t")
+    ):
         return False
     text = source[place + 1 : line_end]
     if not text.strip():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dragoman.documents.markdown.blocks import Blocks, blocks_of
+from dragoman.documents.markdown.blocks import Blocks, Kind, blocks_of
 from dragoman.documents.markdown.escaping import all_escaped, escaped
 from dragoman.documents.markdown.inline import SPACE, tokens_of
+from dragoman.documents.markdown.wrapping import Wrapper
 from dragoman.documents.units import Part, Tag, Translations, Unit, units_of, write
 
 if TYPE_CHECKING:
@@ -36,16 +37,22 @@ class Stretch:
     parts: tuple[Part, ...]
     line: int
     """Number of the source's line where it begins, from 0."""
-    is_paragraph: bool
-    """True if it may begin like another kind of block."""
+    kind: Kind
+
+    @property
+    def is_markdown(self) -> bool:
+        """True if its text may become other markup of Markdown."""
+        return self.kind in ("text", "cell", "title", "quoted")
 
 
 class Checked:
     """The check of a document's translation: its ``reject`` stands in ``Document``."""
 
-    def __init__(self, parts: Sequence[Part], stretches: Sequence[Stretch], source: Blocks, mdx: bool) -> None:
-        self._parts, self._stretches, self._source, self._mdx = parts, stretches, source, mdx
+    def __init__(self, parts: Sequence[Part], stretches: Sequence[Stretch], source: Blocks, wrapper: Wrapper) -> None:
+        self._parts, self._stretches, self._source, self._wrapper = parts, stretches, source, wrapper
+        self._mdx = wrapper.mdx
         self._translations = Translations({})
+        self._known: dict[str, Marks] = {}
 
     def unchanged(self, parts: Sequence[Part]) -> list[Part]:
         """Return the parts with the source of each unit whose translation is its own text: it keeps its line breaks."""
@@ -59,37 +66,44 @@ class Checked:
                 written.append(part)
         return written
 
+    def marked(self, parts: Sequence[Part]) -> list[Part]:
+        """Return the parts as they are written, with marks for their line breaks: see ``Wrapper.written``."""
+        return self._wrapper.marked(self.unchanged(parts))
+
     def reject(self, translations: Translations) -> set[str]:
         """Choose how each unit is escaped; return the texts whose translations change the markup even so."""
         self._translations = translations
         rejected: set[str] = set()
-        for stretch in self._stretches:
-            for unit in units_of(stretch.parts):
+        for stretch in filter(lambda stretch: stretch.is_markdown, self._stretches):
+            for unit in _own_units(stretch.parts):
                 if unit.plain in translations.by_text and unit.plain not in rejected:
                     if not self._keeps_marks(unit, translations):
                         rejected.add(unit.plain)
-            if stretch.is_paragraph and not self._is_paragraph(stretch, _without(translations, rejected)):
-                for unit in _changed(stretch.parts, translations):
-                    unit.escape = all_escaped
-        wanted = _structure(self._source, self._mdx)
+            if stretch.kind == "text" and not self._is_paragraph(stretch, _without(translations, rejected)):
+                for unit in _own_units(stretch.parts):
+                    unit.escape = unit.escape if unit.escape is all_escaped else escaped
+        wanted = _structure(self._source, self.marks)
         strict: set[int] = set()
         for _ in range(MOST_ROUNDS):
             written = self._written(_without(translations, rejected))
-            place = _first_difference(wanted, _structure(blocks_of(written, self._mdx), self._mdx))
-            if place is None:
+            places = _differences(wanted, _structure(blocks_of(written, self._mdx), self.marks))
+            if not places:
                 return rejected
-            number = self._culprit(place, translations, rejected)
-            if number is None:
+            numbers = {self._culprit(place, translations, rejected) for place in places} - {None}
+            if not numbers:
                 break
-            for unit in _changed(self._stretches[number].parts, translations):
-                if number in strict:
-                    rejected.add(unit.plain)
-                unit.escape = all_escaped
-            strict.add(number)
+            for number in numbers:
+                stretch = self._stretches[number or 0]
+                for unit in _changed(stretch.parts, translations):
+                    if number in strict or not stretch.is_markdown:
+                        rejected.add(unit.plain)
+                for unit in filter(lambda unit: stretch.is_markdown, _own_units(stretch.parts)):
+                    unit.escape = escaped
+            strict |= {number for number in numbers if number is not None}
         return {unit.plain for stretch in self._stretches for unit in _changed(stretch.parts, translations)}
 
     def _written(self, translations: Translations) -> str:
-        made = write(self.unchanged(self._parts), translations)
+        made = self._wrapper.written(write(self.marked(self._parts), translations))
         return re.sub("\r\n?", "\n", made)
 
     def _culprit(self, line: int, translations: Translations, rejected: set[str]) -> int | None:
@@ -111,8 +125,11 @@ class Checked:
         kinds = [token.type for token in blocks_of(lines, self._mdx).tokens]
         return kinds == ["paragraph_open", "inline", "paragraph_close"]
 
-    def _marks(self, source: str) -> Marks:
-        return _marks_of(tokens_of(source, self._source.references, self._mdx), source)
+    def marks(self, source: str) -> Marks:
+        """Return the marks and the code of a paragraph's source."""
+        if source not in self._known:
+            self._known[source] = _marks_of(tokens_of(source, self._source.references, self._mdx), source)
+        return self._known[source]
 
     def _keeps_marks(self, unit: Unit, translations: Translations) -> bool:
         """Set how a unit is escaped so that its translation has the same marks; False if no way of escaping does.
@@ -121,13 +138,13 @@ class Checked:
         """
         if translations.by_text[unit.plain].text == unit.plain:
             return True
-        marks = self._marks(write(unit.raw, translations))
+        marks = self.marks(write(unit.raw, translations))
         own = unit.escape
         for escape, as_html in ((own, False), (escaped, False), (all_escaped, False), (escaped, True)):
             unit.escape = own if escape is own else _after(escape, own)
             if as_html:
                 unit.tags = [_as_html(tag) for tag in unit.tags]
-            if self._marks(write([unit], translations)) == marks:
+            if self.marks(write([unit], translations)) == marks:
                 return True
         return False
 
@@ -139,6 +156,11 @@ def _after(escape: Any, own: Any) -> Any:
 def _without(translations: Translations, rejected: set[str]) -> Translations:
     usable = {text: line for text, line in translations.by_text.items() if text not in rejected}
     return replace(translations, by_text=usable) if rejected else translations
+
+
+def _own_units(parts: Sequence[Part]) -> list[Unit]:
+    """Return the units of a stretch without those of its attributes and titles, which are written in another way."""
+    return [part for part in parts if isinstance(part, Unit)]
 
 
 def _changed(parts: Sequence[Part], translations: Translations) -> list[Unit]:
@@ -174,16 +196,21 @@ def _marks_of(parsed: tuple[Sequence[Token], Sequence[Any]], source: str) -> Mar
         elif token.type not in _TEXT:
             marks.append(" ".join([token.type, *(str(value) for key, value in token.attrs.items() if key != "title")]))
     marks += [f"{span.kind} {span.name} {source[span.start : span.end]}" for span in spans if span.kind == "point"]
-    marks += [f"{span.kind} {span.name}" for span in spans if span.kind in ("open", "close")]
+    marks += [
+        _MARK_OF_HTML.get(source[span.start : span.end], f"{span.kind} {span.name}")
+        for span in spans
+        if span.kind in ("open", "close")
+    ]
     return sorted(marks), sorted(code)
 
 
 def structure(source: str) -> list[Any]:
     """Return the kinds of all blocks with their marks and code, without text and line breaks inside paragraphs."""
-    return [entry for entry, _ in _structure(blocks_of(source, False), False)]
+    blocks = blocks_of(source, False)
+    return [entry for entry, _ in _structure(blocks, Checked([], [], blocks, Wrapper({}, {}, False)).marks)]
 
 
-def _structure(blocks: Blocks, mdx: bool) -> list[tuple[Any, int]]:
+def _structure(blocks: Blocks, marks: Callable[[str], Marks]) -> list[tuple[Any, int]]:
     """Return the kind of each block with its marks or its code, and the number of its first line."""
     entries: list[tuple[Any, int]] = []
     line = 0
@@ -194,16 +221,14 @@ def _structure(blocks: Blocks, mdx: bool) -> list[tuple[Any, int]]:
             entry = token.type, token.content
         elif token.type == "inline":
             text = "\n".join(part.strip() for part in token.content.split("\n"))
-            entry = "inline", _marks_of(tokens_of(text, blocks.references, mdx), text)
+            entry = "inline", marks(text)
         entries.append((entry, line))
     return entries
 
 
-def _first_difference(wanted: Sequence[tuple[Any, int]], made: Sequence[tuple[Any, int]]) -> int | None:
-    """Return the source's line of the first block that the translation has not; None if they are the same."""
-    for (before, line), (after, _) in zip(wanted, made, strict=False):
-        if before != after:
-            return line
-    if len(wanted) != len(made):
-        return wanted[min(len(wanted), len(made)) - 1][1] if wanted else 0
-    return None
+def _differences(wanted: Sequence[tuple[Any, int]], made: Sequence[tuple[Any, int]]) -> list[int]:
+    """Return the source's lines of the blocks that differ in the translation; of another number only the first."""
+    lines = [line for (before, line), (after, _) in zip(wanted, made, strict=False) if before != after]
+    if len(wanted) == len(made):
+        return lines
+    return lines[:1] or ([wanted[min(len(wanted), len(made)) - 1][1]] if wanted else [0])

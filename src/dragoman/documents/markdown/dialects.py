@@ -55,8 +55,8 @@ PROSE = frozenset(
 _TITLED = PROSE - frozenset("figure list-table grid tab-set card-item container only tabs div glossary".split())
 _LITERAL = frozenset("mermaid code code-block math raw".split())
 _LITERAL_PAIRS = {
-    "{{<": re.compile(r"\{\{<\s*(highlight|code|mermaid|math|katex|chem|goat|codeblock|plantuml)\b"),
-    "{{%": re.compile(r"\{\{%\s*(highlight|code|mermaid|math|katex|chem|codeblock)\b"),
+    "{{<": re.compile(r"\{\{<\s*(highlight|code[\w-]*|mermaid|math|katex|chem|goat|plantuml|raw\w*)\b"),
+    "{{%": re.compile(r"\{\{%\s*(highlight|code[\w-]*|mermaid|math|katex|chem)\b"),
     "{%": re.compile(r"\{%-?\s*(highlight|comment|code|mermaid|codeblock|uml|plantuml)\b"),
 }
 _MOST_LINES = 5_000
@@ -149,7 +149,6 @@ def _colons(text: str, lines: Text, around: Around) -> Lines | None:
     return Lines(1, titles)
 
 
-
 def _fence(text: str, lines: Text, around: Around) -> Lines | None:
     if end := _FENCE_END.match(text):
         if not around.fences or around.fences[-1][0] != end[1][0] or len(end[1]) < len(around.fences[-1]):
@@ -212,7 +211,11 @@ def _braces(text: str, lines: Text, around: Around) -> Lines | None:
             end = end + len(signs[1]) if end >= 0 else -1
         elif source[place] == "{" and place in around.braces:
             end = around.braces[place] + 1
-        elif source[place] == "{" and (own := spans(source[place : place + 500].split("\n")[0], False)) and not own[0].start:
+        elif (
+            source[place] == "{"
+            and (own := spans(source[place : place + 500].split("\n")[0], False))
+            and not own[0].start
+        ):
             end = place + own[0].end if own[0].kind == "point" else -1
         else:
             end = -1
@@ -277,7 +280,11 @@ def _formula(text: str, lines: Text, around: Around) -> Lines | None:
     if begin is None:
         return None
     closing = f"\\end{{{begin[1]}}}"
-    return Lines(count) if (count := 1 if closing in text else _until(lines, around, "begin", lambda line: closing in line)) else None
+    return (
+        Lines(count)
+        if (count := 1 if closing in text else _until(lines, around, "begin", lambda line: closing in line))
+        else None
+    )
 
 
 def _module(text: str, lines: Text, around: Around) -> Lines | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -23,7 +23,9 @@ SPACE = "\ue001"
 """Stands behind an entity that is a space, until the spaces around it are taken away."""
 
 _OPAQUE = frozenset(["code", "kbd", "samp", "var", "pre", "script", "style", "svg", "math", "textarea", "template"])
-_TITLE = re.compile(r"\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z", re.DOTALL)
+_TITLE = re.compile(
+    r"(?<=\s)(?:\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z)", re.DOTALL
+)
 _SHOWN = re.compile(
     r"(?<=\s)(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|aria-label)="
     r"(?:\"([^\"\\{}]*)\"|'([^'\\{}]*)')"
@@ -48,6 +50,7 @@ def parser() -> Any:
 
     made = MarkdownIt("commonmark", {"maxNesting": 40})
     made.inline = PlacedInline()
+    made.normalizeLink, made.validateLink = str, bool  # addresses are compared as they are written
     made.inline.ruler.enableOnly([*made.get_active_rules()["inline"], "strikethrough"])
     made.inline.ruler.disable("linkify")
     made.inline.ruler2.disable("fragments_join")
@@ -58,7 +61,7 @@ def tokens_of(source: str, references: dict[str, Any], mdx: bool) -> tuple[list[
     """Return the tokens of a paragraph's source with their places, and its spans."""
     from dragoman.documents.markdown.places import merged
 
-    found_spans = spans(source, mdx)
+    found_spans = spans(source, mdx, references)
     made = parser()
     return merged(made.inline.parse(masked(source, found_spans), made, {"references": references}, [])), found_spans
 
@@ -72,39 +75,66 @@ class Paragraph:
     """Source between two lines: the line end and the markers of the next line."""
 
 
-def units(paragraph: Paragraph, references: dict[str, Any], mdx: bool, escape: Callable[[str], str]) -> list[Part] | None:
+@dataclass(frozen=True)
+class Wrapped:
+    """A unit with line breaks in its source, which the model reads as spaces."""
+
+    unit: Unit
+    breaks: tuple[tuple[int, str], ...]
+    """For each line break: its place in the source with a space for each break, and its own source."""
+    size: int
+    """Number of characters of that source."""
+
+
+def units(
+    paragraph: Paragraph, references: dict[str, Any], mdx: bool, escape: Callable[[str], str]
+) -> tuple[list[Part], list[Wrapped]] | None:
     """Return the units of a paragraph, divided by hard line breaks; None if its tokens are not in its order."""
     tokens, found_spans = tokens_of(paragraph.text, references, mdx)
     walk = _Walk(paragraph, found_spans, escape)
     if not walk.follow(tokens, 0) or walk.at != len(paragraph.text):
         return None
     walk.end_unit()
-    return walk.parts
+    return walk.parts, walk.wrapped
 
 
 class _Walk:
     """Follows the tokens of a paragraph and collects its units."""
 
     def __init__(self, paragraph: Paragraph, found_spans: Sequence[Span], escape: Callable[[str], str]) -> None:
-        self.source, self.between, self.escape = paragraph.text, iter(paragraph.between), escape
+        self.source, self.between, self.escape = paragraph.text, paragraph.between, escape
+        self.line_ends = [match.start() for match in re.finditer("\n", paragraph.text)]
         self.spans, self.span_starts = found_spans, [span.start for span in found_spans]
         self.at = 0
         self.parts: list[Part] = []
         self.unit = Unit(escape=escape)
         self.entities: dict[str, str] = {}  # by character: the entity that wrote it
+        self.wrapped: list[Wrapped] = []
+        self.breaks: list[tuple[int, str]] = []  # of the open unit, see ``Wrapped``
+        self.start, self.shrunk = 0, 0  # where the open unit begins, and how much shorter spaces are than its breaks
         self.opened: list[tuple[str, int]] = []  # links and images that are not closed, and where their text begins
+
+    def original(self, start: int, end: int) -> str:
+        """Return the document's source of a stretch, with the markers of quotes and lists in front of its lines."""
+        first, last = bisect_left(self.line_ends, start), bisect_left(self.line_ends, end)
+        if first == last:
+            return self.source[start:end]
+        pieces = []
+        for i in range(first, last):
+            pieces += [self.source[start : self.line_ends[i]], self.between[i]]
+            start = self.line_ends[i] + 1
+        return "".join([*pieces, self.source[start:end]])
 
     def end_unit(self) -> None:
         """Add the open unit to the parts and begin a new one."""
-        for i, tag in enumerate(self.unit.tags):
-            if tag.share is not None:
-                share = tag.place / max(1, len(self.unit.text))
-                self.unit.tags[i] = Tag(tag.place, tag.parts, share=share)
         if self.entities:
             self.unit.escape = with_entities(self.unit.escape, self.entities)
         if self.unit.raw:
             self.parts.append(self.unit)
-        self.unit, self.entities = Unit(escape=self.escape), {}
+        if self.breaks:
+            self.wrapped.append(Wrapped(self.unit, tuple(self.breaks), self.at - self.start - self.shrunk))
+        self.unit, self.entities, self.breaks = Unit(escape=self.escape), {}, []
+        self.start, self.shrunk = self.at, 0
 
     def follow(self, tokens: Sequence[Token], shift: int) -> bool:
         """Add all tokens, whose places are counted from ``shift``; False if one stands before the one before it."""
@@ -177,16 +207,16 @@ class _Walk:
             span = self.spans[i] if i < len(self.spans) and self.spans[i].start < end else None
             if span is None or span.start > start:
                 stop = end if span is None else span.start
-                self._add_text(self.source[start:stop], self.source[start:stop], stop)
+                self._add_text(self.original(start, stop), self.source[start:stop], stop)
             elif span.kind == "text":
                 stop = min(end, span.end)
-                self._add_text(self.source[start:stop], self.source[start:stop], stop)
+                self._add_text(self.original(start, stop), self.source[start:stop], stop)
             else:
                 stop = min(end, span.end)
                 if span.name.startswith("jsx"):
                     self._html(start, stop, span)
                 else:
-                    self._tag(start, stop, span.kind, span.name, *shown_in(self.source[start:stop]))
+                    self._tag(start, stop, span.kind, span.name, *shown_in(self.original(start, stop)))
             start = stop
 
     def _special(self, start: int, end: int, text: str) -> None:
@@ -205,19 +235,19 @@ class _Walk:
 
     def _tag(self, start: int, end: int, kind: Literal["open", "close", "point"], name: str, *parts: Part) -> None:
         """Add a tag to the open unit."""
-        written = parts or (self.source[start:end],)
+        written = parts or (self.original(start, end),)
         self.unit.tags.append(Tag(len(self.unit.text), written, kind, name))
         self.unit.raw += written
         self.at = end
 
     def _html(self, start: int, end: int, span: Span | None = None) -> None:
         """Add an HTML or JSX tag, with units for what people read of its attributes."""
-        source = self.source[start:end]
+        source = self.original(start, end)
         named = _HTML_NAME.match(source)
         if named is not None and named[1].lower() == "br":
             self.end_unit()
             self.parts.append(source)
-            self.at = end
+            self.at = self.start = end
             return
         is_single = named is None or source.endswith("/>") or named[1].lower() in ("img", "input", "hr", "wbr")
         kind: Any = span.kind if span is not None else "point"
@@ -234,7 +264,7 @@ class _Walk:
         if not self.opened or self.opened[-1][0] != name:
             return False
         _, text_start = self.opened.pop()
-        start, source = self.at, self.source[self.at : end]
+        start, source = self.at, self.original(self.at, end)
         if source in ("]", "][]"):
             label = self.source[text_start:start]
             self.unit.tags.append(Tag(len(self.unit.text), (f"][{label}]",), "close", name))
@@ -247,24 +277,26 @@ class _Walk:
             return True
         first = title.start() + 1
         last = first + len(title[0][:-1].rstrip()) - 2
-        self._tag(start, end, "close", name, source[:first], title_unit(source[first:last], source[first - 1]), source[last:])
+        self._tag(
+            start, end, "close", name, source[:first], title_unit(source[first:last], source[first - 1]), source[last:]
+        )
         return True
 
     def _break(self, kind: str, end: int) -> bool:
-        """Move past a line break: a hard break ends the unit, a soft break becomes a cut inside it."""
+        """Move past a line break: a hard break ends the unit, a soft break becomes a space inside it."""
         start = self.at
         line_end = self.source.find("\n", start, end)
         if line_end < 0:
             return False
-        written = self.source[start:line_end] + next(self.between) + self.source[line_end + 1 : end]
-        self.at = end
+        written = self.original(start, end)
         if kind == "hardbreak":
             self.end_unit()
             self.parts.append(written)
+            self.at = self.start = end
         else:
-            self.unit.tags.append(Tag(len(self.unit.text), (written,), share=0.0))
-            self.unit.raw.append(written)
-            self.unit.text += " "
+            self.breaks.append((start - self.start - self.shrunk, written))
+            self.shrunk += end - start - 1
+            self._add_text(written, " ", end)
         return True
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,11 +41,17 @@ _ROLE = re.compile(r"\{[A-Za-z][\w:.+-]*\}(?=`)")
 _TARGET = re.compile(r"\s*<[^<>`]*>\Z")
 _NOTE = re.compile(r"\[\^[^\]\s\[^]+\]")
 _CITATION = re.compile(r"\[-?@[^\[\]\n]+\](?![(\[])")
+_LABEL = re.compile(r"\[([^\[\]\n]*)\]")
+_MOST_OF_A_LABEL = 400
 _WORD_PART = re.compile(r"~[^\s~]+~(?!~)\w*|\^[^\s^]+\^(?!\^)\w*")
 _DIRECTIVE = re.compile(r":[a-z][\w-]*(?=\[[^\[\]]*\])")
 _BLOCK_ID = re.compile(r"\^[\w-]+\s*\Z")
 _DOLLAR_END = re.compile(r"(?<=[^\s\\$])\$(?![\w$])")
-_FORMULA = re.compile(r"\\[a-zA-Z]|[\^_=+<>]|\A\W*\w\W*\Z")
+_FORMULAS = {
+    "\\(": re.compile(r"\\[a-zA-Z]{2}|[\w}][\^_][\w{\\]|\d\s?[=+<>]|[=+<>]\s?\d|\A\W*\w\W*\Z"),
+    "\\[": re.compile(r"\\[a-zA-Z]{2}|[\w}][\^_]\{|\w\s?=\s?\w"),
+}
+_ESCAPE = re.compile(r"\\[_*`#|]")
 
 _CLOSED = {
     "{{<": ">}}", "{{%": "%}}", "{{{": "}}}", "{{": "}}", "{%": "%}", "{!": "!}", "{*": "*}", "{/*": "*/}", "{# ": "#}",
@@ -65,14 +71,15 @@ def closed(text: str, at: int) -> tuple[str, str] | None:
     return None
 
 
-def spans(text: str, mdx: bool) -> list[Span]:
+def spans(text: str, mdx: bool, references: Container[str] = ()) -> list[Span]:
     """Return the spans of a paragraph's source, in order.
 
     Args:
         text: Source of the paragraph.
         mdx: True if tags and braces are those of MDX.
+        references: Labels of links that the document defines, as Markdown compares them.
     """
-    return _Scan(text, mdx).run()
+    return _Scan(text, mdx, references).run()
 
 
 def masked(text: str, found_spans: list[Span]) -> str:
@@ -84,11 +91,18 @@ def masked(text: str, found_spans: list[Span]) -> str:
     return "".join([*pieces, text[at:]])
 
 
+def _reference(label: str) -> str:
+    """Return a label as Markdown compares it."""
+    from markdown_it.common.utils import normalizeReference
+
+    return normalizeReference(label)
+
+
 class _Scan:
     """A pass over a paragraph."""
 
-    def __init__(self, text: str, mdx: bool) -> None:
-        self.text, self.mdx = text, mdx
+    def __init__(self, text: str, mdx: bool, references: Container[str]) -> None:
+        self.text, self.mdx, self.references = text, mdx, references
         self.spans: list[Span] = []
         self.closers: dict[int, Span] = {}  # by place: the end of an element that was opened
         self.missing: set[str] = set()  # signs that do not come again
@@ -113,7 +127,7 @@ class _Scan:
             at = self._at(start, match[0]) or start + 1
             if at > start + 1 and self.spans:
                 self.floor = max(self.floor, self.spans[-1].end)
-        return self.spans
+        return sorted(self.spans, key=lambda span: span.start)
 
     def _at(self, at: int, sign: str) -> int:
         """Add the span that begins at a place; return where the scan goes on, 0 if nothing begins there."""
@@ -149,14 +163,15 @@ class _Scan:
         match = _URL.match(self.text, at)
         if match is None or self.text[at - 1 : at] == "<":
             return 0
-        return self._add(at, at + len(match[0].rstrip("*~.,;:!?'-")), "text", "url")
+        return self._add(at, at + len(match[0].rstrip("*_~.,;:!?'-")), "text", "url")
 
     def _backslash(self, at: int) -> int:
         """Pass an escape; add a formula between ``\\(`` and ``\\)``."""
         sign = self.text[at : at + 2]
         if sign in ("\\(", "\\["):
             end = self._find("\\)" if sign == "\\(" else "\\]", at + 2)
-            if end > 0 and _FORMULA.search(self.text[at + 2 : min(end, at + 2000)]):
+            inside = self.text[at + 2 : min(end, at + 2000)]
+            if end > 0 and _FORMULAS[sign].search(inside) and not _ESCAPE.search(inside):
                 return self._add(at, end + 2, "point", "math")
         return at + 2
 
@@ -232,12 +247,44 @@ class _Scan:
         for pattern, name in ((_NOTE, "footnote"), (_CITATION, "citation")):
             if match := pattern.match(self.text, at):
                 return self._add(at, match.end(), "point", name)
-        return 0
+        return self._foreign(at) if self.text[at - 1 : at] == "]" else 0
+
+    def _foreign(self, at: int) -> int:
+        """Add a link whose label another program defines, such as ``[the class][package.Class]``."""
+        match = _LABEL.match(self.text, at)
+        if (
+            match is None
+            or _reference(match[1] or "") in self.references
+            or self.text[match.end() : match.end() + 1] == "("
+        ):
+            return 0
+        start, depth = at - 1, 1
+        while depth and at - start < _MOST_OF_A_LABEL and start > self.floor:
+            start -= 1
+            depth += {"]": 1, "[": -1}.get(self.text[start], 0)
+        if depth or any(span.start <= start < span.end for span in self.spans[-20:]):
+            return 0
+        if not match[1]:
+            if (
+                _reference(self.text[start + 1 : at - 1]) in self.references
+                or self.spans
+                and self.spans[-1].end > start
+            ):
+                return 0
+            return self._add(start, match.end(), "point", "reference")
+        self._add(start, start + 1, "open", "reference")
+        return self._add(at - 1, match.end(), "close", "reference")
 
     def _wiki(self, at: int) -> int:
         end = self._find("]]", at + 2)
         inside = self.text[at + 2 : end]
-        if end < 0 or not inside.strip() or "\n" in inside or "[" in inside or self.text[end + 2 : end + 3] in ("(", "["):
+        if (
+            end < 0
+            or not inside.strip()
+            or "\n" in inside
+            or "[" in inside
+            or self.text[end + 2 : end + 3] in ("(", "[")
+        ):
             return 0
         bar = inside.find("|")
         if bar < 0:

@@ -59,7 +59,9 @@ def _note_places(state: StateInline, first: int, start: int, pending_start: int 
             end = pending_start + len(token.content)
             token.meta = {"at": (pending_start, end)}
             at = end if i + 1 < len(tokens) and tokens[i + 1].type in ("softbreak", "hardbreak") else start
-        elif token.type == "text" or (token.type == "link_open" and token.markup != "autolink"):
+        elif token.markup == "autolink" or (i and tokens[i - 1].markup == "autolink" and token.type == "text"):
+            token.meta = {**token.meta, "at": (start, state.pos)}
+        elif token.type == "text" or token.type == "link_open":
             size = len(token.content) or 1
             token.meta = {"at": (at, at + size)}
             at += size
