@@ -17,7 +17,7 @@ OPTIONS = ("line_length", "reading_speed")
 COMPARED = ("markup",)  # sentences may end elsewhere in the translation
 
 COMPARED: tuple[Compared, ...] = ()
-"""Nothing: a translation may have fewer lines with their style, and other ends of sentences; no caption loses its words."""
+"""Nothing: a translation may have fewer lines with their style, and sentences that end elsewhere."""
 
 
 def read(data: bytes, info: DocumentInfo) -> Document:
