@@ -58,7 +58,7 @@ def subrip(data: bytes) -> list[Block]:
 def webvtt_cues(data: bytes) -> list[Block]:
     """Read cues of WebVTT."""
     try:
-        cues = webvtt.from_string(decoded(data))
+        cues: Any = webvtt.from_string(decoded(data))
     except (webvtt.errors.MalformedFileError, webvtt.errors.MalformedCaptionError) as error:
         raise UnreadableError(str(error)) from None
     return [_cue(f"{cue.identifier} {cue.start} {cue.end}", cue.raw_text, html.unescape) for cue in cues]
@@ -67,7 +67,7 @@ def webvtt_cues(data: bytes) -> list[Block]:
 def sbv(data: bytes) -> list[Block]:
     """Read cues of YouTube's captions."""
     try:
-        cues = webvtt.from_buffer(io.BytesIO(decoded(data).encode()), format="sbv")
+        cues: Any = webvtt.from_buffer(io.BytesIO(decoded(data).encode()), format="sbv")
     except (webvtt.errors.MalformedFileError, webvtt.errors.MalformedCaptionError) as error:
         raise UnreadableError(str(error)) from None
     return [_cue(f"{cue.start} {cue.end}", cue.raw_text) for cue in cues]

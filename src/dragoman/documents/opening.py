@@ -79,8 +79,8 @@ def finished(
     named = [*document.left, *(Untranslated(text, reasons[text]) for text in segments if text in reasons)]
     lost: list[Lost] = []
     content = document.save(lambda parts: write(parts, usable, lost))
-    concerns = (*concerns, *(Untranslated(unit.text, unit.why) for unit in lost), *_losses(document, content, info))
-    left = [*named, *concerns]
+    concerns = (*concerns, *_losses(document, content, info))
+    left = [*named, *(Untranslated(unit.text, unit.why) for unit in lost), *concerns]
     return {
         "content": content, "found": len(segments) + len(document.left) + len(concerns),
         "left": [[segment.text, segment.why] for segment in left], "read_as": document.read_as,

@@ -7,6 +7,7 @@ the cues where the word alignment puts it. Times, numbers, styles and notes keep
 from __future__ import annotations
 
 from dragoman.documents import xml
+from dragoman.documents.checking import Compared
 from dragoman.documents.document import Document, DocumentInfo, decode
 from dragoman.documents.subtitles import ass, subrip, ttml, webvtt
 from dragoman.documents.subtitles.writing import film_document
@@ -14,6 +15,9 @@ from dragoman.documents.subtitles.writing import film_document
 SUFFIXES = (".srt", ".vtt", ".ass", ".ssa", ".ttml", ".dfxp", ".sbv")
 OPTIONS = ("line_length", "reading_speed")
 COMPARED = ("markup",)  # sentences may end elsewhere in the translation
+
+COMPARED: tuple[Compared, ...] = ()
+"""Nothing: a translation may have fewer lines with their style, and sentences that end elsewhere."""
 
 
 def read(data: bytes, info: DocumentInfo) -> Document:
