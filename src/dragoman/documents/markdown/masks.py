@@ -265,10 +265,8 @@ class _Scan:
         if depth or any(span.start <= start < span.end for span in self.spans[-20:]):
             return 0
         if not match[1]:
-            if (
-                _reference(self.text[start + 1 : at - 1]) in self.references
-                or (self.spans
-                and self.spans[-1].end > start)
+            if _reference(self.text[start + 1 : at - 1]) in self.references or (
+                self.spans and self.spans[-1].end > start
             ):
                 return 0
             return self._add(start, match.end(), "point", "reference")

@@ -14,7 +14,6 @@ from dragoman.documents.subtitles.writing import film_document
 
 SUFFIXES = (".srt", ".vtt", ".ass", ".ssa", ".ttml", ".dfxp", ".sbv")
 OPTIONS = ("line_length", "reading_speed")
-COMPARED = ("markup",)  # sentences may end elsewhere in the translation
 
 COMPARED: tuple[Compared, ...] = ()
 """Nothing: a translation may have fewer lines with their style, and sentences that end elsewhere."""
