@@ -74,7 +74,6 @@ EXAMPLES.update({
     ("toolkits/marian/read.py", "re.escape(model.removesuffix('.npz')) + '\\\\.iter[0-9]+\\\\.npz'"): lambda: [
         r"model\.iter[0-9]+\.npz"
     ],
-    ("documents/markdown.py", "f'{token.markup}(?!`).*?(?<!`){token.markup}(?!`)'"): lambda: [r"``(?!`).*?(?<!`)``(?!`)"],
     ("documents/table.py", "f'({quoted}[^{sign}\\\\n]*?)({sign}|\\\\r?\\\\n|\\\\r?\\\\Z)'"): lambda: [
         r'("(?:[^"]|"")*"|[^,\n]*?)(,|\r?\n|\r?\Z)', r"([^\t\n]*?)(\t|\r?\n|\r?\Z)"
     ],

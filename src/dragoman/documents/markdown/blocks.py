@@ -95,13 +95,14 @@ def _parser(mdx: bool) -> Any:
     parser = MarkdownIt("commonmark", {"maxNesting": 60, "inline_definitions": True}).enable(["table"])
     parser.disable(["inline", "text_join", *(["code", "html_block"] if mdx else [])])
     ruler = parser.block.ruler
-    ends = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    ends: Any = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    paragraph_only: Any = {"alt": ["paragraph"]}
     rules = {rule.name: rule for rule in ruler.__rules__}
     for name in ("paragraph", "heading", "lheading", "table"):
         ruler.at(name, _noting(rules[name].fn), {"alt": rules[name].alt})
     ruler.before("table", "dialect", _dialect, ends)
     ruler.before("table", "footnote", _footnote, ends)
-    ruler.before("table", "description", _description, {"alt": ["paragraph"]})
+    ruler.before("table", "description", _description, paragraph_only)
     if not mdx:
         ruler.before("html_block", "markdown_inside", _markdown_inside, ends)
     return parser
