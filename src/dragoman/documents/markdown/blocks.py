@@ -27,7 +27,8 @@ _NOTICE = re.compile(r"!{1,4}[ \t]+(?=\S)")
 _NOTE = re.compile(r"\[\^[^\]\s]+\]:[ \t]*")
 _HAS_LETTERS = re.compile(r"[^\W\d_]")
 _MDX = re.compile(
-    r"^(?:import\s[^'\"\n]*['\"][^'\"\n]+['\"];?[ \t]*$|export\s+(?:const|default|function)\b|<[A-Z]\w*(?:\s[^<>]*)?/?>[ \t]*$)",
+    r"^(?:import\s[^'\"\n]*['\"][^'\"\n]+['\"];?[ \t]*$|export\s+(?:const|default|function)\b|"
+    r"<[A-Z]\w*(?:\s[^<>]*)?/?>[ \t]*$)",
     re.MULTILINE,
 )
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})")
@@ -310,7 +311,7 @@ def _description(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _markdown_inside(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Keep a tag whose element holds Markdown (``<div markdown>``), and the tag that closes it, as lines of their own."""
+    """Keep a tag whose element holds Markdown (``<div markdown>``), and its closing tag, as lines of their own."""
     place, line_end = _View(state, start, end)[0]
     line = state.src[place:line_end]
     if state.is_code_block(start) or not line.startswith("<"):

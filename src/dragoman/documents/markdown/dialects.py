@@ -44,75 +44,22 @@ class Lines:
 Text = Sequence[tuple[int, int]]
 """The places of the first character and of the end of each line."""
 
-PROSE = frozenset(
-    [
-        "note",
-        "warning",
-        "tip",
-        "important",
-        "caution",
-        "attention",
-        "danger",
-        "error",
-        "hint",
-        "seealso",
-        "admonition",
-        "dropdown",
-        "card",
-        "card-item",
-        "grid",
-        "grid-item",
-        "grid-item-card",
-        "tab-set",
-        "tab-item",
-        "tabs",
-        "tab",
-        "margin",
-        "sidebar",
-        "topic",
-        "epigraph",
-        "highlights",
-        "pull-quote",
-        "compound",
-        "container",
-        "rubric",
-        "versionadded",
-        "versionchanged",
-        "deprecated",
-        "versionremoved",
-        "todo",
-        "figure",
-        "table",
-        "list-table",
-        "centered",
-        "glossary",
-        "definition",
-        "theorem",
-        "proof",
-        "lemma",
-        "exercise",
-        "solution",
-        "prf:theorem",
-        "prf:proof",
-        "aside",
-        "details",
-        "info",
-        "callout",
-        "button",
-        "div",
-        "exercise-start",
-        "exercise-end",
-        "solution-start",
-        "solution-end",
-        "only",
-        "parsed-literal-not",
-    ]
+
+def _names(text: str) -> frozenset[str]:
+    """Return the names that a text lists, separated by spaces."""
+    return frozenset(text.split())
+
+
+PROSE = _names(
+    "note warning tip important caution attention danger error hint seealso admonition dropdown card card-item grid "
+    "grid-item grid-item-card tab-set tab-item tabs tab margin sidebar topic epigraph highlights pull-quote compound "
+    "container rubric versionadded versionchanged deprecated versionremoved todo figure table list-table centered "
+    "glossary definition theorem proof lemma exercise solution prf:theorem prf:proof aside details info callout "
+    "button div exercise-start exercise-end solution-start solution-end only"
 )
 """Directives of MyST whose content is Markdown."""
-_TITLED = PROSE - frozenset(
-    ["figure", "list-table", "grid", "tab-set", "card-item", "container", "only", "tabs", "div", "glossary"]
-)
-_LITERAL = frozenset(["mermaid", "code", "code-block", "math", "raw"])
+_TITLED = PROSE - _names("figure list-table grid tab-set card-item container only tabs div glossary")
+_LITERAL = _names("mermaid code code-block math raw")
 _LITERAL_PAIRS = {
     "{{<": re.compile(r"\{\{<\s*(highlight|code[\w-]*|mermaid|math|katex|chem|goat|plantuml|raw\w*)\b"),
     "{{%": re.compile(r"\{\{%\s*(highlight|code[\w-]*|mermaid|math|katex|chem)\b"),
