@@ -483,6 +483,7 @@ def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", help="real documents to judge, instead of made ones")
+    parser.add_argument("--model", type=Path, help="run that translates the real documents, instead of stand-ins")
     parser.add_argument("--run", type=Path, help="the model that translates the made ones")
     parser.add_argument("--src", type=Path, help="sentences to write documents of")
     parser.add_argument("--files", type=int, help=f"number of files; default: {FILES}, or all of the folder")
@@ -490,6 +491,9 @@ def main() -> None:
     parser.add_argument("--as", dest="when", choices=["before", "after"], default="after", help="entry of the record")
     parser.add_argument("--log", type=Path, help="write what became of each real file here, a JSON object a line")
     options = parser.parse_args()
+    if options.folder is not None and options.model is not None:
+        record_by_model(options.folder, options.model, options.log, options.files)
+        return
     if options.folder is not None:
         record_real(options.folder, options.when, options.log, options.files)
         return
@@ -519,6 +523,22 @@ def record_real(folder: Path, when: str, log: Path | None, most: int | None) -> 
         "inputs": inputs, **{key: before[key] for key in ("before", "after") if key in before},
         when: {"date": time.strftime("%Y-%m-%d"), **figures},
     }  # fmt: skip
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(json.dumps({key: figures[key] for key in ("outcomes", "by_suffix", "files_by_kind_of_fault")}, indent=1))
+
+
+def record_by_model(folder: Path, run: Path, log: Path | None, most: int | None) -> None:
+    """Judge real documents that a model translates, and write the figures into ``results/documents/model.json``."""
+    figures = real_documents.measure(folder, [], 1, log, most, run)
+    sources = folder / "sources.json"
+    record = {
+        "command": f"python -m benchmarks.documents FOLDER --model RUN --files {most}", "machine": machine(),
+        "versions": {name: version(name) for name in [*PACKAGES, "html5lib", "mdit-py-plugins", "srt", "webvtt-py"]},
+        "inputs": json.loads(sources.read_text()) if sources.exists() else {"folder": folder.name},
+        "date": time.strftime("%Y-%m-%d"), **figures,
+    }  # fmt: skip
+    path = RESULTS / "documents/model.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(json.dumps({key: figures[key] for key in ("outcomes", "by_suffix", "files_by_kind_of_fault")}, indent=1))

@@ -50,6 +50,8 @@ TEXT_ROLES = re.compile(r":(?:guilabel|menuselection|dfn|emphasis|strong|title):
 NO_WORDS = re.compile(
     r"``[^`]+``|`[^`]*`|:[\w:]+:|<[^<>]*>|%\(\w+\)\w|[%$#@]?\{[^{}]*\}|\w+[._]\w[\w._]*|-\S+|\S+[/\\=]\S*|\S+@\S+|&\w+;|%\S+|\$\w+|\[\S+\]_?"
 )
+NAMED_TARGET = re.compile(r" <[^<>`]+_>`_")
+"""Name of a link's target, which is the link's text in the source."""
 ACCELERATOR = re.compile(r"\(_\w\)")
 
 
@@ -113,7 +115,7 @@ def _keeps(old: Any, new: Any) -> bool:
 
 
 def _bare(text: str) -> str:
-    return " ".join(re.findall(r"[^\W\d_]+", text))
+    return " ".join(re.findall(r"[^\W\d_]{2,}", text))
 
 
 def _entry_faults(entry: Any, mode: str, told: set[str]) -> list[Fault]:
@@ -137,9 +139,11 @@ def _entry_faults(entry: Any, mode: str, told: set[str]) -> list[Fault]:
 
 def _message_faults(entry: Any, text: str, mode: str) -> list[Fault]:
     faults = []
+    text = NAMED_TARGET.sub("`_", text)
     originals = [entry.msgid, entry.msgid_plural] if entry.msgid_plural else [entry.msgid]
     flags = [flag for flag in entry.flags if flag in PLACEHOLDERS]
-    for pattern in [PLACEHOLDERS[flag] for flag in flags] or [ANY]:
+    is_icu = re.search(r"\{\w+, *(?:plural|select)", entry.msgid)  # its branches are text
+    for pattern in [PLACEHOLDERS[flag] for flag in flags] or [ANY][: not is_icu]:
         if all(_counted(pattern, text) != _counted(pattern, original) for original in originals):
             faults.append(Fault("placeholders", entry.msgid, f"became {text[:80]!r}"))
     if "c-format" in flags and mode == "reversed":
@@ -200,11 +204,15 @@ def _checked(data: bytes) -> int:
             catalogue = read_po(BytesIO(data))
     except (PoFileError, ValueError, LookupError, UnicodeDecodeError, AttributeError, TypeError):
         return 0
-    # Babel does not know the numbers that placeholders of C may have.
-    own = [message for message in catalogue if "python-format" in message.flags or message.pluralizable]
-    own = [message for message in own if "c-format" not in message.flags and message.string]
+    # Babel takes every percent sign for a placeholder of Python.
+    flagged = {entry.msgid for entry in _entries(data) if "python-format" in entry.flags}
+    own = [message for message in catalogue if message.string and _first(message.id) in flagged]
     filled = [message for message in own if isinstance(message.string, str) or all(message.string)]
     return sum(bool(message.id and message.check(catalogue)) for message in filled)
+
+
+def _first(msgid: Any) -> str:
+    return str(msgid if isinstance(msgid, str) else msgid[0])
 
 
 def _complaint(data: bytes) -> str:
@@ -225,14 +233,29 @@ def write_emptied(folder: Path, out: Path) -> int:
     """Write each catalogue of a folder without its translations; return their number."""
     n = 0
     for path in sorted([*folder.rglob("*.po"), *folder.rglob("*.pot")]):
-        command = ["msgattrib", "--empty", "--no-obsolete", "--clear-fuzzy", str(path)]
+        command = ["msgattrib", "--no-obsolete", "--clear-fuzzy", "--clear-previous", str(path)]
         done = subprocess.run(command, capture_output=True, check=False)
         to = out / path.relative_to(folder)
         if done.returncode == 0 and done.stdout:
             to.parent.mkdir(parents=True, exist_ok=True)
-            to.write_bytes(done.stdout)
+            to.write_bytes(emptied(done.stdout))
             n += 1
     return n
+
+
+def emptied(data: bytes) -> bytes:
+    """Return a catalogue, as gettext's programs write it, with each translation but the header emptied."""
+    lines: list[bytes] = []
+    is_header = is_dropped = False
+    for line in data.split(b"\n"):
+        if line.startswith(b"msgstr"):
+            is_header = bool(lines) and lines[-1] == b'msgid ""'
+            is_dropped = not is_header
+            lines.append(line if is_header else line.partition(b" ")[0] + b' ""')
+        elif not (is_dropped and line.startswith(b'"')):
+            is_dropped = False
+            lines.append(line)
+    return b"\n".join(lines)
 
 
 if __name__ == "__main__":

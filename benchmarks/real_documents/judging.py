@@ -30,7 +30,7 @@ class Block:
     name: str
     """Where it stands: equal in source and translation."""
     pieces: list[tuple[str, str]] = field(default_factory=list)
-    """The elements around each piece of text, outermost first, and the text."""
+    """The elements around each piece of text, outermost first (``inside``), and the text."""
     marks: list[str] = field(default_factory=list)
     """What must arrive as often as it was there: tags, code, placeholders."""
     is_text: bool = True
@@ -77,6 +77,20 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
+_NUMBER = re.compile("\0\\d+")
+
+
+def inside(around: str, name: str, number: int) -> str:
+    """Return the elements around a piece of text, with one more.
+
+    Args:
+        around: The others.
+        name: What it is called; alike in source and translation.
+        number: Tells it from others of this name. Elements beside each other may change places.
+    """
+    return f"{around}/{name}\0{number}"
+
+
 def words_of(text: str) -> list[str]:
     """Return the words of a text with the source's letters, sorted."""
     return sorted(WORD.findall(deciphered(text)))
@@ -111,10 +125,14 @@ def _compared(before: Block, after: Block, mode: str, told: Sequence[str]) -> li
     if not before.is_text:
         same_text = before.text == after.text
         return [] if same_text else [Fault("changed", before.name, f"{before.text[:70]!r} became {after.text[:70]!r}")]
+    if mode == "model":
+        return _by_model(before, after, told)
     if mode == "same":
-        if [(around, plain(text)) for around, text in before.pieces if text.strip()] != [
-            (around, plain(text)) for around, text in after.pieces if text.strip()
-        ]:
+        texts = [
+            [(_NUMBER.sub("", around), plain(text)) for around, text in block.pieces if text.strip()]
+            for block in (before, after)
+        ]
+        if texts[0] != texts[1]:
             return [Fault("text", before.name, f"{before.text[:70]!r} became {after.text[:70]!r}")]
         return []
     if before.is_cue and mode == "reversed":
@@ -126,24 +144,61 @@ def _compared(before: Block, after: Block, mode: str, told: Sequence[str]) -> li
     return faults
 
 
+def _by_model(before: Block, after: Block, told: Sequence[str]) -> list[Fault]:
+    """Return the faults that are seen without knowing the words: what is empty, and whole texts that stayed."""
+    own, translated = _with_words(before), _with_words(after)
+    if words_of(before.text) and not words_of(after.text):
+        return [Fault("emptied", before.name, f"{before.text[:70]!r} became {after.text[:70]!r}")]
+    for around, n in (own - translated).items():
+        detail = f"{n} of {own[around]} inside {around[-50:]!r}; {before.text[:50]!r} became {after.text[:50]!r}"
+        return [Fault("emptied", before.name, detail)]
+    is_same = before.text == after.text and len(LATIN_WORD.findall(before.text)) >= LEAST_WORDS
+    return (
+        [Fault("untranslated", before.name, repr(before.text[:100]))] if is_same and not _is_told(before, told) else []
+    )
+
+
+LEAST_WORDS = 4
+"""Number of words from which a text that a model returned as it was counts as untranslated."""
+
+
+def _with_words(block: Block) -> Counter[str]:
+    """Return for each kind and place of elements how many of them have words, also in elements inside them."""
+    around = {around for around, text in block.pieces if words_of(text)}
+    elements = {place[: match.end()] for place in around for match in _NUMBER.finditer(place)}
+    return Counter(_NUMBER.sub("", place) for place in elements)
+
+
 def _pieces(before: Block, after: Block) -> list[Fault]:
-    """Compare the words inside each element."""
+    """Compare the words inside each element; those beside each other may have changed places."""
     own, translated = _by_element(before), _by_element(after)
     for around in own.keys() | translated.keys():
-        lost, new = own[around] - translated[around], translated[around] - own[around]
-        if not lost and not new:
+        if Counter(map(_key, own[around])) == Counter(map(_key, translated[around])):
             continue
-        empty = not translated[around] and own[around]
-        kind = "emptied" if empty else "words lost" if lost and not new else "words moved"
+        lost, new = (
+            sum(a, Counter()) - sum(b, Counter())
+            for a, b in ((own[around], translated[around]), (translated[around], own[around]))
+        )
+        is_emptied = len(translated[around]) < len(own[around])
+        kind = "emptied" if is_emptied else "words lost" if lost and not new else "words moved"
         detail = f"inside {around[-50:]!r} lost {list(lost)[:4]}, new {list(new)[:4]}; {before.text[:50]!r} became "
         return [Fault(kind, before.name, detail + repr(after.text[:50]))]
     return []
 
 
-def _by_element(block: Block) -> dict[str, Counter[str]]:
-    result: dict[str, Counter[str]] = defaultdict(Counter)
+def _key(words: Counter[str]) -> frozenset[tuple[str, int]]:
+    return frozenset(words.items())
+
+
+def _by_element(block: Block) -> dict[str, list[Counter[str]]]:
+    """Return the words of the elements of each kind and place, without those that have none."""
+    elements: dict[str, Counter[str]] = defaultdict(Counter)
     for around, text in block.pieces:
-        result[around].update(words_of(text))
+        elements[around].update(words_of(text))
+    result: dict[str, list[Counter[str]]] = defaultdict(list)
+    for around, words in elements.items():
+        if words:
+            result[_NUMBER.sub("", around)].append(words)
     return result
 
 

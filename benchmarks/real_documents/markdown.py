@@ -13,7 +13,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
-from benchmarks.real_documents.judging import Block, UnreadableError
+from benchmarks.real_documents.judging import Block, UnreadableError, inside
 
 MARKS = {
     "directive": re.compile(r"^[ \t]*(:::+[ \t]*\w*|(?:!!!|\?\?\?\+?) ?[a-z][\w-]*(?=\s*$| \")|=== )", re.MULTILINE),
@@ -183,10 +183,10 @@ def _of_html(path: str, content: str) -> Block:
 def _inline(tokens: list[Any], block: Block) -> None:
     around: list[str] = []
     for token in tokens:
-        place = "/".join(around)
+        place = "".join(around)
         if token.nesting == 1:
-            around.append(f"{token.tag} {token.attrs.get('href', '')}".strip())
-            block.marks.append(around[-1])
+            block.marks.append(f"{token.tag} {token.attrs.get('href', '')}".strip())
+            around.append(inside("", block.marks[-1], len(block.marks)))
         elif token.nesting == -1:
             around.pop()
         elif token.type == "text":
@@ -202,7 +202,7 @@ def _inline(tokens: list[Any], block: Block) -> None:
             if tag[1]:
                 around.pop()
             else:
-                around.append(tag[2])
                 block.marks.append(tag[2])
+                around.append(inside("", tag[2], len(block.marks)))
         else:  # code, HTML, math, footnotes
             block.marks.append(f"{token.type} {token.content or token.meta.get('label', '')}")

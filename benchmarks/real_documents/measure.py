@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +18,10 @@ from benchmarks.real_documents.stand_ins import STAND_INS, translations
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.translate import open_document
 from dragoman.errors import DragomanError
+from dragoman.translation.assemble import Translation
+from dragoman.translation.notes import Events
+from dragoman.translation.options import TranslateOptions
+from dragoman.translation.translator import Translator
 
 Extra = Callable[[bytes, bytes, str, list[str], str], list[Fault]]
 
@@ -28,7 +32,7 @@ JUDGES: dict[str, tuple[Read, Extra | None]] = {
     **dict.fromkeys((".xlf", ".xliff"), (xliff.xliff, xliff.xliff_faults)),
     **{suffix: (read, subtitles.faults) for suffix, read in subtitles.READERS.items()},
     ".csv": (tables.table, None), ".tsv": (tables.tabbed, None),
-    **dict.fromkeys((".docx", ".pptx", ".odt"), (office.office, office.office_faults)),
+    **dict.fromkeys(office.SUFFIXES, (office.office, office.office_faults)),
 }  # fmt: skip
 """The judge of each suffix, and what else it looks at."""
 
@@ -51,18 +55,26 @@ class Judgement:
     segments: int = 0
 
 
+Translate = Callable[[list[str]], dict[str, Translation]]
+
+MODES: dict[str, Translate] = {mode: partial(translations, stand_in=one) for mode, one in STAND_INS.items()}
+"""The stand-ins of a model by their names; ``model`` is added for a real one, which is judged by less."""
+
+
 def judge(
-    path: Path, modes: Sequence[str], tgt_lang: str = "de", columns: tuple[str, ...] = ()
+    path: Path, modes: Sequence[str] | Mapping[str, Translate], tgt_lang: str = "de", columns: tuple[str, ...] = ()
 ) -> list[Judgement]:  # fmt: skip
-    """Translate a file with each stand-in and judge it; of a table, the columns with these headings."""
+    """Translate a file with each stand-in and judge it; of a table, these columns, or those with words."""
+    modes = modes if isinstance(modes, Mapping) else {mode: MODES[mode] for mode in modes}
     data, suffix = path.read_bytes(), path.suffix.lower()
+    columns = columns or (tables.columns_of(path, data) if suffix in (".csv", ".tsv") else ())
     variant = VARIANTS[suffix](data) if suffix in VARIANTS else None
     judgements = _judged(data, path, modes, (tgt_lang, columns))
     return judgements if variant is None else judgements + _judged(variant, path, modes, (tgt_lang, columns))
 
 
 def _judged(
-    data: bytes, path: Path, modes: Sequence[str], wanted: tuple[str, tuple[str, ...]]
+    data: bytes, path: Path, modes: Mapping[str, Translate], wanted: tuple[str, tuple[str, ...]]
 ) -> list[Judgement]:  # fmt: skip
     suffix, (tgt_lang, columns) = path.suffix.lower(), wanted
     read, extra = JUDGES[suffix]
@@ -71,10 +83,10 @@ def _judged(
     except UnreadableError as error:
         return [Judgement(str(path), mode, "unread", str(error)[:200]) for mode in modes]
     judgements = []
-    for mode in modes:
+    for mode, translate in modes.items():
         try:
             opened = open_document(data, DocumentInfo(path.name, "en", tgt_lang, columns))
-            result, report = opened.finish(translations(opened.texts, STAND_INS[mode]))
+            result, report = opened.finish(translate(opened.texts))
         except DragomanError as error:
             judgements.append(Judgement(str(path), mode, "refused", str(error)[:300]))
             continue
@@ -96,15 +108,44 @@ def _judged(
     return judgements
 
 
-def measure(folder: Path, modes: Sequence[str], processes: int, log: Path | None, most: int | None) -> dict[str, Any]:
-    """Judge all files of a folder; return the counts by suffix and mode."""
+def by_model(run: Path) -> tuple[Translate, str]:
+    """Return a function that translates texts as ``translate_document`` does, and the target language."""
+    translator = Translator.load(run)
+    plan = translator.plan(TranslateOptions(alignments=True, beam_size=1))
+
+    def translate(texts: list[str]) -> dict[str, Translation]:
+        events = Events(failed=lambda note: None)
+        return dict(zip(texts, translator.translate_planned(texts, plan, events), strict=True))
+
+    return translate, plan.tgt_lang or "de"
+
+
+def measure(
+    folder: Path, modes: Sequence[str], processes: int, log: Path | None, most: int | None, run: Path | None = None
+) -> dict[str, Any]:  # fmt: skip
+    """Judge all files of a folder; return the counts by suffix and mode.
+
+    Args:
+        folder: The files.
+        modes: Names of stand-ins; with ``run`` a real model translates instead.
+        processes: Number of processes of the stand-ins.
+        log: File to write what became of each.
+        most: Number of files, at equal distances in the sorted list; None for all.
+        run: Folder of a trained model.
+    """
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() in JUDGES)
     files = files[:: max(1, len(files) // most)] if most else files
     started = time.perf_counter()
     all_judgements: list[Judgement] = []
-    with ProcessPoolExecutor(processes) as pool:
-        for judgements in pool.map(partial(judge, modes=modes), files, chunksize=4):
-            all_judgements += judgements
+    if run is not None:
+        translate, tgt_lang = by_model(run)
+        for path in files:
+            all_judgements += judge(path, {"model": translate}, tgt_lang)
+            print(f"{path.name}: {all_judgements[-1].outcome}", flush=True)
+    else:
+        with ProcessPoolExecutor(processes) as pool:
+            for judgements in pool.map(partial(judge, modes=modes), files, chunksize=4):
+                all_judgements += judgements
     if log is not None:
         lines = (json.dumps(vars(judgement), ensure_ascii=False) for judgement in all_judgements)
         log.write_text("\n".join(lines) + "\n", encoding="utf-8")

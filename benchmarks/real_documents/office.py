@@ -5,8 +5,11 @@ lxml reads every XML part; python-docx, python-pptx and odfpy open the whole.
 
 from __future__ import annotations
 
+import hashlib
 import io
+import re
 import zipfile
+from collections.abc import Iterator
 from typing import Any
 
 import docx
@@ -14,24 +17,45 @@ import pptx
 from lxml import etree
 from odf.opendocument import load as load_odf
 
-from benchmarks.real_documents.judging import Block, Fault, UnreadableError, names
+from benchmarks.real_documents.judging import (
+    CYRILLIC,
+    LATIN_WORD,
+    Block,
+    Fault,
+    UnreadableError,
+    inside,
+    names,
+    plain,
+    words_of,
+)
 
 PARAGRAPHS = frozenset({"p", "h"})
-LINKS = frozenset({"hyperlink", "a", "ruby", "rt", "rubyBase"})
+LINKS = frozenset({"hyperlink", "a"})
 NO_TEXT = names(
-    "instrText delInstrText delText tracked-changes del moveFrom deletion Fallback scripts posOffset align fldData "
-    "binary-data pctWidth pctHeight"
+    "instrText delInstrText delText tracked-changes del moveFrom deletion scripts posOffset align fldData "
+    "binary-data pctWidth pctHeight rt"
 )
 """Elements whose text nobody reads, or nobody any more."""
-DESCRIPTIONS = frozenset({"descr", "title"})
-PARTS = ("word/", "ppt/slides/", "ppt/notesSlides/", "content.xml", "styles.xml")
+SHOWN = {
+    "docPr": ("descr", "title"), "cNvPr": ("descr", "title"), "hyperlink": ("tooltip",), "hlinkClick": ("tooltip",),
+    "tblCaption": ("val",), "tblDescription": ("val",), "alias": ("val",), "listItem": ("displayText",),
+    "shape": ("alt",),
+}  # fmt: skip
+"""Attributes that people read."""
+SUFFIXES = tuple(names(".docx .docm .pptx .pptm .ppsx .odt .odp"))
+ADDRESS = re.compile(r"\w+://\S+|\{\{[^{}]*\}\}|\{%[^{}]*%\}")
+TEXT_TYPES = re.compile(r"(?:wordprocessingml|presentationml|drawingml)[^\"]*\+xml")
+PARTS = ("word/", "ppt/", "content.xml", "styles.xml", "Object")
 NOT_READ = tuple(
     names(
         "word/styles word/settings word/fontTable word/webSettings word/theme word/numbering word/people "
         "word/commentsE word/commentsI word/glossary"
     )
 )
-COUNTED = names("drawing pict tbl table pic image br line-break footnoteReference note tab")
+W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+COUNTED = names(
+    "drawing pict tbl table pic image br line-break footnoteReference note tab sym fldChar instrText dataBinding"
+)
 TEXT = names("t p h span a desc title ruby-base bookmark-ref reference-ref meta")
 AROUND_TEXT = names("p h span a meta ruby-base")
 """Elements of OpenDocument after whose children text may stand."""
@@ -45,9 +69,15 @@ def office(data: bytes) -> list[Block]:
             contents = {name: archive.read(name) for name in names}
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
         raise UnreadableError(str(error)) from None
+    types = contents.get("[Content_Types].xml", b"").decode("utf-8", "replace")
     blocks = [Block("members", marks=sorted(names), is_text=False)]
     for name in sorted(names):
-        if not name.endswith(".xml") or not name.startswith(PARTS) or name.startswith(NOT_READ):
+        listed = re.search(rf'PartName="/{re.escape(name)}"[^>]*ContentType="([^"]*)"', types)
+        has_text = name.endswith(".xml") and (name.startswith(PARTS) or (listed and TEXT_TYPES.search(listed[1])))
+        if not has_text or name.startswith(NOT_READ):
+            if not name.startswith(("docProps", "customXml", *NOT_READ)) and not name.endswith("styles.xml"):
+                sums = [hashlib.sha256(contents[name]).hexdigest()]
+                blocks.append(Block(f"bytes of {name}", marks=sums, is_text=False))
             continue
         try:
             tree = etree.fromstring(contents[name], etree.XMLParser(resolve_entities=False, huge_tree=True))
@@ -57,6 +87,12 @@ def office(data: bytes) -> list[Block]:
         _read(tree, name, None, "", blocks, counts)
         counts = {key: n for key, n in counts.items() if key in COUNTED}
         blocks.append(Block(f"{name}: counts", marks=[f"{key} {n}" for key, n in counts.items()], is_text=False))
+    # An element may change places with its words, so what is read in attributes has no order.
+    attributes = [block for block in blocks if "@" in block.name]
+    blocks = [block for block in blocks if "@" not in block.name]
+    blocks += sorted(attributes, key=lambda block: (block.name, words_of(block.text)))
+    for block in blocks:
+        block.is_text = block.is_text and not ADDRESS.fullmatch(block.text)
     return [block for block in blocks if block.pieces or block.marks]
 
 
@@ -73,15 +109,15 @@ def _read(
         or etree.QName(element).namespace == "http://schemas.openxmlformats.org/officeDocument/2006/math"
     ):
         return
-    for key in DESCRIPTIONS:
-        if name in ("docPr", "cNvPr") and element.get(key, "").strip():
-            blocks.append(Block(f"{part} {name}@{key}", [("", element.get(key))]))
+    for key, value in element.attrib.items():
+        if str(key).rpartition("}")[2] in SHOWN.get(name, ()) and value.strip():
+            blocks.append(Block(f"{part} {name}@{key}", [("", value)]))
     if name in PARAGRAPHS or (name in ("desc", "title") and "svg" in str(etree.QName(element).namespace)):
         block = Block(f"{part} {name}")
         blocks.append(block)
         around = ""
     elif name in LINKS:
-        around = f"{around}/{name}"
+        around = inside(around, name, counts[name])
     if block is not None and name in TEXT and element.text:
         block.add(around, element.text)
     if block is not None and name in ("tab", "br", "line-break", "s"):
@@ -92,16 +128,56 @@ def _read(
             block.add(around, child.tail)
 
 
+OPENED = {
+    ".docx": docx.Document, ".docm": docx.Document, ".pptx": pptx.Presentation, ".pptm": pptx.Presentation,
+    ".ppsx": pptx.Presentation, ".odt": load_odf, ".odp": load_odf,
+}  # fmt: skip
+
+
 def office_faults(source: bytes, result: bytes, mode: str, named: list[str], suffix: str) -> list[Fault]:
-    """Return whether the library of the format opens the result, if it opens the source."""
-    del mode, named
-    opened = {".docx": docx.Document, ".pptx": pptx.Presentation, ".odt": load_odf}[suffix]
+    """Return whether the library of the format opens the result, if it opens the source; and what is not named."""
+    faults = _unnamed(source, result, mode, [plain(text) for text in named])
+    opened = OPENED.get(suffix)
     try:
+        assert opened is not None
         opened(io.BytesIO(source))
     except Exception:
-        return []
+        return faults
     try:
         opened(io.BytesIO(result))
     except Exception as error:
-        return [Fault("not opened", suffix, f"{type(error).__name__}: {error}")]
-    return []
+        faults.append(Fault("not opened", suffix, f"{type(error).__name__}: {error}"))
+    return faults
+
+
+def _unnamed(source: bytes, result: bytes, mode: str, told: list[str]) -> list[Fault]:
+    """Return readings of ruby, titles, and data that controls show which are neither translated nor named."""
+    if mode == "same":
+        return []
+    faults = []
+    after = dict(_other_texts(result))
+    for kind, text in _other_texts(source):
+        words = plain(text)
+        if (
+            LATIN_WORD.search(words)
+            and not CYRILLIC.search(after.get(kind, ""))
+            and not any(words in other for other in told)
+        ):
+            faults.append(Fault("untranslated", kind, words[:80]))
+    return faults
+
+
+def _other_texts(data: bytes) -> Iterator[tuple[str, str]]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for name in archive.namelist():
+            if not name.endswith(".xml"):
+                continue
+            try:
+                tree = etree.fromstring(archive.read(name), etree.XMLParser(resolve_entities=False, huge_tree=True))
+            except (etree.XMLSyntaxError, ValueError):
+                continue
+            for i, reading in enumerate(tree.iter(f"{{{W}}}rt")):
+                yield f"{name} rt {i}", "".join(reading.itertext())
+            if name in ("docProps/core.xml", "meta.xml"):
+                for title in tree.iter("{http://purl.org/dc/elements/1.1/}title"):
+                    yield f"{name} title", title.text or ""

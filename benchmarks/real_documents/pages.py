@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
+from itertools import count
 from typing import Any
 from xml.etree import ElementTree
 
@@ -12,7 +13,7 @@ import html5lib
 import webencodings
 from lxml import etree
 
-from benchmarks.real_documents.judging import CYRILLIC, LATIN_WORD, Block, Fault, UnreadableError, names, plain
+from benchmarks.real_documents.judging import CYRILLIC, LATIN_WORD, Block, Fault, UnreadableError, inside, names, plain
 
 INLINE = names(
     "a abbr acronym b bdi bdo big cite code data del dfn em embed font i img ins kbd label map mark meter output "
@@ -127,6 +128,7 @@ class _Page:
         self.blocks = blocks
         self.current: Block | None = None
         self.texts: list[Block] = []
+        self.numbers = count()
 
     def read(self, element: Any, path: str = "", around: str = "", is_text: bool = True) -> None:
         """Read an element and what is in it."""
@@ -144,7 +146,7 @@ class _Page:
             return
         is_inline = name in INLINE
         if is_inline:
-            around = f"{around}/{_mark(element, name)}"
+            around = inside(around, _mark(element, name), next(self.numbers))
         else:
             path, around, self.current = f"{path}/{name}", "", None
             self._block(path)

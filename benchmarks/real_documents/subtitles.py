@@ -1,7 +1,7 @@
 """Judges of subtitles: srt, webvtt-py, pysubs2 and lxml; chardet where a file does not say its encoding.
 
-Words may move between captions of one sentence, and nowhere else. So the words between two full stops, and those of each
-voice, each line of a dialogue and each style must be the same afterwards.
+Words may move between captions of one sentence, and nowhere else. So the words between two full stops, those of each
+voice and those of each line of a dialogue must be the same afterwards.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import chardet
 import pysubs2
@@ -23,8 +24,7 @@ from benchmarks.real_documents.judging import WORD, Block, Fault, UnreadableErro
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be"),
          (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))  # fmt: skip
-_TAG = re.compile(r"(</?[A-Za-z][^<>]*>|</>|<>|<\d[\d:.]*>|\{\\[^}]*\})")
-_BETWEEN_LINES = re.compile(r"</(\w+)>\n<\1[^<>]*>")
+_TAG = re.compile(r"(<rt>[^<]*(?:</rt>)?|</?[A-Za-z][^<>]*>|</>|<>|<\d[\d:.]*>|\{\\[^}]*\})")
 _ENDED = re.compile(r"[.!?…:。！？♪\])][\"'”’»)\]]*$")
 _TURN = re.compile(r"^\s*(?:[-–—]\s*\S|>>)")
 _LABEL = re.compile(r"^\s*[-–—]?\s*([A-ZА-Я][A-ZА-Я .'#\d]{1,30}):")
@@ -116,7 +116,7 @@ def ttml(data: bytes) -> list[Block]:
     return blocks
 
 
-def _collect(element: etree._Element, block: Block) -> None:
+def _collect(element: Any, block: Block) -> None:
     block.add("", " ".join(f".{element.text or ''}.".split())[1:-1])
     for child in element:
         name = etree.QName(child).localname if isinstance(child.tag, str) else "comment"
@@ -131,9 +131,9 @@ def _collect(element: etree._Element, block: Block) -> None:
 
 def _cue(name: str, text: str, unescaped: Callable[[str], str] = str) -> Block:
     block = Block(name, is_cue=True)
-    for part in _TAG.split(_BETWEEN_LINES.sub("\n", text)):  # a translation may have fewer lines
-        if _TAG.fullmatch(part):
-            block.marks.append(part)
+    for part in _TAG.split(text):
+        if _TAG.fullmatch(part):  # a style around each line is as often there as there are lines
+            block.marks += [part] if part not in block.marks else []
         else:
             block.add("", unescaped(part))
     return block
@@ -148,20 +148,24 @@ def faults(source: bytes, result: bytes, mode: str, named: list[str], suffix: st
                         for data in (source, result))  # fmt: skip
     if len(cues) != len(translated):
         return []  # told by the comparison of structures
-    return [*_sentences(cues, translated), *_dialogue(cues, translated), *_voices(source, result, mode, suffix)]
+    return [
+        *_sentences(cues, translated, mode),
+        *_dialogue(cues, translated, mode),
+        *_voices(source, result, mode, suffix),
+    ]
 
 
 def _raw(block: Block) -> str:
     return "".join(text for _, text in block.pieces)
 
 
-def _sentences(cues: Sequence[Block], translated: Sequence[Block]) -> list[Fault]:
+def _sentences(cues: Sequence[Block], translated: Sequence[Block], mode: str) -> list[Fault]:
     """Compare the words between two full stops."""
     found, before, after, first = [], Counter[str](), Counter[str](), ""
     for number, (cue, other) in enumerate(zip(cues, translated, strict=True)):
         first = first or cue.name
-        before.update(words_of(_raw(cue)))
-        after.update(words_of(_raw(other)))
+        before.update(_words(_raw(cue)))
+        after.update(_words(_raw(other)))
         ended = _ENDED.search(cue.text) or not cue.text or number + 1 == len(cues)
         if ended:
             if before != after:
@@ -171,19 +175,34 @@ def _sentences(cues: Sequence[Block], translated: Sequence[Block]) -> list[Fault
         if WORD.search(cue.text) and not WORD.search(other.text):
             found.append(Fault("emptied", cue.name, repr(cue.text[:80])))
         lines, new_lines = (len(_raw(block).strip().split("\n")) for block in (cue, other))
-        if lines != new_lines and len(other.text.split()) >= lines and "\n\n" not in _raw(cue).strip():
+        if (
+            mode == "letters"
+            and lines != new_lines
+            and len(other.text.split()) >= lines
+            and "\n\n" not in _raw(cue).strip()
+        ):
             found.append(Fault("lines", cue.name, f"{lines} lines became {new_lines}: {_raw(other)[:60]!r}"))
     return found
 
 
-def _dialogue(cues: Sequence[Block], translated: Sequence[Block]) -> list[Fault]:
+def _words(text: str) -> list[str]:
+    """Return the words of a text, and the characters of those that have no spaces between them."""
+    return [part for word in words_of(text) for part in (list(word) if max(word) >= "\u0e00" else [word])]
+
+
+def _dialogue(cues: Sequence[Block], translated: Sequence[Block], mode: str) -> list[Fault]:
     """Compare the words of each speaker in a caption of two, and those of labels such as ``JOHN:``."""
     found = []
     may_come_from_before = False
     for cue, other in zip(cues, translated, strict=True):
         own, new = _turns(_raw(cue)), _turns(_raw(other))
-        whole = own[may_come_from_before and not _TURN.match(own[0]) : len(own) if _ENDED.search(own[-1].strip()) else -1]
-        if len(own) != len(new) or any(words_of(turn) not in [words_of(other) for other in new] for turn in whole):
+        whole = own[
+            may_come_from_before and not _TURN.match(own[0]) : len(own) if _ENDED.search(own[-1].strip()) else -1
+        ]
+        is_dialogue = len(own) > 1 or mode == "letters"
+        if is_dialogue and (
+            len(own) != len(new) or any(words_of(turn) not in [words_of(other) for other in new] for turn in whole)
+        ):
             found.append(Fault("speakers", cue.name, f"{own} became {new}"))
         may_come_from_before = not _ENDED.search(own[-1].strip())
         for line, changed in zip(_raw(cue).split("\n"), _raw(other).split("\n"), strict=False):
@@ -212,7 +231,9 @@ def _voices(source: bytes, result: bytes, mode: str, suffix: str) -> list[Fault]
     if not suffix.endswith(".vtt"):
         return []
     own, new = _by_voice(decoded(source)), _by_voice(decoded(result))
-    return [Fault("speakers", voice, f"{own[voice] - new[voice]} in {mode}") for voice in own if own[voice] != new[voice]]
+    return [
+        Fault("speakers", voice, f"{own[voice] - new[voice]} in {mode}") for voice in own if own[voice] != new[voice]
+    ]
 
 
 def _by_voice(text: str) -> dict[str, Counter[str]]:
@@ -224,5 +245,5 @@ def _by_voice(text: str) -> dict[str, Counter[str]]:
             if re.match(r"</?v", part):
                 voice = part if part.startswith("<v") else ""
             elif voice:
-                words.setdefault(voice, Counter()).update(words_of(_TAG.sub(" ", part)))
+                words.setdefault(voice, Counter()).update(words_of(html.unescape(_TAG.sub("", part))))
     return words

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from dragoman.config import DecodeConfig, ModelConfig
+from dragoman.decoding.cancellation import Cancellation
 from dragoman.decoding.ensemble import Ensemble
-from dragoman.decoding.request import Sampling
+from dragoman.decoding.request import Sampling, Segment
 from dragoman.decoding.scoring import Read, attend_all, read_all
 from dragoman.errors import DecodeError
 from dragoman.model.transformer import Transformer
@@ -52,6 +53,31 @@ def test_scores_do_not_depend_on_the_batch_and_come_in_order() -> None:
             assert one.attention is not None
             assert one.attention.shape == (len(tgt) + 1, len(src) + 1)
             torch.testing.assert_close(one.attention.sum(1), torch.ones(len(tgt) + 1))
+
+
+def test_others_pass_between_two_batches_and_what_is_cancelled_is_not_read() -> None:
+    scored, pairs = model(), [(src, list(reversed(src))) for src in SOURCES]
+    passed: list[int] = []
+    cancellations = [Cancellation() for _ in SOURCES]
+
+    def pause() -> None:
+        passed.append(len(passed))
+        if len(passed) == 3:  # the first two batches have the longest pairs
+            for cancellation in cancellations[::2]:
+                cancellation.cancel()
+
+    searches = [
+        Segment(ids=src, cancellation=cancellation, between_steps=pause)
+        for src, cancellation in zip(SOURCES, cancellations, strict=True)
+    ]
+    results = read_all(scored, pairs, CPU, 1, searches=searches)
+    assert len(passed) == len(pairs)
+    by_length = sorted(range(len(pairs)), key=lambda i: (-len(SOURCES[i]), i))
+    assert [i for i, result in enumerate(results) if result is None] == sorted(i for i in by_length[2:] if not i % 2)
+    plain = read_all(scored, pairs, CPU, 1)
+    assert [a for a, b in zip(results, plain, strict=True) if a is not None] == [
+        b for a, b in zip(results, plain, strict=True) if a is not None
+    ]
 
 
 def test_the_attention_is_the_mean_over_heads_of_the_last_layer_but_one() -> None:

@@ -88,8 +88,8 @@ CASES: dict[str, tuple[str, str, str]] = {
         "a.srt",
         "1\r\n00:00:01,000 --> 00:00:02,000\r\nthe cat <i>sees</i> the\r\n\r\n2\r\n00:00:02,100 --> 00:00:05,000\r\n"
         "dog in the big house.\r\n- No.\r\n- Yes!\r\n",
-        "1\r\n00:00:01,000 --> 00:00:02,000\r\nTHE CAT <i>SEES</i>\r\n\r\n2\r\n00:00:02,100 --> 00:00:05,000\r\n"
-        "THE DOG IN THE BIG HOUSE.\r\n- NO.\r\n- YES!\r\n",
+        "1\r\n00:00:01,000 --> 00:00:02,000\r\nTHE CAT <i>SEES</i> THE\r\n\r\n2\r\n00:00:02,100 --> 00:00:05,000\r\n"
+        "DOG IN THE BIG HOUSE.\r\n- NO.\r\n- YES!\r\n",
     ),
     "web subtitles": (
         "a.vtt",
@@ -100,7 +100,7 @@ CASES: dict[str, tuple[str, str, str]] = {
         "a.po",
         'msgid ""\nmsgstr "Language: de\\n"\n\n#, python-brace-format\nmsgid "Hi {0}"\nmsgstr ""\n\nmsgid "a file"\nmsgid_plural "files"\n'
         'msgstr[0] ""\nmsgstr[1] ""\n\nmsgid ""\n"one\\n"\n"a \\"two\\""\nmsgstr ""\n#~ msgid "old"\n#~ msgstr ""\n',
-        'msgid ""\nmsgstr "Language: de\\n"\n\n#, python-brace-format\nmsgid "Hi {0}"\nmsgstr "HI {0}"\n\nmsgid "a file"\nmsgid_plural "files"\n'
+        'msgid ""\nmsgstr "Language: de\\n"\n"Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n\n#, python-brace-format\nmsgid "Hi {0}"\nmsgstr "HI {0}"\n\nmsgid "a file"\nmsgid_plural "files"\n'
         'msgstr[0] "A FILE"\nmsgstr[1] "FILES"\n\nmsgid ""\n"one\\n"\n"a \\"two\\""\nmsgstr ""\n"ONE\\n"\n"A \\"TWO\\""\n'
         '#~ msgid "old"\n#~ msgstr ""\n',
     ),
@@ -170,7 +170,6 @@ def test_columns_of_a_table_by_name() -> None:
         ("a.csv", "a,a\n1,2\n", ("a",), "2 columns"),
         ("a.csv", 'a,b\n"1,2\n', ("a",), "a.csv:2: a quote"),
         ("a.srt", "some text", (), "no times"),
-        ("a.srt", "1\n00:00:02,000 --> 00:00:01,000\nx\n", (), "a.srt:2: this cue ends before"),
         ("a.vtt", "00:01.000 --> 00:02.000\nx\n", (), "WEBVTT"),
         ("a.po", 'msgid "a"\nmsgstr "b\n', (), "a.po:2"),
         ("a.xlf", "<xliff version='1.2'><file></xliff>", (), "not well-formed"),
@@ -183,7 +182,7 @@ def test_columns_of_a_table_by_name() -> None:
         ("a.html", b"<meta charset=klingon>", (), "'klingon'"),
         ("a.docx", b"no zip", (), "not a .docx file"),
         ("a.docx", b"PK\x03\x04 no zip", (), "not a .docx file"),
-        ("a.pdf", b"%PDF", (), "not a document that can be translated"),
+        ("a.pdf", b"%PDF", (), "is neither plain text nor a supported document"),
         ("a.md", b"a\n" * 1_000_001, (), "2,000,002 bytes of Markdown"),
     ],
 )  # fmt: skip
@@ -520,3 +519,14 @@ def test_a_document_in_an_old_encoding_is_read_and_written_as_utf8(name: str) ->
     content, report = document.finish(translations)
     assert content.decode() == text.replace("домой", "家")
     assert [str(note) for note in report.notes] == ["read as CP1251; the translation is written in UTF-8"]
+
+
+def test_an_element_that_must_stay_empty_keeps_its_source_and_is_named() -> None:
+    document = open_document(b"<p><b>Good</b> <i>day</i></p><p><b>Yes</b></p>", DocumentInfo("a.html"))
+    texts = {"Good day": Translation("Hallo", 0.0, alignment=((0, 0), (1, 0))), "Yes": Translation("Ja", 0.0)}
+    content, report = document.finish(texts)
+    assert content == b"<p><b>Good</b> <i>day</i></p><p><b>Ja</b></p>"
+    assert [(segment.text, segment.why) for segment in report.left] == [
+        ("Good day", "its translation has no words for 1 of its elements")
+    ]
+    assert (report.found, report.translated) == (2, 1)

@@ -84,6 +84,14 @@ def test_a_text_inside_a_code_is_translated() -> None:
     )
 
 
+def test_a_page_that_stands_in_a_source_keeps_its_tags() -> None:
+    page = '<p>a <b>dog</b> &amp;amp; cat</p><p title="b">c</p>'
+    expected = '&lt;p&gt;а &lt;b&gt;дог&lt;/b&gt; &amp;amp; цат&lt;/p&gt;&lt;p title="б"&gt;ц&lt;/p&gt;'
+    assert target(page.replace("<", "&lt;")) == expected
+    assert target(f"<![CDATA[{page.replace('&amp;amp;', '&amp;')}]]>") == expected
+    assert target("a &lt; b &lt;c&gt;") == "а &lt; б &lt;c&gt;"
+
+
 def test_lines_stay_where_white_space_counts() -> None:
     assert target("The dog\nA cat", attributes=' xml:space="preserve"') == "Тхе дог\nА цат"
     assert target("a\tdog    cat", attributes=' xml:space="preserve"') == "а\tдог    цат"

@@ -123,6 +123,16 @@ _VTT = (
     b"WEBVTT\n\nSTYLE\n::cue {}\n\nNOTE a note\n\nid\n00:01.000 --> 00:02.000 align:start\n<v Ann>the &amp; cat\n<00:01.500>sees"
     b"\n\n00:03.000 --> 00:04.000\n- me.\n"
 )
+_ASS = (
+    b"[Script Info]\r\nTitle: a film\r\n\r\n[Events]\r\nFormat: Layer, Start, End, Style, Text\r\n"
+    b"Dialogue: 0,0:00:01.00,0:00:02.00,Default,{\\an8}the {\\i1}dog{\\i0}, you see,\\Nsleeps\r\n"
+    b"Comment: 0,0:00:01.00,0:00:02.00,Default,a note\r\nDialogue: 0,0:00:02.00,0:00:03.00,Sign,{\\p1}m 0 0{\\p0}a cat\r\n"
+)
+_TTML = (
+    b'<?xml version="1.0" encoding="utf-8"?>\n<tt xmlns="http://www.w3.org/ns/ttml"><body><div><p begin="1s" end="2s">'
+    b'the <span style="i">dog</span> &amp;<br/>the cat</p>\n<p begin="00:00:02.000" dur="1s">sleep.</p></div></body></tt>\n'
+)
+_SBV = b"0:00:01.000,0:00:02.000\r\nthe dog\r\n- No.\r\n\r\n0:00:02.000,0:00:03.000\r\nsleeps\r\n"
 _CSV = b'a,text\r\n1,"the dog, ""here"""\r\n2,a cat\r\n3,"two\nlines"\r\n'
 _TSV = b"a\ttext\n1\tthe dog\n2\ta cat\n\n3\t\n"
 _TXT = "one line\n\n two \r\n12.5\nthe 🙂 last\ufeff".encode()
@@ -148,6 +158,9 @@ DOCUMENTS: dict[str, tuple[Sequence[bytes], Sequence[Mutator]]] = {
     ".md": ([_MD], mutate.of_text(["```", "*", "_", "[", "](", "> ", "- ", "|", "---\n", "    ", "<!--", "# ", "\\", "![", "[^1]:"])),
     ".html": ([_HTML], [*mutate.of_text(_XML_TOKENS), mutate.of_xml, mutate.of_xml]),
     ".srt": ([_SRT], mutate.of_text(["-->", "00:00:01,000 --> 00:00:02,000\n", "<i>", "{\\", "1\n", ":", ","])),
+    ".ass": ([_ASS], mutate.of_text(["Dialogue: ", "[Events]", "Format: Text", "{\\i1}", "{\\p1}", "\\N", ",", "{", "}"])),
+    ".ttml": ([_TTML], mutate.of_text(["<p>", "</p>", "<br/>", "begin='1s'", "<span>", "&amp;", "<metadata>", "<", ">"])),
+    ".sbv": ([_SBV], mutate.of_text(["0:00:01.000,0:00:02.000\n", "[br]", "\n", ":", ",", "- "])),
     ".vtt": ([_VTT], mutate.of_text(["-->", "00:01.000 --> 00:02.000\n", "<v>", "NOTE", "WEBVTT", "<c.x>", ":", "."])),
     ".csv": ([_CSV], mutate.of_text([",", ";", '"', '""', "\r\n"])),
     ".tsv": ([_TSV], mutate.of_text(["\t", '"', "\r\n"])),
@@ -158,7 +171,12 @@ DOCUMENTS: dict[str, tuple[Sequence[bytes], Sequence[Mutator]]] = {
     ".odt": ([mutate.zipped(_ODT)], mutate.of_zip(mutate.of_xml) * 2),
 }  # fmt: skip
 """Sound files of each document format and its mutators; the suffixes of ``ALIASES`` name the same formats."""
-ALIASES = {".markdown": ".md", ".htm": ".html", ".xhtml": ".html", ".pot": ".po", ".xliff": ".xlf"}
+ALIASES = {
+    ".markdown": ".md", ".htm": ".html", ".xhtml": ".html", ".pot": ".po", ".xliff": ".xlf", ".ssa": ".ass",
+    ".dfxp": ".ttml", **dict.fromkeys([".docm", ".dotx", ".dotm"], ".docx"),
+    **dict.fromkeys([".ott", ".odp", ".otp"], ".odt"),
+    **dict.fromkeys([".pptm", ".potx", ".potm", ".ppsx", ".ppsm"], ".pptx"),
+}  # fmt: skip
 _COLUMNS = {".csv": ("text",), ".tsv": ("text",)}
 
 

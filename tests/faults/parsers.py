@@ -23,7 +23,7 @@ from dragoman.data.encodings import odd_share
 from dragoman.data.tmx import read_tmx
 from dragoman.decoding.words import word_spans
 from dragoman.doctor.first_pass import pair_problems
-from dragoman.documents import markdown, markup
+from dragoman.documents import markdown, markup, package
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.formats import format_of
 from dragoman.documents.units import AlignedText, Translations, units_of, write
@@ -115,6 +115,19 @@ def _archive(suffix: str, data: bytes) -> bytes:
     return out.getvalue()
 
 
+def _with_member(name: str, before: str, after: str) -> Callable[[str], Any]:
+    """Return a function that reads a Word document with a text in another member."""
+
+    def call(text: str) -> Any:
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            archive.writestr("word/document.xml", "<a/>")
+            archive.writestr(name, before + text + after)
+        return package.read(out.getvalue(), DocumentInfo("a.docx"))
+
+    return _quietly(call)
+
+
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _A = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _OFFICE = "urn:oasis:names:tc:opendocument:xmlns"
@@ -130,8 +143,24 @@ _MD = (
     "a|**a|*a|*|**|_|_a|`|``|``` |~~|~~a|[|]|[a](|[a](b)|[a]|![|](|](<|<http:|<a>|<b|</b>|\\|\\[|&#1;|&amp;|#| |  \n|\n|\n\n"
     '|> |- |  - |1. |    |[a]: b\n|[a]:|| a|a|b\n-|-\n|---\n|===\n|```\n|~~~\n|<!--|<p>|"|\'|(|)|!|*a* |a_|<a href="|***|[a][|[^1]|`a` |://'
 )
+_FIELDS = (
+    "<w:r><w:fldChar w:fldCharType='begin'/></w:r>|<w:r><w:fldChar w:fldCharType='separate'/></w:r>|<w:r><w:fldChar w:fldCharType='end'/></w:r>|"
+    "<w:r><w:t>a</w:t></w:r>|<w:hyperlink w:tooltip='a'>|</w:hyperlink>|<w:r><docPr descr='a dog' title=\"b\"/></w:r>|<w:ins>|</w:ins>|"
+    "<w:r><w:ruby><w:rt><w:r><w:t>a</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>b</w:t></w:r></w:rubyBase></w:ruby></w:r>"
+)
 _WORD = "<w:p><w:r><w:t>a</w:t></w:r></w:p>|<w:p/>|<w:p>|</w:p>|<w:r><w:t>a</w:t></w:r>|<w:r><w:rPr><w:b/></w:rPr><w:t>b </w:t></w:r>|<w:t>|</w:t>|<w:hyperlink>|</w:hyperlink>|<w:tab/>|<w:br/>|<w:del>|</w:del>|<w:rPr>"
 _SUBTITLE = "00:00:01,000 --> 00:00:02,000\n|00:00:01.000 --> 00:00:02.000\n|1\n|\n|a\n|a| |<i>|</i>|<|{\\an8}|{\\|00:|-->|- |.|♪|\t|(|<1:|1|&amp;|NOTE\n"
+_SUBTITLE_MODULES = tuple(
+    f"documents/subtitles/{name}.py" for name in ("subrip", "webvtt", "tokens", "sentences", "writing", "ass", "ttml")
+)
+_SCRIPT = (
+    "Dialogue: 0,0:00:01.00,0:00:02.00,D,,0,0,0,,a\n|Dialogue: |Format: Text\n|Comment: |[Events]\n|[|]|a|A: | |{\\i1}|{\\i0}|{|}|{\\p1}|{\\p0}"
+    "|{\\k1}|{\\c&H1&}|{\\pos(1,1)}|\\N|\\n|\\h|\\|,|;|- |.|\n"
+)
+_TIMED_TEXT = (
+    _XML
+    + "|<p>|<p begin='1s' end='2s'>|</p>|<br/>|<span>|<span begin='1s'>|</span>|<span ttm:agent='a'>|<metadata>|</metadata>|<div>|</div>|</body>|A: |- "
+)
 _PO = 'msgid "a"\nmsgstr ""\n|msgid ""\n|"a"\n|"|\\"|\\|\\n|#, fuzzy\n|# a\n|#|\n| |msgctxt "a"\n|msgid_plural "b"\n|msgstr[0] ""\n|msgstr[1] ""\n|msgid |msgstr |a|\t|msgstr "b"\n|\\n" "|%s'
 _TABLE = 'a|,|;|\t|"|""|"a"|\n|\r\n|\r| |"a",|a\n|"\n"|,a\n|\'\'|a,'
 _TREE = "(A a)|(A |(|)| |a|()|(A (B|b))|(TOP |\n"
@@ -192,9 +221,17 @@ PARSERS = [
     Parser(".html", document(".html"), _HTML, ("documents/web.py", "documents/markup.py")),
     Parser(".htm", document(".htm", "<meta "), "charset=|<meta |<?xml |encoding=\"|a| |>"),
     Parser(".xhtml", document(".xhtml", "<p>"), "<b>|</b>|a "),
-    Parser(".srt", document(".srt"), _SUBTITLE, ("documents/subtitles.py",)),
+    Parser(".srt", document(".srt"), _SUBTITLE, _SUBTITLE_MODULES),
     Parser(".srt, in a cue", document(".srt", "1\n00:00:01,000 --> 00:00:02,000\n"), _SUBTITLE),
     Parser(".vtt", document(".vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n"), _SUBTITLE),
+    Parser(".vtt, blocks", document(".vtt", "WEBVTT\n"), _SUBTITLE + "|&amp;|&a|<v A>|<c>|</c>|<rt>|<00:01.000>|a: |[a] |- "),
+    Parser(".sbv", document(".sbv", "0:00:01.000,0:00:02.000\n"), _SUBTITLE + "|0:00:01.000,0:00:02.000\n|[br]|[a] |A: "),
+    Parser(".ass", document(".ass", "[Events]\n"), _SCRIPT),
+    Parser(".ass, in an event", document(".ass", "[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,D,,0,0,0,,"), _SCRIPT),
+    Parser(".ssa", document(".ssa", "[Events]\nDialogue: Marked=0,0:00:01.00,0:00:02.00,D,,0,0,0,,{"), _SCRIPT),
+    Parser(".dfxp", document(".dfxp", "<tt><body><div>", "</div></body></tt>"), _TIMED_TEXT),
+    Parser(".ttml", document(".ttml", "<tt xmlns='http://www.w3.org/ns/ttml'><body>", "</body></tt>"), _TIMED_TEXT),
+    Parser(".ttml, in a paragraph", document(".ttml", "<tt><body><p begin='1s' end='2s'>", "</p></body></tt>"), _TIMED_TEXT),
     Parser(".csv", document(".csv", "a\n"), _TABLE, ("documents/table.py",)),
     Parser(".csv, of columns", document(".csv", "a,b;c\n", columns=("a",)), _TABLE),
     Parser(".csv, first line", document(".csv"), _TABLE),
@@ -204,11 +241,16 @@ PARSERS = [
     Parser(".pot", document(".pot", "charset="), "a|-|charset=|\n#"),
     Parser(".xlf", document(".xlf", *_XLF), _XLIFF, ("documents/xml.py", "documents/xliff.py")),
     Parser(".xlf, in a source", document(".xlf", _XLF[0] + _UNIT[0], _UNIT[1] + _XLF[1]), _XLIFF),
+    Parser(".xlf, lines and messages", document(".xlf", _XLF[0] + _UNIT[0].replace("<source>", "<source xml:space='preserve'>"), _UNIT[1] + _XLF[1]),
+           "{n, plural, |one {|other {a}|}|#|'|''|{x}|\n|   |<g id='1'>|</g>|<sm id='1' translate='no'/>|<em startRef='1'/>|<bpt id='1'>a</bpt>|<ept id='1'/>|"
+           "<mrk mtype='protected'>|<mrk mtype='seg'>|</mrk>|<ph><sub>", ("documents/icu.py", "documents/xliff_content.py")),
     Parser(".xlf, before the root", document(".xlf", "", _XLF[0] + _XLF[1]), "<!---->|<?a?>| |\n|<!--|-->|<!DOCTYPE|<?"),
     Parser(".xliff", document(".xliff", '<xliff version="2.0"><file><unit>', "</unit></file></xliff>"),
            "<segment><source>a</source></segment>|<segment><source>a</source><target state='new'></target></segment>|<ignorable/>|<unit>|</unit>"),
     Parser(".docx", document(".docx", f'<w:document xmlns:w="{_W}"><w:body>', "</w:body></w:document>"), _WORD, ("documents/office.py",)),
     Parser(".docx, in a paragraph", document(".docx", f'<w:document xmlns:w="{_W}"><w:p>', "</w:p></w:document>"), _WORD),
+    Parser(".docx, fields and descriptions", document(".docx", f'<w:document xmlns:w="{_W}"><w:p>', "</w:p></w:document>"), _FIELDS),
+    Parser(".docx, its properties", _with_member("docProps/core.xml", "<a>", "</a>"), "<title>|</title>|a|<b>|</b>", ("documents/package_parts.py",)),
     Parser(".pptx", document(".pptx", f'<a:sld xmlns:a="{_A}"><a:p>', "</a:p></a:sld>"),
            "<a:r><a:t>a</a:t></a:r>|<a:br/>|<a:r><a:rPr lang='en'/><a:t>b</a:t></a:r>|<a:p>|</a:p>|<a:fld>|</a:fld>"),
     Parser(".odt", document(".odt", f'<office:a xmlns:office="{_OFFICE}:office:1.0" xmlns:text="{_OFFICE}:text:1.0"><text:p>', "</text:p></office:a>"),

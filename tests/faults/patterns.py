@@ -49,6 +49,8 @@ EXAMPLES: dict[tuple[str, str], Any] = {}
 
 ONLY: dict[tuple[str, str], tuple[str, ...]] = {
     ("documents/package.py", "_MEMBERS"): ("fullmatch",),
+    ("documents/subtitles/subrip.py", "SBV_TIMES"): ("match",),
+    ("documents/subtitles/subrip.py", "TIMES"): ("match",),
     ("translation/segments.py", "_SENTENCE_END"): ("finditer",),
     ("translation/segments.py", "_SPACE"): ("finditer",),
 }
@@ -74,9 +76,7 @@ EXAMPLES.update({
     ("toolkits/marian/read.py", "re.escape(model.removesuffix('.npz')) + '\\\\.iter[0-9]+\\\\.npz'"): lambda: [
         r"model\.iter[0-9]+\.npz"
     ],
-    ("documents/table.py", "f'({quoted}[^{sign}\\\\n]*?)({sign}|\\\\r?\\\\n|\\\\r?\\\\Z)'"): lambda: [
-        r'("(?:[^"]|"")*"|[^,\n]*?)(,|\r?\n|\r?\Z)', r"([^\t\n]*?)(\t|\r?\n|\r?\Z)"
-    ],
+    ("documents/table_rows.py", "f'[^{sign}{self.newline}]*'"): lambda: [r"[^,\n]*", r"[^\|\r]*"],
     ("pages/render.py", "address"): lambda: [r"https?://(?:&amp;|[^\s<>()&\"'])*(?:&amp;|[^\s<>().,;&\"'])"],
     ("serving/app.py", "re.sub('{\\\\w+}', '[^/]+', route)"): lambda: ["/v2/document/[^/]+/result", "/v3/g/[^/]+/d/[^/]+"],
 })  # fmt: skip

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import patterns
 from amounts import amounts
+from foreign_readers import ALIASES
 from parsers import PARSERS
 
 from dragoman.documents.formats import supported_suffixes
@@ -54,7 +55,7 @@ def test_L2_every_parser_takes_linear_time(n: int, figure: Figure) -> None:
 
 
 def test_L2_every_format_stands_in_the_table_of_parsers() -> None:
-    assert set(supported_suffixes()) <= {parser.name for parser in PARSERS}
+    assert {ALIASES.get(suffix, suffix) for suffix in supported_suffixes()} <= {parser.name for parser in PARSERS}
 
 
 def test_the_measure_knows_linear_quadratic_and_exponential_time() -> None:

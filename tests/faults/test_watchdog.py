@@ -8,6 +8,7 @@ import http.client
 import json
 import logging
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from leaving_clients import StubPlan, answer, search_threads
 
@@ -155,12 +157,77 @@ def test_R2_an_event_loop_that_is_blocked_is_reported_then_ends_the_server(caplo
         blocked.join()
 
 
+SILENT = """
+import sys, time
+from dragoman.serving.heartbeat import Heartbeat
+heartbeat = Heartbeat(1.0)
+print(heartbeat._listener.pid, flush=True)
+for line in sys.stdin:
+    if line == "silence\\n":
+        time.sleep(1000)
+    heartbeat.beat()
+    print("beat", flush=True)
+"""
+"""A process that beats for each line of its input, and is silent after the line "silence"."""
+
+
+def _beats(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    print("beat", file=process.stdin, flush=True)
+    assert process.stdout.readline() == "beat\n"
+
+
+@contextlib.contextmanager
+def silent_process() -> Iterator[tuple[subprocess.Popen[str], psutil.Process]]:
+    """A process of ``SILENT``, and the one that listens to it, which is gone at the end."""
+    command, pipe = [sys.executable, "-c", SILENT], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        listener = psutil.Process(int(process.stdout.readline()))
+        try:
+            yield process, listener
+        finally:
+            process.kill()
+        assert listener.wait(LONG_S) is None or not listener.is_running()
+
+
+def test_R2_a_process_that_was_stopped_goes_on() -> None:
+    with silent_process() as (process, listener):
+        assert process.stdin is not None
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(2.2)  # twice as long as it may be silent
+        assert listener.is_running()
+        print("beat", file=process.stdin, flush=True)
+        process.send_signal(signal.SIGCONT)
+        _beats(process)
+        assert process.poll() is None
+
+
+def test_R2_a_process_that_is_silent_ends_and_says_where_it_was() -> None:
+    with silent_process() as (process, _):
+        assert process.stdin is not None
+        assert process.stderr is not None
+        print("silence", file=process.stdin, flush=True)
+        assert process.wait(LONG_S) == -signal.SIGABRT
+        assert "Fatal Python error: Aborted" in process.stderr.read()
+
+
+def test_R2_a_listener_that_was_killed_is_started_again() -> None:
+    with silent_process() as (process, listener):
+        listener.kill()
+        wait_until(lambda: not listener.is_running() or listener.status() == psutil.STATUS_ZOMBIE)
+        _beats(process)
+        (again,) = psutil.Process(process.pid).children()
+        assert again.pid != listener.pid
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize(
     ("fault", "line"),
     [("stuck search", "and cannot be ended: the server ends, so that its supervisor starts it again"),
      ("blocked loop", "the event loop has been blocked for 3 s: the server ends"),
-     ("held lock", "Timeout (0:00:02)!")],
+     ("held lock", "Fatal Python error: Aborted")],
 )  # fmt: skip
 def test_R2_a_server_that_cannot_go_on_ends_for_its_supervisor(
     fault: str, line: str, tiny_run: Path, figure: Figure
@@ -191,10 +258,11 @@ def test_R2_a_server_that_cannot_go_on_ends_for_its_supervisor(
     if fault == "stuck search":
         wait_until(lambda: get("GET", "/readyz")[0] == 503)
         assert "not ready: search thread server-" in get("GET", "/readyz")[1]
-    assert server.wait(LONG_S) == 1
+    status_at_end = -signal.SIGABRT if fault == "held lock" else 1
+    assert server.wait(LONG_S) == status_at_end
     seconds = time.monotonic() - began
     sender.join(LONG_S)
     assert status == ([503] if fault == "stuck search" else [])
     assert line in server.stderr.read()
     server.stderr.close()
-    figure("R2", f"{fault}: exit status 1 after {seconds:.1f} s, with the line {line!r}")
+    figure("R2", f"{fault}: exit status {status_at_end} after {seconds:.1f} s, with the line {line!r}")

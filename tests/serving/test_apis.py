@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import http.client
 import json
@@ -9,6 +10,7 @@ import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,8 +19,12 @@ from dragoman.errors import ConfigError
 from dragoman.serving import explaining
 from dragoman.serving.apis.deepl import IGNORED
 from dragoman.serving.batcher import Batcher
+from dragoman.serving.http import translate_markup
 from dragoman.serving.keys import Keys, make_key
-from dragoman.serving.service import Service
+from dragoman.serving.parsing import tagged
+from dragoman.serving.service import Answer, Service
+from dragoman.translation.assemble import Translation
+from dragoman.translation.options import TranslateOptions
 from dragoman.translation.translator import Translator
 from limits import cpu_limit
 
@@ -587,3 +593,29 @@ def test_a_preflight_allows_every_method_that_exists(serving: Callable[..., Any]
             assert method.upper() in reply.headers["access-control-allow-methods"]
     found = server("/v2/glossaries", method="OPTIONS", origin="https://a.org")  # no preflight, but a question
     assert (found.status, found.headers["allow"]) == (204, "GET, HEAD, OPTIONS, POST")
+
+
+def test_marked_up_texts_in_the_target_language_are_not_searched() -> None:
+    class _Service:
+        """Translates to capitals, and remembers what it was asked for."""
+
+        def __init__(self) -> None:
+            self.texts: list[str] = []
+
+        def aligned(self, pair: Any, options: Any) -> Any:
+            return options
+
+        async def translate(self, texts: list[str], pair: Any, options: Any, owner: str) -> list[Answer]:
+            self.texts += texts
+            lines = [Translation(text.upper(), 0.0) for text in texts]
+            return [Answer(line.text, (line,), ()) for line in lines]
+
+    async def work() -> list[str]:
+        sources = ["<b>ein Hund</b>", "<p>a dog</p><p>a <i>cat</i></p>"]
+        marked = await tagged(sources, "html", "")
+        pair = SimpleNamespace(src="en", tgt="de")
+        return await translate_markup(service, marked, pair, TranslateOptions(), frozenset({0}))  # type: ignore[arg-type]
+
+    service = _Service()
+    assert asyncio.run(work()) == ["<b>ein Hund</b>", "<p>A DOG</p><p>A <i>CAT</i></p>"]
+    assert service.texts == ["a dog", "a cat"]

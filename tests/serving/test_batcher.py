@@ -152,6 +152,21 @@ def test_a_short_request_of_another_key_passes_a_batch_between_two_of_its_steps(
     batcher.close(LONG_S)
 
 
+def test_short_and_long_requests_share_no_batch(served: Translator, batcher: Batcher) -> None:
+    plan, engine = slow(served)
+    submit(batcher, ["the dog"], plan)  # keeps the search thread busy
+    assert engine.entered.wait(LONG_S)
+    texts = {"alice": ["the cat sleeps"] * (LEAST_SHARE // 2), "bob": ["a man runs"], "carol": ["a tree", "a house"]}
+    tickets = [Ticket(plan, segment(own, plan, QUIET), owner=owner) for owner, own in texts.items()]
+    for ticket in tickets:
+        batcher.submit(ticket)
+    engine.go.set()
+    assert [len(ticket.results.result(LONG_S)) for ticket in tickets] == [LEAST_SHARE // 2, 1, 2]
+    ids = {owner: plan.src_tokenizer.encode(own) for owner, own in texts.items()}
+    of_batches = [{owner for owner in texts if any(part in batch for part in ids[owner])} for batch in engine.batches]
+    assert [owners for owners in of_batches if owners] in ([{"alice"}, {"bob", "carol"}], [{"bob", "carol"}, {"alice"}])
+
+
 def test_what_nobody_waits_for_leaves_the_queue_at_once(served: Translator, batcher: Batcher) -> None:
     plan, engine = slow(served)
     submit(batcher, ["the dog"], plan)

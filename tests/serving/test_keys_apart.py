@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import hashlib
 import json
 import os
 import socket
@@ -30,7 +31,7 @@ from dragoman.serving.tickets import Ticket
 from dragoman.serving.turns import Turns
 from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.translator import Translator
-from limits import LONG_S, wait_until
+from limits import LONG_S, cpu_limit, wait_until
 
 TERMS = {"name": "g", "source_lang": "en", "target_lang": "de", "entries": "dog\tbaum", "entries_format": "tsv"}
 DICTIONARY = Dictionary("en", "de", {"dog": "baum"})
@@ -177,6 +178,16 @@ def test_half_of_a_limit_is_divided_among_the_keys_and_half_is_for_whoever_comes
     assert [alone.has_room(n_most, {"": n}, "") for n_most, n in ((8, 7), (8, 8), (1, 0), (1, 1), (0, 0))] == [
         True, False, True, False, False,
     ]  # fmt: skip
+
+
+def test_a_key_is_known_among_very_many(tmp_path: Path) -> None:
+    names = [f"key{i}" for i in range(100_000)]
+    keys = Keys({name: hashlib.sha256(name.encode()).hexdigest() for name in names})
+    shares, used = Shares(tuple(keys.names)), dict.fromkeys(names[:400], 1)
+    with cpu_limit(8):  # 0.02 s; comparing with each key took 40
+        assert [keys.owner(name) for name in names[::100]] == names[::100]
+        assert [keys.owner(f"{name} ") for name in names[::100]] == [None] * 1000
+        assert all(shares.has_room(8, used, name) for name in names[-1000:])
 
 
 def test_glossaries_have_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

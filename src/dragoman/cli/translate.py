@@ -18,7 +18,7 @@ from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.documents.options import FormatOptions
 from dragoman.errors import ConfigError, DataError
-from dragoman.options import Options, flags, option, option_group
+from dragoman.options import flags, option, option_group
 from dragoman.progress import Ticker, clear, has_live_line, say
 from dragoman.translation.options import TranslateOptions
 
@@ -34,8 +34,8 @@ MOST_LISTED = 20
 
 
 @option_group
-class Output(Options):
-    """Output of `translate`: files and formats."""
+class Output(FormatOptions):
+    """Output of `translate`: files, and options of document formats."""
 
     alignments: Path | None = option(None, "Output", "Write word alignments to this file, in Pharaoh format (0-0 1-2).")
     as_json: bool = option(
@@ -55,13 +55,11 @@ class Output(Options):
 
 @with_options(TranslateOptions, without=["alignments"])  # a file here, see Output
 @with_options(Machines, into="machines")
-@with_options(FormatOptions, into="formats")
 @with_options(Output, into="output")
 def translate(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
     machines: Machines,
-    formats: FormatOptions,
     output: Output,
     file: Annotated[
         Path | None,
@@ -87,11 +85,12 @@ def translate(
         from dragoman.translation.translator import Translator
 
     members = [run, *(ensemble or ())]
+    formats = FormatOptions(**output.of_group(FormatOptions)).changed()
     if machines.ray is not None:
         if interactive or output.as_json or output.alignments is not None:
             raise ConfigError("--ray writes plain lines: leave out -i, --json and --alignments")
-        if formats.changed():
-            raise ConfigError(f"--ray writes plain lines: leave out {flags(*formats.changed())}")
+        if formats:
+            raise ConfigError(f"--ray writes plain lines: leave out {flags(*formats)}")
         _folder(members, file, options, machines, output)
         return
     if machines.actors is not None:
@@ -103,7 +102,7 @@ def translate(
         plan = translator.plan(dataclasses.replace(options, alignments=output.alignments is not None))
     if file is not None and output.out is not None:
         if is_document:
-            terms = _document(translator, file, output.out, options, {"columns": output.column, **formats.changed()})
+            terms = _document(translator, file, output.out, options, {"columns": output.column, **formats})
         else:
             terms = _into_file(translator, file, output.out, _Rendering(plan, output.as_json), output.restart)
     else:
@@ -150,16 +149,16 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
     return is_document
 
 
-def _check_formats(file: Path | None, output: Output, formats: FormatOptions, is_document: bool) -> None:
+def _check_formats(file: Path | None, output: Output, formats: Mapping[str, Any], is_document: bool) -> None:
     """Refuse options of formats that have no effect on ``file``; those of a folder are checked when it is read."""
     from dragoman.documents.formats import check_options
 
     if output.column and not is_document:
         raise ConfigError("--column names a column of a .csv or .tsv: give such a FILE")
-    if formats.changed() and not is_document:
-        raise ConfigError(f"{flags(*formats.changed())}: only for documents, give such a FILE")
+    if formats and not is_document:
+        raise ConfigError(f"{flags(*formats)}: only for documents, give such a FILE")
     if file is not None and is_document and not file.is_dir():
-        check_options([file.name], ["columns"] * bool(output.column) + list(formats.changed()))
+        check_options([file.name], ["columns"] * bool(output.column) + list(formats))
 
 
 def _to_stdout(

@@ -60,7 +60,7 @@ def balanced(settings: SearchSettings, segments: Sequence[Segment]) -> SearchSet
 
 def run_halving(batch: list[int], run: Callable[[list[int]], None]) -> list[int]:
     """Run a batch; where memory is short, its halves. Return the indices that failed alone."""
-    pending, failed = [batch], []
+    pending, failed = [batch] if batch else [], []
     while pending:
         part = pending.pop()
         try:

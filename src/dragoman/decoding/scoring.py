@@ -17,7 +17,7 @@ from torch import Tensor
 from dragoman.config import SPECIAL_IDS
 from dragoman.decoding.alignment import CrossAttention
 from dragoman.decoding.batches import length_batches, padded, run_halving
-from dragoman.decoding.request import Progress
+from dragoman.decoding.request import Progress, Segment
 from dragoman.decoding.search import NOT_FINITE
 from dragoman.errors import DecodeError
 
@@ -55,20 +55,22 @@ def read_all(
     *,
     attention: bool = False,
     progress: Progress | None = None,
+    searches: Sequence[Segment] | None = None,
 ) -> list[Read | None]:
     """Score pairs of sources and translations (forced decoding).
 
     Args:
         batch_tokens: Rows x longest side of one batch.
         attention: Also return cross-attention.
+        searches: Segment for which each pair is read: it lets others pass between two batches, and may be cancelled.
 
     Returns:
-        One for each pair, in order; None for a pair that ran out of memory even alone.
+        One for each pair, in order; None for a pair that ran out of memory even alone, or was cancelled.
 
     Raises:
         DecodeError: The model's scores are not finite.
     """
-    return _in_batches(pairs, batch_tokens, lambda batch: _read(model, batch, device, attention), progress)
+    return _in_batches(pairs, batch_tokens, lambda batch: _read(model, batch, device, attention), progress, searches)
 
 
 def attend_all(
@@ -104,8 +106,12 @@ def _in_batches(
     batch_tokens: int,
     read: Callable[[list[Pair]], Sequence[T]],
     progress: Progress | None = None,
+    searches: Sequence[Segment] | None = None,
 ) -> list[T | None]:
-    """Return what ``read`` makes of each pair; pairs of like length are read together, as many as memory holds."""
+    """Return what ``read`` makes of each pair; pairs of like length are read together, as many as memory holds.
+
+    Pairs whose segment in ``searches`` is cancelled are left out.
+    """
     results: list[T | None] = [None] * len(pairs)
 
     def run(batch: list[int]) -> None:
@@ -114,11 +120,19 @@ def _in_batches(
 
     done = 0
     for batch in length_batches([max(len(src), len(tgt)) + 1 for src, tgt in pairs], batch_tokens):
-        run_halving(batch, run)
+        run_halving(batch if searches is None else _still_wanted(batch, searches), run)
         done += len(batch)
         if progress is not None:
             progress(done, len(pairs), "pairs read")
     return results
+
+
+def _still_wanted(batch: list[int], searches: Sequence[Segment]) -> list[int]:
+    """Let others do what they have to do between two batches, then return the pairs that are still to be read."""
+    for pause in dict.fromkeys(searches[i].between_steps for i in batch):
+        if pause is not None:
+            pause()
+    return [i for i in batch if not searches[i].is_cancelled]
 
 
 def _both_sides(pairs: Sequence[Pair], device: torch.device) -> tuple[Tensor, Tensor]:

@@ -61,17 +61,17 @@ class Document:
     """Returns the source texts whose translations must not be written, because they would change the markup."""
     read_as: str = ""
     """Encoding that was recognised and is not that of the translation; "" if the document keeps its own."""
-    concerns: Callable[[Callable[[Sequence[Part]], str]], tuple[Untranslated, ...]] = lambda render: ()
-    """Returns what a reader should know of the translation, such as captions too fast to read; argument as in ``save``."""
     why_rejected: str = "its translation would change the markup"
     """Reason why the texts of ``reject`` stay untranslated."""
+    concerns: Callable[[Callable[[Sequence[Part]], str]], tuple[Untranslated, ...]] = lambda render: ()
+    """Returns what a reader should know of the translation, such as captions too fast to read; argument as in ``save``."""
 
 
 class Format(Protocol):
     """A file format: a module in this folder that stands in ``formats.FORMATS``.
 
     It names the options that it reads, such as ``("set_lang",)``, in ``OPTIONS``; a format without options leaves it
-    out.
+    out. ``COMPARED`` names what a translated file shares with its source, if it is less than ``checking.COMPARED``.
     """
 
     @property

@@ -25,8 +25,8 @@ FORMATS: list[Format] = [plain, markdown, web, subtitles, table, gettext, xliff,
 _MESSAGES = "to .po or .xliff, for example with the Translate Toolkit"
 _MARKUP = "to .md or .html, for example with pandoc"
 _ADVICE = {
-    ".docx": ".pdf .rtf .doc .docm .dotx .wps .pages", ".pptx": ".ppt .pps .ppsx .pptm .potx .odp .key",
-    ".csv": ".xls .xlsx .xlsm .ods .numbers .parquet .jsonl .ndjson", ".odt": ".fodt .ott .sxw",
+    ".docx": ".pdf .rtf .doc .wps .pages", ".pptx": ".ppt .pps .key",
+    ".csv": ".xls .xlsx .xlsm .ods .numbers .parquet .jsonl .ndjson", ".odt": ".fodt .sxw",
     _MESSAGES: ".json .arb .properties .strings .stringsdict .xcstrings .xml .resx .ts .yml .yaml .php .ini .toml .js",
     _MARKUP: ".rst .adoc .asciidoc .tex .ipynb .org .textile .epub .fb2 .mdx",
     ".srt": ".ass .ssa .ttml .dfxp .sbv .sub .smi .stl .lrc", ".xliff": ".sdlxliff .mqxliff .mxliff .xlz .tmx .idml",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from bisect import bisect_left
 
 from dragoman.documents.pieces import Pieces
@@ -71,6 +72,13 @@ class Gaps:
         if number < 0:
             return -1
         return number if place - self._ends[number] <= self.signs_beside(place)[0] else -1
+
+    def neighbour_before(self, place: int) -> int:
+        """Return the piece of the source that a point belongs to, since it follows it or closes its clause; else -1."""
+        behind = self.src[place : place + 1]
+        if behind and unicodedata.category(behind) in ("Pe", "Pf", "Po"):
+            return self._n_before(place) - 1
+        return self.piece_before(place)
 
     def _follows_space(self, tag: Mark, kind: str) -> bool:
         """True if a tag stands behind the space at its place, and not before it."""

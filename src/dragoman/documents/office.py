@@ -8,12 +8,14 @@ inside it are units of their own.
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dragoman.documents.document import Untranslated
 from dragoman.documents.units import Part, Tag, Unit, escape
 from dragoman.documents.xml import Token, closing_tags, tokens
 from dragoman.translation.keeping.protected import has_letters
@@ -32,6 +34,8 @@ class Grammar:
     direct: frozenset[str] = frozenset()  # paragraphs whose text stands outside runs, in a format with runs
     texts: Mapping[str, str] = field(default_factory=dict)  # elements that stand for characters
     untouched: frozenset[str] = frozenset()  # nothing inside is translated, such as deleted text
+    shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # attributes that people read, by local name
+    facts: frozenset[str] = frozenset()  # elements with text that nobody reads, such as the date of a comment
 
 
 @dataclass
@@ -45,14 +49,33 @@ class _Item:
     name: str = ""  # the opening and the closing tag of an element share it
 
 
-def paragraphs(text: str, grammar: Grammar) -> list[Part]:
-    """Cut the XML of an archive member into parts: units for its paragraphs, source between them."""
-    return _Reader(tokens(text, dict(grammar.namespaces)), grammar).outside()
+def paragraphs(text: str, grammar: Grammar) -> tuple[list[Part], list[Untranslated]]:
+    """Cut the XML of an archive member into parts: units for its paragraphs, source between them; and name the rest."""
+    reader = _Reader(tokens(text, dict(grammar.namespaces)), grammar)
+    parts = reader.outside()
+    return parts, reader.left()
 
 
 _UNSTYLED = re.compile(
     r"<\w++:(?:lang|noProof)\b[^<>]*+(?<=/)>|\s(?:lang|altLang|dirty|err|smtClean|w:rsid\w*)=\"[^\"]*\""
 )
+
+
+_ATTRIBUTE = re.compile(r"\s([\w:.-]++)\s*+=\s*+([\"'])(.*?)\2", re.DOTALL)
+_FILE_NAME = re.compile(r"\.(?:png|jpe?g|gif|bmp|tiff?|svg|emf|wmf|webp|ico|pdf|heic)\s*\Z", re.IGNORECASE)
+
+
+def _joined(parts: Sequence[Part]) -> list[Part]:
+    """Return the parts with neighbouring source joined."""
+    joined: list[Part] = []
+    raw: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            raw.append(part)
+        else:
+            joined += ["".join(raw), part]
+            raw = []
+    return [part for part in (*joined, "".join(raw)) if part]
 
 
 class _Reader:
@@ -61,24 +84,68 @@ class _Reader:
     def __init__(self, member: list[Token], grammar: Grammar) -> None:
         self.tokens, self.grammar, self.closing = member, grammar, closing_tags(member)
         self._paragraphs: dict[int, list[Part]] = {}  # by their first token; one without words is asked for twice
+        self._left: dict[tuple[int, str], Untranslated] = {}  # by the token, because a paragraph may be read twice
 
-    def outside(self, at: int = 0, end: int | None = None) -> list[Part]:
-        """Return the tokens ``at`` to ``end - 1``, which lie outside paragraphs, as parts; paragraphs become units."""
+    def left(self) -> list[Untranslated]:
+        """Return the texts that stay as they are."""
+        return list(self._left.values())
+
+    def _leave(self, token: Token, text: str, why: str) -> None:
+        """Name a text of a token that stays as it is."""
+        text = " ".join(text.split())
+        self._left[id(token), text] = Untranslated(text, why)
+
+    def outside(self, at: int = 0, end: int | None = None, is_inside: bool = False) -> list[Part]:
+        """Return the tokens ``at`` to ``end - 1``, which lie outside paragraphs, as parts; paragraphs become units.
+
+        Args:
+            is_inside: They are an element inside a paragraph, such as a field: its text is named.
+        """
         parts: list[Part] = []
-        raw: list[str] = []
         stop = len(self.tokens) if end is None else end
         while at < stop:
             token = self.tokens[at]
             if token.kind == "open" and token.name in self.grammar.paragraphs:
-                parts += ["".join(raw), token.source, *self._paragraph(at)]
-                raw, at = [], self.closing[at]
+                parts += [*self._tag(token), *self._paragraph(at)]
+                at = self.closing[at]
             elif token.kind == "open" and token.name in self.grammar.untouched:
-                raw.append(self._source(at, self.closing[at] + 1))
+                parts += self._raw(at, self.closing[at] + 1)
+                at = self.closing[at] + 1
+            elif is_inside and token.kind == "open" and token.name in self.grammar.facts:
+                parts.append(self._source(at, self.closing[at] + 1))
                 at = self.closing[at] + 1
             else:
-                raw.append(token.source)
+                parts += self._tag(token)
+                if is_inside and token.kind == "text" and self._is_text(at) and has_letters(token.text):
+                    self._leave(token, token.text, "a program writes this text")
                 at += 1
-        return [part for part in (*parts, "".join(raw)) if part]
+        return _joined(parts)
+
+    def _is_text(self, at: int) -> bool:
+        """True if the text at ``at`` is one that people read: in a format with runs, that of an element ``t``."""
+        return not self.grammar.runs or self.tokens[at - 1].name in ("w:t", "a:t")
+
+    def _tag(self, token: Token) -> list[Part]:
+        """Return a token as parts, with units for those of its attributes that people read."""
+        attributes = self.grammar.shown.get(token.name.rpartition(":")[2]) if token.kind in ("open", "empty") else None
+        if attributes is None:
+            return [token.source]
+        parts: list[Part] = []
+        at = 0
+        for match in _ATTRIBUTE.finditer(token.source):
+            if match[1].rpartition(":")[2] not in attributes or not has_letters(value := html.unescape(match[3])):
+                continue
+            if _FILE_NAME.search(value):
+                self._leave(token, value, "a description that is the name of a file")
+                continue
+            unit = Unit(value, raw=[match[3]], escape=_escape_attribute)
+            parts += [token.source[at : match.start(3)], unit]
+            at = match.end(3)
+        return [*parts, token.source[at:]]
+
+    def _raw(self, at: int, end: int) -> list[Part]:
+        """Return tokens whose text stays, with units for those of their attributes that people read."""
+        return _joined([part for token in self.tokens[at:end] for part in self._tag(token)])
 
     def _source(self, at: int, end: int) -> str:
         """Return the source of the tokens ``at`` to ``end - 1``."""
@@ -127,19 +194,17 @@ class _Reader:
             elif token.name in grammar.runs and token.kind == "open":
                 self._run(at, items)
             elif token.name in grammar.breaks:
-                items.append(_Item("break", (self._source(at, after),)))
+                items.append(_Item("break", tuple(self._raw(at, after))))
             elif token.name in grammar.texts:
                 items.append(_Item("text", (self._source(at, after),), grammar.texts[token.name]))
             elif token.name in grammar.inline and token.kind == "open":
-                items.append(_Item("open", (token.source,), name=f"{token.name}#{at}"))
+                items.append(_Item("open", tuple(self._tag(token)), name=f"{token.name}#{at}"))
                 self._inline(at + 1, after - 1, is_direct, items)
                 items.append(_Item("close", (self.tokens[after - 1].source,), name=f"{token.name}#{at}"))
             elif token.name in grammar.untouched or token.kind != "open":
-                items.append(_Item("point", (self._source(at, after),)))
+                items.append(_Item("point", tuple(self._raw(at, after))))
             else:
-                items.append(
-                    _Item("point", (token.source, *self.outside(at + 1, after - 1), self.tokens[after - 1].source))
-                )
+                items.append(_Item("point", tuple(self.outside(at, after, is_inside=True))))
             at = after
 
     def _run(self, at: int, items: list[_Item]) -> None:
@@ -175,14 +240,81 @@ class _Reader:
                 items.append(_Item("text", (source,), grammar.texts[token.name], style))
             elif token.name in grammar.breaks:
                 items.append(_Item("break", (before + self._source(at, after) + close,)))
+            elif token.name == "w:ruby" and token.kind == "open":
+                self._ruby(at, (before, close), items)
             else:
-                inner = self.outside(at, after) if token.name not in grammar.untouched else [self._source(at, after)]
-                items.append(_Item("point", (before, *inner, close)))
+                is_kept = token.name in grammar.untouched
+                inner = self._raw(at, after) if is_kept else self.outside(at, after, is_inside=True)
+                field_part = token.get("w:fldCharType") if token.name == "w:fldChar" else None
+                items.append(_Item("point", (before, *inner, close), name=field_part or ""))
             at = after
+
+    def _ruby(self, at: int, run: tuple[str, str], items: list[_Item]) -> None:
+        """Add the base text of a ruby as text, and name its reading, of which a translation has no use.
+
+        Args:
+            run: Source before and after the ruby in its run.
+        """
+        base, reading, properties = "", "", ""
+        inside = ""
+        for i in range(at, self.closing[at]):
+            token = self.tokens[i]
+            if token.kind == "open" and token.name in ("w:rt", "w:rubyBase"):
+                inside = token.name
+            elif token.kind == "open" and token.name == "w:rPr" and inside == "w:rubyBase" and not properties:
+                properties = self._source(i, self.closing[i] + 1)
+            elif token.kind == "text" and self.tokens[i - 1].name == "w:t":
+                base, reading = (base + token.text, reading) if inside == "w:rubyBase" else (base, reading + token.text)
+        prefix = (re.match(r"<((?:[\w.-]+:)?)", self.tokens[at].source) or [""])[1] or ""
+        start = properties and re.sub(r"<(?:[\w.-]+:)?rPr>.*|<(?:[\w.-]+:)?rPr/>", "", run[0], flags=re.DOTALL)
+        before = (start or run[0]) + properties
+        style = f'{before}<{prefix}t xml:space="preserve">', f"</{prefix}t>{run[1]}"
+        items.append(_Item("text", (run[0], self._source(at, self.closing[at] + 1), run[1]), base, style))
+        if has_letters(base) and has_letters(reading):
+            self._leave(self.tokens[at], reading, "the reading of a ruby text, which its translation lacks")
+
+
+def _with_fields(items: Sequence[_Item]) -> list[_Item]:
+    """Return the pieces of a line with each field as an element around its result; one without a result is a point."""
+    result: list[_Item] = []
+    starts: list[tuple[int, bool]] = []  # for each open field: index of its first piece, and whether its result began
+    for item in items:
+        result.append(item)
+        if item.kind != "point" or not item.name:
+            continue
+        if item.name == "begin":
+            starts.append((len(result) - 1, False))
+        elif item.name in ("separate", "end") and starts:
+            first, has_result = starts.pop()
+            if not _is_balanced(result[first + has_result :]) or (has_result and item.name == "separate"):
+                result[first] = _Item("point", result[first].parts)
+            elif has_result:
+                result[-1] = _Item("close", item.parts, name=result[first].name)
+            else:
+                parts = tuple(part for piece in result[first:] for part in piece.parts)
+                kind: Literal["open", "point"] = "open" if item.name == "separate" else "point"
+                result[first:] = [_Item(kind, parts, name=f"field#{first}" if kind == "open" else "")]
+                if kind == "open":
+                    starts.append((first, True))
+    for first, has_result in starts:  # it ends in another line
+        if has_result:
+            result[first] = _Item("point", result[first].parts)
+    return result
+
+
+def _is_balanced(items: Sequence[_Item]) -> bool:
+    """True if every element that opens in the pieces closes in them, and the other way round."""
+    depth = 0
+    for item in items:
+        depth += {"open": 1, "close": -1}.get(item.kind, 0)
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def _unit(items: Sequence[_Item]) -> list[Part]:
     """Return a unit for the pieces of a line, with tags that enclose no word before and after it kept outside."""
+    items = _with_fields(items)
     first = next((i for i, item in enumerate(items) if item.kind != "point"), len(items))
     last = next((i for i in range(len(items), first, -1) if items[i - 1].kind != "point"), first)
     before, after = items[:first], items[last:]
@@ -229,3 +361,8 @@ _IMPOSSIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]"
 def _escape(text: str) -> str:
     """Return text escaped for XML; control characters, which XML cannot hold, become U+FFFD."""
     return escape(_IMPOSSIBLE.sub("\ufffd", text))
+
+
+def _escape_attribute(text: str) -> str:
+    """Return text escaped for the value of an attribute."""
+    return html.escape(_IMPOSSIBLE.sub("\ufffd", text))

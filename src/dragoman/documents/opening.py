@@ -12,10 +12,11 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from dragoman.budget import Budget
-from dragoman.documents import markup
+from dragoman.documents import checking, markup
 from dragoman.documents.document import Document, DocumentInfo, DocumentOptions, Untranslated
 from dragoman.documents.formats import check_options, reference_of, referenced
-from dragoman.documents.units import AlignedText, Part, Translations, Unit, units_of, write
+from dragoman.documents.units import AlignedText, Lost, Part, Translations, Unit, units_of, write
+from dragoman.errors import DataError
 from dragoman.languages.known import is_unspaced
 from dragoman.translation.keeping.protected import has_letters
 
@@ -76,12 +77,23 @@ def finished(
     segments = [unit.plain for unit in units_of(document.parts) if unit.plain in aligned or unit.plain in reasons]
     concerns = document.concerns(lambda parts: write(parts, usable))
     named = [*document.left, *(Untranslated(text, reasons[text]) for text in segments if text in reasons)]
+    lost: list[Lost] = []
+    content = document.save(lambda parts: write(parts, usable, lost))
+    concerns = (*concerns, *(Untranslated(unit.text, unit.why) for unit in lost), *_losses(document, content, info))
     left = [*named, *concerns]
-    content = document.save(lambda parts: write(parts, usable))
     return {
         "content": content, "found": len(segments) + len(document.left) + len(concerns),
         "left": [[segment.text, segment.why] for segment in left], "read_as": document.read_as,
     }  # fmt: skip
+
+
+def _losses(document: Document, content: bytes, info: Mapping[str, Any]) -> list[Untranslated]:
+    """Read a translated file again, and return what it lacks of its source."""
+    compared = getattr(referenced(info["format"]), "COMPARED", checking.COMPARED)
+    try:
+        return checking.losses(document, _document(content, info), compared)
+    except DataError as error:
+        return [Untranslated(str(error), "the translation cannot be read again: look at it before you use it")]
 
 
 def fields_of(info: DocumentInfo) -> dict[str, Any]:

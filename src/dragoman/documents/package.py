@@ -1,8 +1,8 @@
-"""Office files: .docx, .pptx (OOXML) and .odt (OpenDocument), which are zip archives of XML files.
+"""Office files: Word and PowerPoint (OOXML), .odt and .odp (OpenDocument), which are zip archives of XML files.
 
 All text is translated: body, tables, headers, footers, footnotes, endnotes, comments, text boxes, speaker notes,
-masters, charts and diagrams. Archive members without a translation keep their bytes. All members keep their order, date
-and compression.
+masters, charts, diagrams, descriptions of pictures, and the data that controls show. Archive members without a
+translation keep their bytes. All members keep their order, date and compression.
 """
 
 from __future__ import annotations
@@ -17,12 +17,28 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated
+from dragoman.documents.grammars import ODF, OOXML
 from dragoman.documents.office import Grammar, paragraphs
-from dragoman.documents.units import Part, Unit
+from dragoman.documents.package_parts import (
+    CONTENT_TYPES,
+    CORE_PROPERTIES,
+    RELATIONSHIPS,
+    bound_data,
+    embedded,
+    main_part,
+    parts_with_text,
+    properties,
+)
+from dragoman.documents.units import Part, Unit, units_of
 from dragoman.documents.xml import check
 from dragoman.errors import DataError, parsing
 
-SUFFIXES = (".docx", ".pptx", ".odt")
+_WORD, _POWERPOINT, _OPEN = (
+    (".docx", ".docm", ".dotx", ".dotm"),
+    (".pptx", ".pptm", ".potx", ".potm", ".ppsx", ".ppsm"),
+    (".odt", ".ott", ".odp", ".otp"),
+)
+SUFFIXES = (*_WORD, *_POWERPOINT, *_OPEN)
 
 MOST_BYTES = 1 << 30
 """Limit on the uncompressed size of all members together."""
@@ -40,69 +56,52 @@ CHUNK = 1 << 20
 """Bytes of a member that are unpacked at a time."""
 
 
-def _names(prefix: str, names: str) -> frozenset[str]:
-    """Return the element names that a text lists, separated by spaces, each with the prefix."""
-    return frozenset(f"{prefix}:{name}" for name in names.split())
-
-
-_OOXML = "http://schemas.openxmlformats.org"
-_STRICT = "http://purl.oclc.org/ooxml"
-_CHART = _names("c", "v") | _names("cx", "v pt")
-"""Elements with the labels and numbers that a chart shows; its formulas are in other elements."""
-OOXML = Grammar(
-    namespaces={
-        f"{_OOXML}/wordprocessingml/2006/main": "w", f"{_STRICT}/wordprocessingml/main": "w",
-        f"{_OOXML}/drawingml/2006/main": "a", f"{_STRICT}/drawingml/main": "a",
-        f"{_OOXML}/presentationml/2006/main": "p", f"{_STRICT}/presentationml/main": "p",
-        f"{_OOXML}/drawingml/2006/chart": "c", f"{_STRICT}/drawingml/chart": "c",
-        "http://schemas.microsoft.com/office/drawing/2014/chartex": "cx",
-    },
-    paragraphs=frozenset({"w:p", "a:p", "p:text"}) | _CHART,
-    inline=_names("w", "hyperlink ins moveTo sdt sdtContent smartTag customXml fldSimple bdo dir"),
-    breaks=_names("w", "br tab cr ptab") | {"a:br"},
-    dropped=_names("w", "proofErr lastRenderedPageBreak"),
-    runs=frozenset({"w:r", "a:r"}),
-    direct=frozenset({"p:text"}) | _CHART,
-    texts={"w:noBreakHyphen": "\u2011", "w:softHyphen": ""},
-    untouched=_names("w", "del moveFrom pPr sdtPr sdtEndPr instrText delText") | {"a:pPr", "a:endParaRPr"},
-)  # fmt: skip
-_OASIS = "urn:oasis:names:tc:opendocument:xmlns"
-ODF = Grammar(
-    namespaces={f"{_OASIS}:text:1.0": "text", f"{_OASIS}:office:1.0": "office", f"{_OASIS}:drawing:1.0": "draw"},
-    paragraphs=_names("text", "p h"),
-    inline=_names("text", "span a meta meta-field ruby ruby-base"),
-    breaks=_names("text", "tab line-break"),
-    dropped=_names("text", "soft-page-break"),
-    texts={"text:s": " "},
-    untouched=_names("text", "tracked-changes ruby-text note-citation"),
-)
-_MEMBERS = {
-    ".docx": (re.compile(r"word/.*\.xml"), OOXML),
-    ".pptx": (re.compile(r"ppt/.*\.xml"), OOXML),
-    ".odt": (re.compile(r"(?:.*/)?(?:content|styles)\.xml"), ODF),
-}
 _HEADER = struct.Struct("<6xH6x3I")  # of a member: flags; sum, packed size, size
 _SIZES_FOLLOW = 8  # the flag of a header without sum and sizes
 _IN_ZIP64 = 0xFFFFFFFF  # a size that stands elsewhere
 _END = struct.Struct("<10xH")  # of the archive: number of members
 _MANY = 0xFFFF  # a number of members that stands elsewhere
 _CHARTS = re.compile(r"(?:word|ppt)/charts/.*\.xml")
-_CORE = {".docx": "word/document.xml", ".pptx": "ppt/presentation.xml", ".odt": "content.xml"}
+_MEMBERS = {
+    **dict.fromkeys(_WORD, re.compile(r"word/.*\.xml")), **dict.fromkeys(_POWERPOINT, re.compile(r"ppt/.*\.xml")),
+    **dict.fromkeys(_OPEN, re.compile(r"(?:.*/)?(?:content|styles)\.xml")),
+}  # fmt: skip
+"""Members with text, by their names; OOXML can give them other names."""
+
+_ABOUT = re.compile(
+    r"docProps/(?:core|app)\.xml|customXml/.*\.(?:xml|rels)|meta\.xml|_rels/\.rels|\[Content_Types\]\.xml"
+)
+"""Members that say something about the document or hold its data."""
+
+_CORE = {
+    **dict.fromkeys(_WORD, "word/document.xml"), **dict.fromkeys(_POWERPOINT, "ppt/presentation.xml"),
+    **dict.fromkeys(_OPEN, "content.xml"),
+}  # fmt: skip
 
 
 def read(data: bytes, info: DocumentInfo) -> Document:
     """Cut an office file into its paragraphs; see ``document.Format``."""
     suffix = next(candidate for candidate in SUFFIXES if info.name.lower().endswith(candidate))
-    pattern, grammar = _MEMBERS[suffix]
-    members: dict[str, tuple[Text, Sequence[Part]]] = {}
+    grammar = ODF if suffix in _OPEN else OOXML
     with parsing(info.name, f"a {suffix} file"):
-        contents = _contents(data, pattern, suffix, info)
-    for name, content in contents.items():
-        text = check(content, replace(info, name=f"{info.name}: {name}"))
-        parts = paragraphs(text.text, grammar)
+        contents, about, names = _contents(data, suffix, info)
+    texts, left = _checked(contents, grammar, info)
+    members: dict[str, tuple[Text, Sequence[Part]]] = {}
+    for name, text in texts.items():
+        parts, names_left = paragraphs(text.text, grammar)
+        left += names_left
         if any(isinstance(part, Unit) for part in parts):
             members[name] = text, parts
+    sheets = set(_sheets(names, members))
+    left += [*_data_sheets(names, members), *embedded([name for name in names if name not in sheets])]
+    stores, _ = _checked(about, ODF, info)  # which nobody must be able to read
+    data_parts, unreachable = bound_data(texts, stores) if grammar is OOXML else ({}, [])
+    members |= {name: (stores[name], parts) for name, parts in data_parts.items()}
     everything = [part for _, parts in members.values() for part in parts]
+    left += unreachable
+    for name in (CORE_PROPERTIES, "meta.xml"):
+        bound = {unit.plain for unit in units_of(data_parts.get(name, ()))}
+        left += properties(stores[name].text, bound) if name in stores else []
 
     def save(render: Callable[[Sequence[Part]], str]) -> bytes:
         new_members = {name: text.encode(render(parts)) for name, (text, parts) in members.items()}
@@ -111,34 +110,83 @@ def read(data: bytes, info: DocumentInfo) -> Document:
         with parsing(info.name, f"a {suffix} file"):
             return _repacked(data, new_members)
 
-    return Document(everything, save, _data_sheets(data, members))
+    return Document(everything, save, tuple(left))
 
 
-def _contents(data: bytes, pattern: re.Pattern[str], suffix: str, info: DocumentInfo) -> dict[str, bytes]:
-    """Return the members that hold text, and check the sums of all members before anything is translated.
+def _checked(
+    contents: dict[str, bytes], grammar: Grammar, info: DocumentInfo
+) -> tuple[dict[str, Text], list[Untranslated]]:  # fmt: skip
+    """Return the texts of members, and those of embedded OpenDocument objects that are no safe XML.
+
+    Raises:
+        DataError: Another member is no safe XML.
+    """
+    texts: dict[str, Text] = {}
+    left = []
+    for name, content in contents.items():
+        try:
+            texts[name] = check(content, replace(info, name=f"{info.name}: {name}"))
+        except DataError as error:
+            if grammar is not ODF or name in ("content.xml", "styles.xml"):
+                raise
+            left.append(Untranslated(name, f"an embedded object that cannot be read ({error})"[:200]))
+    return texts, left
+
+
+def _contents(
+    data: bytes, suffix: str, info: DocumentInfo
+) -> tuple[dict[str, bytes], dict[str, bytes], list[str]]:  # fmt: skip
+    """Return the members that hold text, those about the document, and the names of all; all sums are checked first.
 
     Raises:
         DataError: The archive is refused; see ``_check``.
         Exception: It is damaged; any error that unpacking can raise.
     """
-    contents = {}
+    contents, about = {}, {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        _check(archive, data, suffix, info)
+        _check(archive, data, info)
+        names = archive.namelist()
+        holds_text = _members_with_text(archive, suffix, info)
         for member in archive.infolist():
-            has_text = pattern.fullmatch(member.filename) is not None
-            if has_text and member.file_size > MOST_XML_BYTES:
-                raise DataError(f"{info.name}: {member.filename} has {member.file_size:,} bytes, too many")
-            chunks = []
-            n_bytes = 0
-            with archive.open(member) as unpacked:  # zipfile checks its sum at its end, but not its size
-                while chunk := unpacked.read(CHUNK):
-                    n_bytes += len(chunk)
-                    chunks += [chunk] * has_text
-            if n_bytes != member.file_size or not _agrees_with_its_header(member, data):
+            is_about, has_text = _ABOUT.fullmatch(member.filename) is not None, holds_text(member.filename)
+            if (has_text or is_about) and member.file_size > MOST_XML_BYTES:
+                raise DataError(f"{info.name}: {member.filename} unpacks to {member.file_size:,} bytes: too many")
+            # Large members without text are read and forgotten. zipfile checks each sum, and stops at the listed size.
+            chunks, size = [], 0
+            with archive.open(member) as source:
+                while chunk := source.read(CHUNK):
+                    size += len(chunk)
+                    chunks += [chunk] if has_text or is_about else []
+            if size != member.file_size or not _agrees_with_its_header(member, data):
                 raise DataError(f"{info.name}: damaged ({member.filename} has another size or sum than it should)")
             if has_text:
                 contents[member.filename] = b"".join(chunks)
-    return contents
+            elif is_about:
+                about[member.filename] = b"".join(chunks)
+    return contents, about, names
+
+
+def _members_with_text(archive: zipfile.ZipFile, suffix: str, info: DocumentInfo) -> Callable[[str], bool]:
+    """Return whether a member holds text, by its name, or by what an OOXML package says of its parts.
+
+    Raises:
+        DataError: The archive has no main part.
+    """
+    names, core, pattern = set(archive.namelist()), _CORE[suffix], _MEMBERS[suffix]
+    listed: set[str] = set()
+    if suffix not in _OPEN:
+        core = main_part(_small(archive, RELATIONSHIPS)) or core
+        listed = {core, *parts_with_text(_small(archive, CONTENT_TYPES))}
+    if core not in names:
+        raise DataError(f"{info.name}: has no {core}, so it is not a {suffix} file")
+    return lambda name: name in listed or pattern.fullmatch(name) is not None
+
+
+def _small(archive: zipfile.ZipFile, name: str) -> str:
+    """Return the text of a member, "" without it or if it is larger than any sound one."""
+    if name not in archive.namelist() or archive.getinfo(name).file_size > CHUNK:
+        return ""
+    return archive.read(name).decode("utf-8", errors="replace")
 
 
 def _agrees_with_its_header(member: zipfile.ZipInfo, data: bytes) -> bool:
@@ -150,24 +198,22 @@ def _agrees_with_its_header(member: zipfile.ZipInfo, data: bytes) -> bool:
     )
 
 
-def _data_sheets(data: bytes, translated: Collection[str]) -> tuple[Untranslated, ...]:
-    """Return the embedded workbooks of charts, if charts are translated; the workbooks are left as they are.
-
-    Their formulas and tables refer to cells by the text in them, so translated labels would break them.
-    """
+def _sheets(names: Collection[str], translated: Collection[str]) -> list[str]:
+    """Return the embedded workbooks of charts, if charts are translated."""
     if not any(_CHARTS.fullmatch(name) for name in translated):
-        return ()
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        sheets = [name for name in archive.namelist() if re.fullmatch(r"(?=.*/embeddings/).*\.xls[xmb]", name)]
-    return tuple(Untranslated(name, "the data sheet of a chart keeps its labels") for name in sheets)
+        return []
+    return [name for name in names if re.fullmatch(r"(?=.*/embeddings/).*\.xls[xmb]", name)]
 
 
-def _check(archive: zipfile.ZipFile, data: bytes, suffix: str, info: DocumentInfo) -> None:
+def _data_sheets(names: Collection[str], translated: Collection[str]) -> list[Untranslated]:
+    """Return the workbooks of charts as left, because formulas and tables refer to cells by the text in them."""
+    return [Untranslated(name, "the data sheet of a chart keeps its labels") for name in _sheets(names, translated)]
+
+
+def _check(archive: zipfile.ZipFile, data: bytes, info: DocumentInfo) -> None:
     """Check an archive by its directory, before anything is unpacked."""
     members = archive.infolist()
     names = [member.filename for member in members]
-    if _CORE[suffix] not in names:
-        raise DataError(f"{info.name}: has no {_CORE[suffix]}, so it is not a {suffix} file")
     if _n_listed(data) not in (len(members), _MANY):
         raise DataError(
             f"{info.name}: damaged (its directory lists {len(members):,} members, which is not all of them)"

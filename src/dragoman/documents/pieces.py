@@ -63,33 +63,48 @@ def link(src: Side, tgt: Side, alignment: Links | None, tag_places: Sequence[int
         tag_places: Sorted places of tags in the source.
     """
     src_words, tgt_words = _words(src, tag_places), _words(tgt, ())
-    links: dict[int, set[int]] = {}  # for the number of a word of the translation: words of the source
-    src_of = {number: i for i, word in enumerate(src_words) for number in word.numbers}
-    tgt_of = {number: i for i, word in enumerate(tgt_words) for number in word.numbers}
-    for number, other in alignment or ():
-        if number in src_of and other in tgt_of:
-            links.setdefault(tgt_of[other], set()).add(src_of[number])
+    src_of, tgt_of = _by_number(src_words), _by_number(tgt_words)
+    links = [pair for pair in alignment or () if pair[0] in src_of and pair[1] in tgt_of]
+    cut: dict[int, dict[int, None]] = {}  # for a word of the translation: words that it translates and tags divide
+    for number, other in links:
+        divided = dict.fromkeys(i for i in src_of[number] if src_words[i].cuts)
+        for n in tgt_of[other] if divided else ():
+            cut.setdefault(n, {}).update(divided)
     src_pieces = [_source_pieces(word) for word in src_words]
     tgt_pieces = [
-        _divided(word, tgt.text, [src_words[i] for i in sorted(links.get(n, ()))], src.text)
+        _divided(word, tgt.text, [src_words[i] for i in sorted(cut.get(n, ()))], src.text)
         for n, word in enumerate(tgt_words)
     ]
-    first_src = [0, *accumulate(map(len, src_pieces))]
-    sources: list[list[int]] = []
-    for n, own in enumerate(tgt_pieces):
-        linked: list[set[int]] = [set() for _ in own]
-        for i in links.get(n, ()):
-            for a, b in _pairs(src_pieces[i], own):
-                linked[b].add(first_src[i] + a)
-        sources += map(sorted, linked)
     all_src = [piece for own in src_pieces for piece in own]
     all_tgt = [piece for own in tgt_pieces for piece in own]
-    if not links and all_src:
-        sources = [[] for _ in all_tgt]
+    firsts = [[0, *accumulate(map(len, own))] for own in (src_pieces, tgt_pieces)]
+    linked: list[set[int]] = [set() for _ in all_tgt]
+    room = MOST_PAIRS * (len(all_src) + len(all_tgt))
+    for number, other in links:
+        ours = [i for word in src_of[number] for i in range(firsts[0][word], firsts[0][word + 1])]
+        theirs = [i for word in tgt_of[other] for i in range(firsts[1][word], firsts[1][word + 1])]
+        room -= len(ours) + len(theirs)
+        if room < 0:  # a hostile text
+            break
+        for a, b in _pairs([all_src[i] for i in ours], [all_tgt[i] for i in theirs]):
+            linked[theirs[b]].add(ours[a])
+    if not links:
         for a, b in _pairs(all_src, all_tgt):
-            sources[b].append(a)
-        sources = list(map(sorted, sources))
-    return Pieces(all_src, all_tgt, sources)
+            linked[b].add(a)
+    return Pieces(all_src, all_tgt, [sorted(own) for own in linked])
+
+
+MOST_PAIRS = 50
+"""Average number of links of a piece, above which the others are left out."""
+
+
+def _by_number(words: Sequence[_Word]) -> dict[int, list[int]]:
+    """Return for the number of a word of the alignment the words here; characters without spaces may share one."""
+    result: dict[int, list[int]] = {}
+    for i, word in enumerate(words):
+        for number in word.numbers:
+            result.setdefault(number, []).append(i)
+    return result
 
 
 def _words(side: Side, tag_places: Sequence[int]) -> list[_Word]:
@@ -133,7 +148,7 @@ def _parts(text: str) -> list[_Word]:
 def _continues(text: str, end: int, start: int, stop: int) -> bool:
     """True if the part from ``start`` to ``stop`` continues the word up to ``end``: narrow punctuation is between."""
     between = text[end:start]
-    if not between or between.strip() != between or max(between) >= _WIDE:
+    if not between or len(between.split()) != 1 or between.strip() != between or max(between) >= _WIDE:
         return False
     return not is_unspaced_at(text, end - 1) and not is_unspaced_at(text, stop - 1)
 

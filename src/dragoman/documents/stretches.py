@@ -54,7 +54,8 @@ def stretches(
     placed = _runs(labels, len(children))
     _place_unlinked(placed, labels, hint)
     for own in placed:
-        _touch_end(own, placed, labels, children[own.child].end)
+        if children[own.child].end:  # at most one at each end
+            _touch_end(own, placed, labels, children[own.child].end)
     rank = {"start": 0, "": 1, "end": 2}
     placed.sort(key=lambda own: (rank[children[own.child].end], own.start, own.end, own.child))
     _widen(placed, labels)
@@ -116,7 +117,7 @@ def _touch_end(own: _Placed, placed: Sequence[_Placed], labels: Sequence[int], e
     if end == "start":
         limit = min((other.start for other in others), default=len(labels))
         own.start, own.end = 0, max((at + 1 for at in range(limit) if labels[at] == own.child), default=0)
-    elif end == "end":
+    else:
         limit = max((other.end for other in others), default=0)
         own.start = min((at for at in range(limit, len(labels)) if labels[at] == own.child), default=len(labels))
         own.end = len(labels)

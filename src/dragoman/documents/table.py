@@ -1,126 +1,155 @@
-"""Tables: ``.csv`` (commas, semicolons or tabs; quotes as in RFC 4180) and ``.tsv`` (tabs, no quotes).
+"""Tables: ``.csv`` (commas, semicolons, tabs or bars; quotes as in RFC 4180) and ``.tsv`` (tabs).
 
 The chosen columns are translated, or the only column of a table that has one. A cell of several lines is translated
-line by line. Everything else keeps its bytes: a row with more or fewer cells than the first, which is named, and the
-line ``sep=;`` with which Excel begins.
+line by line. Everything else keeps its bytes: a row with more or fewer cells than the first, which is named, a formula,
+and the line ``sep=;`` with which Excel begins.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from dragoman.data.rows import cells, separator_line
 from dragoman.documents.document import Document, DocumentInfo, Untranslated, decode, text_document
+from dragoman.documents.table_rows import Row, rows_of
 from dragoman.documents.units import Part, Unit
 from dragoman.errors import DataError
 
 SUFFIXES = (".csv", ".tsv")
 OPTIONS = ("columns",)
 
-Cell = tuple[int, int]
-"""Start and end of a cell in the text, quotes included."""
+SEPARATORS = ",;\t|"
+SAMPLE_ROWS = 100
+"""Number of rows by which the separator is recognised."""
+
+_FORMULA = re.compile(r"\s*[=+@-]\s*(?:\$?[A-Za-z]{1,3}\$?\d|[A-Za-z.]+\(|\(|\d+\s*[-+*/^])")
+"""Begin of a formula: a reference, a function, or a calculation behind its sign."""
 
 
 def read(data: bytes, info: DocumentInfo) -> Document:
     """Cut a table into the cells of the chosen columns; see ``document.Format``."""
     text = decode(data, info)
-    is_tsv = info.name.lower().endswith(".tsv")
-    separator, rows = _rows(text.text, is_tsv, info)
-    n_before = 1 if rows and separator_line(text.text[: rows[0][-1][1]]) else 0
-    rows = rows[n_before:]
-    if not rows:
+    separator, n_before = _separator(text.text, info)
+    rows = rows_of(text.text, separator)
+    for _ in range(n_before):
+        next(rows)
+    first = next(rows, None)
+    if first is None:
         return text_document([text.text], text)
-    headings = [_value(text.text, cell) for cell in rows[0]]
+    headings = [_value(text.text[start:end]) for start, end in first.cells]
     wanted = _wanted_columns(headings, info)
-    parts: list[Part] = []
-    copied_to = 0  # the source up to here is in ``parts``
-    left: list[Untranslated] = []
-    for number, row in enumerate(rows[1:], 2 + n_before):
-        if len(row) == 1 and row[0][0] == row[0][1]:  # a blank line
-            continue
-        if len(row) != len(headings):
-            why = f"row {number:,} has {cells(len(row))}, but the first one has {len(headings)}"
-            left.append(Untranslated(text.text[row[0][0] : row[-1][1]], why))
-            continue
-        for start, end in (row[column] for column in wanted):
-            parts += [text.text[copied_to:start], *_cell(text.text[start:end], separator, is_tsv)]
-            copied_to = end
-    return text_document([*parts, text.text[copied_to:]], text, left)
+    table = _Table(text.text, separator, len(headings), wanted)
+    parts, left = table.parts(rows)
+    return text_document(parts, text, left)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The text of a table, and the columns to translate."""
+
+    text: str
+    separator: str
+    n_columns: int
+    wanted: list[int]
+
+    def parts(self, rows: Iterator[Row]) -> tuple[list[Part], list[Untranslated]]:
+        """Return the source of all rows with the wanted cells as units, and the rows and cells that are left."""
+        parts: list[Part] = []
+        left: list[Untranslated] = []
+        copied_to = 0  # the source up to here is in ``parts``
+        for row in rows:
+            if why := self._why_left(row):
+                left.append(Untranslated(self.text[row.cells[0][0] : row.cells[-1][1]], f"line {row.line:,}: {why}"))
+                continue
+            if len(row.cells) == 1 < self.n_columns:  # a blank line
+                continue
+            for start, end in (row.cells[column] for column in self.wanted):
+                source = self.text[start:end]
+                if _FORMULA.match(_value(source)):
+                    left.append(Untranslated(_value(source), f"line {row.line:,}: a formula"))
+                    continue
+                parts += [self.text[copied_to:start], *_cell(source, self.separator)]
+                copied_to = end
+        return [*parts, self.text[copied_to:]], left
+
+    def _why_left(self, row: Row) -> str:
+        """Return why a row stays as it is; "" for a row of the table, or a blank line."""
+        if row.fault:
+            return row.fault
+        is_blank = len(row.cells) == 1 and row.cells[0][0] == row.cells[0][1]
+        if len(row.cells) == self.n_columns or is_blank:
+            return ""
+        return f"the row has {cells(len(row.cells))}, but the first one has {self.n_columns}"
 
 
 def _wanted_columns(headings: list[str], info: DocumentInfo) -> list[int]:
-    """Return the numbers of the columns to translate, from 0 and ascending."""
+    """Return the numbers of the columns to translate, from 0 and ascending; one is named by heading or by number."""
     columns = info.columns or (headings if len(headings) == 1 else ())
     available = ", ".join(headings[:20])
     if not columns:
         raise DataError(f"{info.name}: which column is translated? Name one (column, --column); there are {available}")
+    numbers = set()
     for name in columns:
-        if headings.count(name) != 1:
+        of_name = [i for i, heading in enumerate(headings) if name in (heading, heading.strip())]
+        if not of_name and name.isdecimal() and 1 <= int(name) <= len(headings):
+            of_name = [int(name) - 1]
+        if len(of_name) != 1:
+            advice = ": name it by its number" if of_name else ""
             raise DataError(
-                f"{info.name}: {headings.count(name) or 'no'} columns have the heading {name!r}; there are {available}"
+                f"{info.name}: {len(of_name) or 'no'} columns have the heading {name!r}{advice}; there are {available}"
             )
-    return sorted(headings.index(name) for name in columns)
+        numbers.update(of_name)
+    return sorted(numbers)
 
 
-def _rows(text: str, is_tsv: bool, info: DocumentInfo) -> tuple[str, list[list[Cell]]]:
-    """Return the separator and the cells of each row.
+def _separator(text: str, info: DocumentInfo) -> tuple[str, int]:
+    """Return the separator, and the number of lines before the headings.
 
-    The separator is the one that the line ``sep=`` names, else the most frequent one in the first line, unless only
-    another one yields the chosen headings.
+    The separator is the one that the line ``sep=`` names, else the one by which most rows have as many cells as the
+    first; one that yields the chosen headings comes before all others.
     """
-    attempts: list[tuple[str, list[list[Cell]]]] = []
-    first_line = text.split("\n", 1)[0]
-    if not is_tsv and (separator := separator_line(first_line)):
-        return separator, _cut(text, separator, is_tsv, info)
-    for separator in "\t" if is_tsv else sorted(",;\t", key=lambda candidate: -first_line.count(candidate)):
-        rows = _cut(text, separator, is_tsv, info)
-        attempts.append((separator, rows))
-        if rows and set(info.columns) <= {_value(text, cell) for cell in rows[0]}:
-            return separator, rows
-    return attempts[0]
+    if info.name.lower().endswith(".tsv"):
+        return "\t", 0
+    if separator := separator_line(re.split(r"[\r\n]", text, maxsplit=1)[0]):
+        return separator, 1
+    return max(SEPARATORS, key=lambda candidate: _fit(text, candidate, info.columns)), 0
 
 
-def _cut(text: str, separator: str, is_tsv: bool, info: DocumentInfo) -> list[list[Cell]]:
-    """Return the cells of each row for one separator."""
-    quoted = "" if is_tsv else r'"(?:[^"]|"")*"|'
-    sign = re.escape(separator)
-    cell = re.compile(rf"({quoted}[^{sign}\n]*?)({sign}|\r?\n|\r?\Z)")
-    rows: list[list[Cell]] = [[]]
-    at = 0
-    while at < len(text) or rows[-1]:
-        match = cell.match(text, at)
-        if match is None or (not is_tsv and match[1].startswith('"') and not match[1].endswith('"')) or match[1] == '"':
-            raise DataError(f"{info.name}:{text.count(chr(10), 0, at) + 1}: a quote does not end where a cell does")
-        rows[-1].append(match.span(1))
-        at = match.end()
-        if match[2] != separator:
-            if at >= len(text):
-                break
-            rows.append([])
-    return rows if rows[-1] else rows[:-1]
+def _fit(text: str, separator: str, columns: tuple[str, ...]) -> tuple[bool, float, int]:
+    """Return how well a separator fits: by the chosen headings, the share of equal rows, and the number of cells."""
+    rows = [row for row, _ in zip(rows_of(text, separator), range(SAMPLE_ROWS), strict=False)]
+    if not rows:
+        return False, 0.0, 0
+    headings = {_value(text[start:end]).strip() for start, end in rows[0].cells}
+    n = len(rows[0].cells)
+    equal = sum(len(row.cells) == n and not row.fault for row in rows) / len(rows) if n > 1 else 0.0
+    return bool(columns) and {name.strip() for name in columns} <= headings, round(equal, 1), n
 
 
-def _value(text: str, cell: Cell) -> str:
+def _value(raw: str) -> str:
     """Return the text of a cell without the quotes around it."""
-    raw = text[cell[0] : cell[1]]
     return raw[1:-1].replace('""', '"') if len(raw) > 1 and raw[0] == raw[-1] == '"' else raw
 
 
-def _cell(raw: str, separator: str, is_tsv: bool) -> list[Part]:
+def _cell(raw: str, separator: str) -> list[Part]:
     """Return a unit for each line of a cell, quoted as the cell is or as its translation needs."""
-    if is_tsv:
-        return [Unit(raw, raw=[raw], escape=str)]
-    if raw.startswith('"'):
-        parts: list[Part] = ['"']
-        for number, line in enumerate(raw[1:-1].split("\n")):
-            parts += ["\n"] * (number > 0)
+    if not (len(raw) > 1 and raw[0] == raw[-1] == '"'):
+        return [Unit(raw, raw=[raw], escape=lambda text: _quoted_if_needed(text, separator, raw))]
+    parts: list[Part] = ['"']
+    for line in re.split(r"(\r?\n|\r)", raw[1:-1]):
+        if line in ("\n", "\r\n", "\r"):
+            parts.append(line)
+        else:
             parts.append(Unit(line.replace('""', '"'), raw=[line], escape=lambda text: text.replace('"', '""')))
-        return [*parts, '"']
-    return [Unit(raw, raw=[raw], escape=lambda text: _quoted_if_needed(text, separator))]
+    return [*parts, '"']
 
 
-def _quoted_if_needed(text: str, separator: str) -> str:
-    """Return text in quotes if it holds a quotation mark or the separator, which would end its cell."""
-    if separator in text or '"' in text:
+def _quoted_if_needed(text: str, separator: str, source: str) -> str:
+    """Return text in quotes if it holds the separator, or a quotation mark that the source has not."""
+    if separator == "\t":
+        return text.replace("\t", " ")
+    if separator in text or ('"' in text and '"' not in source) or text.startswith('"'):
         return '"' + text.replace('"', '""') + '"'
     return text

@@ -2,7 +2,7 @@
 
 Elements may change their order, but not what encloses them. Each gets one stretch of the translation: the words that
 translate its own, as far as they stand together, and at least one if it had any. A point stands beside its neighbour.
-Punctuation stays on its side of a tag. Only barriers keep their order (``tag_tree``).
+Punctuation stays on its side of a tag. Only barriers keep their order (``tag_tree``). A line of a paragraph may end anywhere.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from dragoman.documents.cuts import Cut, cut_places
 from dragoman.documents.gaps import Gaps
 from dragoman.documents.pieces import Pieces, Side
 from dragoman.documents.stretches import NO_ONE, OTHERS, Child, stretches
-from dragoman.documents.tag_tree import Element, Forest, Mark, forest
+from dragoman.documents.tag_tree import Element, Forest, Mark, forest, is_free_cut
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,10 @@ def tag_places(tags: Sequence[Mark], src: Side, tgt: Side, pieces: Pieces) -> Ta
     """
     trees = forest(tags, len(src.text), pieces.src)
     roots = [trees.elements[number] for number in trees.roots]
-    shown = [tags[i].share is not None and tags[i].by_words for i in trees.barriers]
+    shown = [tags[i].share is not None for i in trees.barriers]
     is_line = [a or b for a, b in zip([False, *shown], [*shown, False], strict=True)]
     needed = [root.n_needed if line or root.n_needed_inside else 0 for root, line in zip(roots, is_line, strict=True)]
-    cuts = [
-        Cut(tags[i].place, tags[i].share, tags[i].by_words or tags[i].share is None, needed[n])
-        for n, i in enumerate(trees.barriers)
-    ]
+    cuts = [Cut(tags[i].place, tags[i].share, True, needed[n]) for n, i in enumerate(trees.barriers)]
     barriers = cut_places(cuts, needed[-1], tgt, pieces)
     bounds = [0, *(count for count, _ in barriers), len(pieces.tgt)]
     n_lost = sum(max(0, n - (end - start)) for n, start, end in zip(needed, bounds, bounds[1:], strict=False))
@@ -57,7 +55,26 @@ def tag_places(tags: Sequence[Mark], src: Side, tgt: Side, pieces: Pieces) -> Ta
             count, place = barriers[n - 1]
             order.append((trees.barriers[n - 1], count, place))
         order += layout.written(root, bounds[n], bounds[n + 1])
-    return TagPlaces(_characters(tags, order, gaps), 0)
+    return TagPlaces(_with_free_cuts(tags, _characters(tags, order, gaps), tgt, pieces), 0)
+
+
+def _with_free_cuts(
+    tags: Sequence[Mark], order: Sequence[tuple[int, int]], tgt: Side, pieces: Pieces
+) -> Sequence[tuple[int, int]]:
+    """Return the tags with the cuts among them that stand at their share of the text, also inside elements."""
+    numbers = [i for i, tag in enumerate(tags) if is_free_cut(tag)]
+    if not numbers:
+        return order
+    starts = [0, *(bisect_left(pieces.src, (tags[i].place, 0)) for i in numbers), len(pieces.src)]
+    needed = [int(start < end) for start, end in pairwise(starts)]
+    cuts = [Cut(tags[i].place, tags[i].share, False, n) for i, n in zip(numbers, needed, strict=False)]
+    merged, at = [], 0
+    for i, (_, place) in zip(numbers, cut_places(cuts, needed[-1], tgt, pieces), strict=True):
+        while at < len(order) and (order[at][1], tags[order[at][0]].kind != "close") <= (place, False):
+            merged.append(order[at])
+            at += 1
+        merged.append((i, place))
+    return [*merged, *order[at:]]
 
 
 def _characters(tags: Sequence[Mark], order: Sequence[tuple[int, int, int]], gaps: Gaps) -> list[tuple[int, int]]:
@@ -192,11 +209,11 @@ class _Layout:
     def _beside(self, place: int, number: int, spans: Mapping[int, tuple[int, int]], bounds: tuple[int, int]) -> int:
         """Return the number of pieces before a point, which stands in an element of these bounds.
 
-        A point stands behind the word that it follows directly, else before the next one; at an end of its element it
-        stays there.
+        A point stands behind the word that it follows directly, or up to the comma behind it, else before the next one;
+        at an end of its element it stays there.
         """
         element = self.elements[number]
-        behind, before = bisect_left(self.starts, place), self.gaps.piece_before(place)
+        behind, before = bisect_left(self.starts, place), self.gaps.neighbour_before(place)
         is_last = behind >= len(self.starts) or self.starts[behind] >= element.end
         is_first = behind == 0 or self.starts[behind - 1] < element.start
         if is_first:

@@ -1,6 +1,6 @@
 """The elements of a unit as trees: one for each part between two barriers, which all tags keep their side of.
 
-Barriers are the cuts between lines, and opening or closing tags without a partner. An element that goes through a
+Barriers are the cuts between subtitles, and opening or closing tags without a partner. An element that goes through a
 barrier is an element on each side: at the end of the part where it opens, at the start of the part where it closes.
 """
 
@@ -67,7 +67,7 @@ def forest(tags: Sequence[Mark], size: int, pieces: Sequence[WordSpan]) -> Fores
         pieces: Pieces of its text.
     """
     partner = _partners(tags)
-    is_barrier = [tag.share is not None or (tag.kind != "point" and i not in partner) for i, tag in enumerate(tags)]
+    is_barrier = [tag.by_words or (tag.kind != "point" and i not in partner) for i, tag in enumerate(tags)]
     made = Forest(barriers=[i for i, barrier in enumerate(is_barrier) if barrier])
     at = 0
     for end in [*made.barriers, len(tags)]:
@@ -78,6 +78,11 @@ def forest(tags: Sequence[Mark], size: int, pieces: Sequence[WordSpan]) -> Fores
         if len(element.path) > 1:
             made.elements[element.path[-2]].n_needed_inside += element.n_needed
     return made
+
+
+def is_free_cut(tag: Mark) -> bool:
+    """True for the end of a line in a paragraph: it stands at its share of the text, and no tag is tied to a side."""
+    return tag.share is not None and not tag.by_words
 
 
 def _partners(tags: Sequence[Mark]) -> dict[int, int]:
@@ -136,6 +141,8 @@ def _add_part(
         open_element(-1, start)
     for i in numbers:
         tag = tags[i]
+        if is_free_cut(tag):
+            continue
         if tag.kind == "open":
             open_element(i, tag.place)
             continue

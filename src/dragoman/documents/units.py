@@ -30,7 +30,7 @@ class Tag:
     kind: Literal["open", "close", "point"] = "point"
     name: str = ""  # the opening and the closing tag of an element share it
     share: float | None = None  # for a cut: fraction of the translation before it, 0 to 1
-    by_words: bool = False  # for a cut: stands where the alignment puts the words before it, if possible at a pause
+    by_words: bool = False  # for a cut: stands where the alignment puts the words before it, and no tag crosses it
 
 
 def escape(text: str) -> str:

@@ -20,6 +20,7 @@ from dragoman.languages.codes import variety
 from dragoman.translation.keeping.protected import has_letters
 
 SUFFIXES = (".xliff", ".xlf")
+COMPARED = ("markup",)  # a segment with a translation is read as done
 
 _NOT_YET = frozenset(["new", "needs-translation", "initial"])
 """States that mark a target as not translated yet."""

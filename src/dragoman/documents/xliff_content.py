@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from dragoman.documents import markup
 from dragoman.documents.icu import has_message, raw_of, with_messages
-from dragoman.documents.units import Part, Tag, Unit
+from dragoman.documents.units import Part, Tag, Unit, escape
 from dragoman.documents.xml import Token
 from dragoman.languages.sentence_ends import ENDS
 
@@ -20,6 +21,13 @@ _FREES = frozenset(["x-its-translate-yes"])
 
 _ANGULAR = re.compile(r"(START|CLOSE)_(\w+?)(?:_\d+)?")
 """Identifiers of the placeholders with which Angular encloses text."""
+
+_HTML = re.compile(
+    r"</?(?:a|abbr|b|blockquote|br|button|code|div|em|font|h[1-6]|hr|i|img|input|label|li|ol|p|pre|section|small|span|strong|"
+    r"sub|sup|table|td|th|tr|u|ul)(?:\s[^<>]*+)?/?>",
+    re.IGNORECASE,
+)
+"""Tags of a page that stands in a source as text, often in a CDATA section."""
 
 _GAP = re.compile(r"[\n\t]\s*+| {3,}+\s*+")
 _PARAGRAPH = re.compile(r"\n[^\S\n]*+\n\s*+")
@@ -178,7 +186,31 @@ def _finished(reading: _Reading, settings: Settings) -> list[Part] | None:
     if has_message(unit.text):
         parsed = with_messages(unit, settings.tgt_lang, settings.is_old)
         return None if parsed is None else [parsed]
+    if not unit.tags and _HTML.search(unit.text):
+        return _escaped(markup.parse(unit.text, "html", attributes=True))
     return _lines(unit, settings.keeps_space)
+
+
+def _escaped(parts: Sequence[Part]) -> list[Part]:
+    """Return the parts of a page that stands as text in XML: everything is escaped once more."""
+    result: list[Part] = []
+    for part in parts:
+        if isinstance(part, str):
+            result.append(escape(part))
+        else:
+            tags = [replace(tag, parts=tuple(_escaped(tag.parts))) for tag in part.tags]
+            result.append(replace(part, tags=tags, raw=_escaped(part.raw), escape=_Twice(part.escape)))
+    return result
+
+
+@dataclass(frozen=True)
+class _Twice:
+    """Escapes a text as a page needs it, then as XML needs it."""
+
+    first: Callable[[str], str]
+
+    def __call__(self, text: str) -> str:
+        return escape(self.first(text))
 
 
 def _pair_up(reading: _Reading) -> None:

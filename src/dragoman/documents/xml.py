@@ -113,7 +113,8 @@ def tokens(text: str, prefixes: dict[str, str]) -> list[Token]:
 
 def with_attribute(tag: str, name: str, value: str) -> str:
     """Return the source of an opening or empty tag with an attribute set."""
-    tag = re.sub(rf"\s+{re.escape(name)}\s*=\s*(?:\"[^\"]*\"|'[^']*')", "", tag)
+    old = next((match for match in _ATTRIBUTE.finditer(tag) if match[1] == name), None)
+    tag = tag if old is None else tag[: old.start()] + tag[old.end() :]
     end = -2 if tag.endswith("/>") else -1
     return f'{tag[:end].rstrip()} {name}="{html.escape(value)}"{tag[end:]}'
 

@@ -6,7 +6,8 @@ on the rest of its batch (``Engine.search``), so batching affects speed alone. A
 at once.
 
 A short request of a key that has no part in a batch does not wait for its end: it is searched between two decoding
-steps of that batch, by the same thread. Such requests take at most half of the time.
+steps of that batch, by the same thread. Such requests take at most half of the time. Short and long requests share no
+batch.
 
 Every request ends, once: with its results, or with an error. A search thread outlives every error of its batches;
 ``watchdog`` restarts it should it die all the same.
@@ -270,7 +271,7 @@ class Batcher:
         if not self._tickets or batch.passed_s > batch.seconds:
             return
         with self._changed:
-            short = {owner for owner, (_, tokens) in self._waiting.items() if tokens <= LEAST_SHARE} - batch.owners
+            short = self._short_owners() - batch.owners
             first = next((ticket for ticket in self._tickets if ticket.owner in short), None)
             if first is None:
                 return
@@ -302,7 +303,7 @@ class Batcher:
                 # Idle search threads share what waits: two half batches on two cores end before one full batch on one.
                 share = -(-self._tokens_of(kind) // self._n_idle)
                 queued = list(self._tickets)
-                jobs = self._deal(kind, min(limit, max(share, LEAST_SHARE)))
+                jobs = self._deal(kind, min(limit, max(share, LEAST_SHARE)), self._alike(first.owner))
                 if not jobs:  # while this thread waited, another one took them
                     return None
                 self._last_together = len({id(job.ticket) for job in jobs})
@@ -314,6 +315,18 @@ class Batcher:
                 raise
             finally:
                 self._n_idle -= 1
+
+    def _alike(self, owner: str) -> Set[str]:
+        """Return the keys with short requests if that of ``owner`` is short, otherwise those with long ones.
+
+        They share no batch: a short request would wait for the end of the long ones, which it may pass.
+        """
+        short = self._short_owners()
+        return short if owner in short else self._waiting.keys() - short
+
+    def _short_owners(self) -> set[str]:
+        """Return the keys that have so few tokens in the queue that they may pass a batch."""
+        return {owner for owner, (_, tokens) in self._waiting.items() if tokens <= LEAST_SHARE}
 
     def _fail_queue(self, error: BaseException, tickets: Iterable[Ticket]) -> None:
         """End all requests of the queue after an error in the queue itself, which it would meet again."""
@@ -342,7 +355,8 @@ class Batcher:
     def _expects_another_key(self) -> bool:
         """Return True if a key that has nothing in the queue came in the last ``RECENT_S`` seconds."""
         since = time.monotonic() - RECENT_S
-        return any(last > since and owner not in self._waiting for owner, last in self._last_came.items())
+        self._last_came = {owner: last for owner, last in self._last_came.items() if last > since}
+        return not self._last_came.keys() <= self._waiting.keys()
 
     def _tokens_of(self, kind: Hashable) -> int:
         same_kind = (ticket for ticket in self._tickets if ticket.kind == kind)

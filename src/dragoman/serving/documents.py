@@ -92,7 +92,7 @@ class Documents:
         try:
             job, pair, options = await self._stored(unread, data, info, options)
         except BaseException:
-            self._unfinished[owner] -= 1
+            self._unfinished -= Counter([owner])
             raise
         task = asyncio.create_task(self._translate(job, pair, options))
         self.tasks[job.id] = task
@@ -101,7 +101,7 @@ class Documents:
 
     def _leave(self, job: Job) -> None:
         self.tasks.pop(job.id, None)
-        self._unfinished[job.owner] -= 1
+        self._unfinished -= Counter([job.owner])  # leaves out those that have none
 
     async def _stored(
         self, job: Job, data: bytes, info: DocumentInfo, options: TranslateOptions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, TypeVar, get_type_hints
 from urllib.parse import parse_qsl
 
@@ -21,7 +22,7 @@ from dragoman.serving.pairs import Pair
 from dragoman.serving.parsing import Tagged
 from dragoman.serving.refusals import DeniedError, MalformedError, TooMuchError
 from dragoman.serving.request_json import MOST_FIELDS, strict_json
-from dragoman.serving.service import Answer, Service
+from dragoman.serving.service import Service
 from dragoman.serving.state import State
 from dragoman.translation.options import TranslateOptions
 
@@ -279,21 +280,30 @@ def unknown_field(path: Sequence[str]) -> str:
 
 
 async def translate_markup(
-    service: Service, tagged: Tagged, pair: Pair, options: TranslateOptions
-) -> list[tuple[str, list[Answer]]]:  # fmt: skip
-    """Translate texts with tags, which keep their number, order and bytes.
+    service: Service, tagged: Tagged, pair: Pair, options: TranslateOptions, unchanged: frozenset[int]
+) -> list[str]:  # fmt: skip
+    """Translate texts with tags, which keep their number, nesting and bytes.
 
-    Returns:
-        Each translated text, and the answers for its units, which are its stretches of text between block tags.
+    Args:
+        service: Translates.
+        tagged: The texts.
+        pair, options: As for ``Service.translate``.
+        unchanged: Numbers of texts to return as they are, since they are in the target language; nothing is searched.
     """
-    plain = [unit for own in tagged.units for unit in own]
-    options = service.aligned(pair, options) if tagged.has_tags else options
-    answers = await service.translate(plain, pair, options, tagged.owner)
-    lines = {text: answer.lines[0] for text, answer in zip(plain, answers, strict=True)}
-    written = await tagged.written(lines, (pair.src, pair.tgt))
-    in_order = iter(answers)
-    pairs = zip(written, tagged.units, strict=True)
-    return [(text, [next(in_order) for _ in own]) for text, own in pairs]
+    numbers = [i for i in range(len(tagged.sources)) if i not in unchanged]
+    own = replace(
+        tagged, sources=[tagged.sources[i] for i in numbers], units=[tagged.units[i] for i in numbers]
+    )  # fmt: skip
+    texts = list(tagged.sources)
+    if numbers:
+        plain = [unit for units in own.units for unit in units]
+        options = service.aligned(pair, options) if tagged.has_tags else options
+        answers = await service.translate(plain, pair, options, tagged.owner)
+        lines = {text: answer.lines[0] for text, answer in zip(plain, answers, strict=True)}
+        written = await own.written(lines, (pair.src, pair.tgt))
+        for i, text in zip(numbers, written, strict=True):
+            texts[i] = text
+    return texts
 
 
 def key_of(request: Request, fields: Mapping[str, Any] | None = None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from dragoman.decoding.batches import MOST_CONSTRAINED_BEAM
 from dragoman.decoding.constraints import Rules
@@ -40,6 +41,14 @@ class Shares:
     names: tuple[str, ...]
     """Names of the keys; "" alone for a server without keys."""
 
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.names)
+
+    def includes(self, owner: str) -> bool:
+        """Return True if ``owner`` has a share of its own."""
+        return owner in self._known
+
     def of(self, most: int) -> int:
         """Return how much of ``most`` is each key's own: at least one, if there is any."""
         return min(most, max(1, most // 2 // len(self.names)))
@@ -52,9 +61,9 @@ class Shares:
             used: Number in use by each owner; one that is not among ``names`` has no share of its own.
         """
         share = self.of(most)
-        if owner in self.names and used.get(owner, 0) < share:
+        if self.includes(owner) and used.get(owner, 0) < share:
             return True
-        shared = sum(max(0, n - (share if name in self.names else 0)) for name, n in used.items())
+        shared = sum(max(0, n - (share if self.includes(name) else 0)) for name, n in used.items())
         return shared < most - share * len(self.names)
 
 

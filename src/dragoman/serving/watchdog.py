@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import faulthandler
 import logging
 import sys
 import threading
@@ -21,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dragoman.serving.batcher import Batcher
+from dragoman.serving.heartbeat import Heartbeat
 from dragoman.serving.memory import Trimmer
 from dragoman.serving.tickets import Batch
 
@@ -84,26 +84,26 @@ class Watchdog:
         return self.failure is None and (self._thread.is_alive() or self.batcher.closing)
 
     def _watch(self) -> None:
-        last = armed = time.monotonic()
+        last = time.monotonic()
+        heartbeat: Heartbeat | None = None
         while not self.batcher.closing:
             time.sleep(self.patience.look_every_s)
             now = time.monotonic()
             # While the process was suspended nothing could move: such time does not count.
             seconds = min(now - last, 2 * self.patience.look_every_s)
             last = now
-            if self.patience.interpreter_s and now - armed > self.patience.interpreter_s / 10:
-                # A timer of C that ends the process unless this line is reached again: while native code holds the
-                # interpreter lock, no thread of Python could do so. It prints where each thread is.
-                faulthandler.dump_traceback_later(self.patience.interpreter_s, exit=True)
-                armed = now
+            if self.patience.interpreter_s and heartbeat is None:
+                heartbeat = Heartbeat(self.patience.interpreter_s)
+            elif heartbeat is not None:
+                heartbeat.beat()
             for look in (self._look_at_threads, self._look_at_batches, self._look_at_loop, self._trimmer.look):
                 try:
                     look(seconds)
                 except BaseException:
                     with contextlib.suppress(BaseException):
                         logger.exception("the watchdog failed to look after the server; it looks again")
-        if self.patience.interpreter_s:
-            faulthandler.cancel_dump_traceback_later()
+        if heartbeat is not None:
+            heartbeat.close()
 
     def _look_at_threads(self, seconds: float) -> None:
         if dead := self.batcher.dead_threads():

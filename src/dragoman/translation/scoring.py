@@ -12,7 +12,7 @@ import torch
 from dragoman.config import DecodeConfig, LengthPenalty
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from dragoman.decoding.alignment import links, longest_unread, token_words
-from dragoman.decoding.request import OUT_OF_MEMORY, Progress
+from dragoman.decoding.request import OUT_OF_MEMORY, Progress, Segment
 from dragoman.decoding.scoring import Read, Reader, attend_all, read_all
 from dragoman.decoding.search import penalised
 from dragoman.decoding.words import Links, word_numbers
@@ -144,11 +144,17 @@ class PairReader:
         return results
 
     def read(
-        self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int, attention: bool = False
+        self,
+        pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+        batch_tokens: int,
+        searches: Sequence[Segment],
+        attention: bool = False,
     ) -> list[Read | None]:
-        """Read pairs of ids; None for one that runs out of memory."""
+        """Read pairs of ids, each for a segment; None for one that runs out of memory or is cancelled meanwhile."""
         with autocast(self.precision, self.device):
-            return read_all(self.model, pairs, self.device, batch_tokens, attention=attention)
+            return read_all(
+                self.model, pairs, self.device, batch_tokens, attention=attention, searches=searches
+            )  # fmt: skip
 
     def _why_not(self, source: str, target: str, src_ids: list[int], tgt_ids: list[int]) -> Note | None:
         n = max(len(src_ids), len(tgt_ids))

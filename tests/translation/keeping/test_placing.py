@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dragoman.decoding.scoring import read_all
+from dragoman.translation import scoring
 from dragoman.translation.keeping import rendering
 from dragoman.translation.keeping.glossary import Glossary, Match
 from dragoman.translation.keeping.placing import absent
@@ -38,6 +41,22 @@ def test_a_term_replaces_what_stood_there_and_nothing_else(
     wanted = [" ".join(words.get(word, word) for word in text.split()) for text in plain]
     assert sum(one.text != text for one, text in zip(found, wanted, strict=True)) <= n_beside
     assert all(one.notes == () for one in found)
+
+
+def test_each_pair_is_read_for_the_segment_that_lacks_the_term(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others pass such readings, and they stop when nobody waits for the segment any more: see ``read_all``."""
+    sources: list[tuple[list[int], list[int]]] = []
+
+    def recorded(model: Any, pairs: Any, device: Any, batch_tokens: int, **how: Any) -> Any:
+        sources.extend((list(src), list(search.ids)) for (src, _), search in zip(pairs, how["searches"], strict=True))
+        return read_all(model, pairs, device, batch_tokens, **how)
+
+    monkeypatch.setattr(scoring, "read_all", recorded)
+    translator.translate(LINES, glossary={"dog": "wauwau", "cat": "miau"})
+    assert len(sources) > len(LINES)
+    assert all(set(src) <= set(own) or len(src) < len(own) for src, own in sources)  # whole, without a term, or a term
 
 
 def test_each_of_the_best_has_the_term_and_a_score_of_its_own(translator: Translator) -> None:

@@ -16,9 +16,9 @@ WIDTH = 80
 
 _TOKEN = re.compile(
     r'(?P<space>[^\S\n]++)|(?P<line_end>\n)|(?P<comment>#[^\n]*+)|(?P<string>"(?:[^"\\\n]|\\[^\n])*+")'
-    r"|(?P<word>(?:msgid_plural|msgid|msgstr|msgctxt|domain)(?:[^\S\n]*+\[[^\S\n]*+(?P<index>\d{1,9})[^\S\n]*+\])?+)|(?P<other>[^\s\"]++|\")"
+    r"|(?P<word>(?:msgid_plural|msgid|msgstr|msgctxt|domain)(?:[^\S\n]*+\[[^\S\n]*+(?P<index>\d{1,9})[^\S\n]*+\])?+)|(?P<other>[^\s\"]++|\"[^\n]*+)"
 )
-_STRING = re.compile(r'"((?:[^"\\\n]|\\[^\n])*+)"')
+_STRING = re.compile(r'"((?:[^"\\\n]|\\[^\n])*+)"?')
 _ESCAPE = re.compile(r"(?:\\[0-7]{1,3}|\\x[0-9A-Fa-f]{1,8})++|\\([^\n])")
 _BYTE = re.compile(r"\\(?:x([0-9A-Fa-f]+)|([0-7]+))")
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}

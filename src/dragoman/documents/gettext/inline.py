@@ -13,7 +13,7 @@ from typing import Literal
 _INLINE = re.compile(
     r"(?P<control>(?:\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f\udc00-\udcff])++)"
     r"|(?P<code>``[^`\n](?:[^`\n]|`(?!`))*``)"
-    r"|(?P<role>:[A-Za-z][\w:.+-]*:)`(?P<role_text>[^`<\n]*[^`<\s])?(?P<role_target>\s*<[^<>`\n]*>)?`"
+    r"|(?P<role>:[A-Za-z][\w:.+-]{0,60}:)`(?P<role_text>[^`<\n]*[^`<\s])?(?P<role_target>\s*<[^<>`\n]*>)?`"
     r"|`(?P<link_text>[^`<\n]*[^`<\s])(?P<link_target>\s+<[^<>`\n]*>`__?)"
     r"|`(?P<reference>[^`<>\n]+)(?P<reference_end>`__?(?!\w))"
     r"|(?P<substitution>(?<![\w|])\|[A-Za-z][\w. -]*\|(?:__?)?(?![\w|]))"
@@ -22,7 +22,7 @@ _INLINE = re.compile(
     r"|(?P<emphasis>(?<![\w*\\/])\*(?=[^\s*.])[^*\n]*[^\s*\\]\*(?![\w*]))"
     r"|!?\[(?P<label>[^\[\]\n]+)(?P<address>\]\([^()\s]+\))"
     r"|(?P<element></?(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?/?>)"
-    r"|(?P<word>(?<![\w`.])[A-Za-z](?:[\w.-]*[A-Za-z0-9])?__?(?![\w`]))"
+    r"|(?P<word>(?<![\w`.-])[A-Za-z](?:[\w.-]*[A-Za-z0-9])?__?(?![\w`]))"
 )
 _VOID = frozenset(("br", "hr", "img", "wbr", "input", "area", "col", "embed", "source", "track"))
 _TEXT_ROLES = frozenset(
@@ -39,6 +39,7 @@ class Mark:
     kind: Literal["open", "close", "point"] = "point"
     name: str = ""
     is_rst: bool = False
+    source: str = ""  # to write instead of what stands there
 
 
 def marks(text: str, is_rst: bool) -> list[Mark]:
@@ -95,6 +96,10 @@ def _of(match: re.Match[str], is_rst: bool) -> Iterable[Mark]:
         return [Mark(*match.span(), is_rst=is_rst)] if is_mark else []
     if (inner := _inner(match)) is not None:
         name = f"{match.start()}"
+        if match["reference"] and is_rst:  # its text is the name of its target, which stays as it is
+            target = f" <{match['reference']}_>{match['reference_end']}"
+            closing = Mark(inner[1], match.end(), "close", name, True, target)
+            return [Mark(match.start(), inner[0], "open", name, True), closing]
         return [
             Mark(match.start(), inner[0], "open", name, is_rst), Mark(inner[1], match.end(), "close", name, is_rst)
         ]  # fmt: skip
@@ -122,7 +127,7 @@ def _paired(all_marks: list[Mark], text: str) -> list[Mark]:
 
 
 _RST = re.compile(
-    r"``[^`\n]+``|:[A-Za-z][\w:]*:`[^`\n]+`|`[^`\n]+`__?(?!\w)|(?<!\w)\|[A-Za-z][\w-]*\|(?!\w)|\[#?\w+\]_(?!\w)"
+    r"``[^`\n]+``|:[A-Za-z][\w:]{0,60}:`[^`\n]+`|`[^`\n]+`__?(?!\w)|(?<!\w)\|[A-Za-z][\w-]*\|(?!\w)|\[#?\w+\]_(?!\w)"
 )
 
 

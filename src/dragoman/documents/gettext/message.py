@@ -1,16 +1,18 @@
 """A message: its paragraphs as units of text, and its translation with all that must arrive.
 
-    message = message_of("%d dogs in %'lu houses", syntax_of({"c-format"}), False, False)
+    message = message_of("%d dogs in %'lu houses", syntax_of({"c-format"}), Kind())
     message.parts                                                # units and the source between them
     finished(message, [write(parts, translations), ...])         # the translation, or None if it would not be valid
 
-Placeholders that ``protected`` knows stay in the text that the model reads; others become tags. In what is written a
-tag is its number between two NULs, so that the order of all placeholders is known in the end.
+The model reads placeholders that ``protected`` knows as they are, and others as their number in braces. Where that is
+not protected either, they are tags. In what is written a tag is its number between two NULs, so that the order of all
+placeholders is known in the end.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +20,8 @@ from dragoman.documents.gettext import layout, mnemonics
 from dragoman.documents.gettext.inline import Mark, marks
 from dragoman.documents.gettext.mnemonics import Mnemonic
 from dragoman.documents.gettext.placeholders import Syntax, renumbered
-from dragoman.documents.units import Part, Tag, Unit
+from dragoman.documents.icu import has_message, raw_of, with_messages
+from dragoman.documents.units import Part, Tag, Unit, units_of
 from dragoman.translation.keeping.protected import find, has_letters
 
 UNTRANSLATED = "\0-\0"
@@ -28,17 +31,26 @@ _MARKER = re.compile(r"\0([^\0]*)\0")
 _SENTENCES = re.compile(r"(?<=[.!?:;\u2026])[\"')\]\u201d\u2019]{0,3}(  +)")
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What a message is besides its format."""
+
+    is_rst: bool = False  # written in reStructuredText
+    has_underscores: bool = False  # of a catalogue with labels such as ``_File``
+    tgt_lang: str | None = None
+
+
 @dataclass
 class Message:
     """A text to translate."""
 
     text: str
     syntax: Syntax
-    is_rst: bool = False
+    kind: Kind = Kind()
     mnemonic: Mnemonic | None = None
     mnemonic_place: int = -1  # in ``text``, which is without the sign
     placeholders: list[str] = field(default_factory=list)  # in the order of the source
-    visible: set[int] = field(default_factory=set)  # those that the model reads
+    visible: dict[int, str] = field(default_factory=dict)  # those that the model reads, and how
     is_doubled: bool = True  # True if characters that must stand twice stand once in the units
     is_valid: bool = True  # False if characters that must stand twice do not
     blocks: list[str | Translated] = field(default_factory=list)
@@ -57,10 +69,10 @@ class Translated:
     parts: list[Part]
 
 
-def message_of(text: str, syntax: Syntax, is_rst: bool, has_underscores: bool) -> Message:
+def message_of(text: str, syntax: Syntax, kind: Kind) -> Message:
     """Return a message cut into units."""
-    message = Message(text, syntax, is_rst)
-    if sign := mnemonics.find(text, has_underscores):
+    message = Message(text, syntax, kind)
+    if sign := mnemonics.find(text, kind.has_underscores):
         message.text, message.mnemonic_place, message.mnemonic = mnemonics.mnemonic_at(text, *sign)
     message.is_valid = _is_valid(message.text, syntax)
     message.is_doubled = message.is_valid and _is_plain(message.text, syntax)
@@ -129,8 +141,13 @@ def _paragraph(message: Message, text: str, mnemonic: int) -> list[Part]:
     return [*parts, *_sentence(message, text[at:], mnemonic - at)]
 
 
-_OPENING = re.compile(r"[(\[\"'\u00ab\u2018\u201c\u201e]*\Z")
-_CLOSING = re.compile(r"(?:%%)?[)\]\"'\u00bb\u2019\u201d:,;]*")
+_OPENING = re.compile(r"(?<![^\w\s])[^\w\s]*+\Z")
+_CLOSING = re.compile(r"(?:[^\w\s.!?\u2026\u3002]|\.(?=[^\s.]))*+")
+
+
+_TAG, _STAND_IN = "tag", "{{{}}}"
+"""How the model reads a placeholder that ``protected`` does not know: not at all, or as its number in braces."""
+_STAND_INS = re.compile(r"\{\d+\}")
 
 
 @dataclass(frozen=True)
@@ -144,26 +161,28 @@ class _Token:
 
 def _sentence(message: Message, text: str, mnemonic: int) -> list[Part]:
     """Return the unit of a sentence; its source alone if it has nothing to translate."""
+    if has_message(text) and (branches := with_messages(Unit(text, escape=str), message.kind.tgt_lang)):
+        for unit in units_of([branches]):
+            unit.raw = [UNTRANSLATED, *raw_of(unit)] if has_letters(unit.text) else raw_of(unit)
+        return [branches]
     spans = _spans(text, message.syntax, True)
-    tokens = _tokens(text, spans, marks(text, message.is_rst))
-    hidden: set[int] = set()  # starts of placeholders that must be tags
+    tokens = _tokens(text, spans, marks(text, message.kind.is_rst))
     first = len(message.placeholders)
-    for _ in range(3):
-        builder = _Builder(message, text, hidden)
+    may_stand_in = "{" not in message.syntax.doubled and not _STAND_INS.search(message.text)
+    shown: dict[int, str] = {}  # for the start of a placeholder: how the model reads it, if not as it is
+    while True:
+        del message.placeholders[first:]
+        builder = _Builder(message, text, shown)
         unit = builder.unit(tokens, mnemonic)
-        seen = [(span.start, span.end) for span in find(unit.text)]
-        unprotected = _outside(builder.visible_spans, seen)
+        unprotected = _outside(builder.visible_spans, [(span.start, span.end) for span in find(unit.text)])
         if not unprotected:
             break
-        hidden |= unprotected
-        del message.placeholders[first:]
-    else:
-        hidden = {start for start, _ in spans}
-        builder = _Builder(message, text, hidden)
-        unit = builder.unit(tokens, mnemonic)
-    message.visible |= builder.visible
+        for start in unprotected:
+            shown[start] = _TAG if start in shown or not may_stand_in else _STAND_IN
+    message.visible.update(builder.visible)
     if not has_letters(unit.text):
-        message.visible -= builder.visible
+        for number in builder.visible:
+            del message.visible[number]
         return builder.source
     unit.raw = [UNTRANSLATED, *builder.source]
     return [unit]
@@ -197,14 +216,15 @@ def _tokens(text: str, spans: Sequence[tuple[int, int]], all_marks: Sequence[Mar
 class _Builder:
     """Writes the text, tags and source of a unit."""
 
-    def __init__(self, message: Message, source: str, hidden: set[int]) -> None:
-        self.message, self.text, self.hidden = message, source, hidden
-        self.own = ""  # text of the unit
+    def __init__(self, message: Message, source: str, shown: dict[int, str]) -> None:
+        self.message, self.text, self.shown = message, source, shown
+        self.pieces: list[str] = []  # of the unit's text
+        self.length = 0  # of the unit's text
         self.tags: list[Tag] = []
         self.source: list[Part] = []
         self.styles: list[tuple[str, str]] = [("", "")]
         self.styled: list[tuple[int, int, int]] = []
-        self.visible: set[int] = set()
+        self.visible: dict[int, str] = {}
         self.visible_spans: dict[int, tuple[int, int]] = {}  # by place in the source
         self.skip = 0  # characters after a placeholder that were written with it
 
@@ -218,29 +238,45 @@ class _Builder:
                 self._placeholder(token, tokens[i + 1].start if i + 1 < len(tokens) else len(self.text))
             else:
                 source = self._marked(token)
-                self.tags.append(Tag(len(self.own), (source,), token.mark.kind, token.mark.name))
+                behind = tokens[i + 1] if i + 1 < len(tokens) else None
+                meets = token.mark.kind == "close" and behind is not None and behind.start == token.end
+                is_joined = meets and behind is not None and behind.mark is not None and behind.mark.kind == "open"
+                source += _JOINT if is_joined else ""
+                self.tags.append(Tag(self.length, (source,), token.mark.kind, token.mark.name))
                 self.source.append(source)
+                self._add(" " if is_joined else "")
             at = token.end + self.skip
         self._plain(at, len(self.text), mnemonic)
-        return Unit(self.own, self.tags, [], str, self.styles, self.styled)
+        return Unit("".join(self.pieces), self.tags, [], str, self.styles, self.styled)
 
     def _plain(self, start: int, end: int, mnemonic: int) -> None:
         if start <= mnemonic < end:
             self._plain(start, mnemonic, -1)
-            self.tags.append(Tag(len(self.own), ("\0m\0",)))
+            word = self.message.mnemonic.word if self.message.mnemonic else ""
+            self.styles.append(("\0m\0", ""))  # the translation of its word begins where this style begins
+            self.styled.append((self.length, self.length + min(len(word), end - mnemonic), len(self.styles) - 1))
             self.source.append("\0m\0")
             start = mnemonic
-        text = self.text[start:end]
-        if self.message.is_doubled:
-            for character in self.message.syntax.doubled:
-                text = text.replace(character * 2, character)
-        self.own += text
+        text = self._single(self.text[start:end])
+        self._add(text)
         self.source.append(text)
+
+    def _single(self, text: str) -> str:
+        """Return source with characters once that must stand twice."""
+        for character in self.message.syntax.doubled if self.message.is_doubled else "":
+            text = text.replace(character * 2, character)
+        return text
+
+    def _add(self, text: str) -> None:
+        self.pieces.append(text)
+        self.length += len(text)
 
     def _brackets(self, token: _Token, limit: int) -> tuple[str, str]:
         """Return the brackets, quotes and colon around a placeholder that stands alone between spaces."""
-        before, after = _OPENING.search(self.own), _CLOSING.match(self.text, token.end, limit)
-        if before is None or after is None or (before.start() and not self.own[before.start() - 1].isspace()):
+        last = (self.pieces[-1] if self.pieces else "")[-8:]
+        before, after = _OPENING.search(last), _CLOSING.match(self.text, token.end, limit)
+        stands_alone = before is not None and (last[: before.start()][-1:].isspace() or before.end() == self.length)
+        if before is None or after is None or not stands_alone:
             return "", ""
         behind = self.text[after.end() : after.end() + 1]
         return (before[0], after[0]) if not behind or behind.isspace() or behind in ".!?" else ("", "")
@@ -250,24 +286,28 @@ class _Builder:
         number = len(self.message.placeholders)
         self.message.placeholders.append(text)
         self.source.append(f"\0{number}\0")
-        if token.start in self.hidden or not text.isprintable():
+        shown = self.shown.get(token.start, text)
+        if shown == _TAG or not text.isprintable() or text == "%%":
             before, after = self._brackets(token, limit)
-            self.own = self.own[: len(self.own) - len(before)]
-            source = f"{_literal(before)}\0{number}\0{_literal(after)}"
-            self.tags.append(Tag(len(self.own), (source,)))
-            self.source.append(_literal(after))
+            if before:
+                self.pieces[-1] = self.pieces[-1][: -len(before)]
+                self.length -= len(before)
+            source = f"{before}\0{number}\0{self._single(after)}"
+            self.tags.append(Tag(self.length, (source,)))
+            self.source.append(self._single(after))
             self.skip = len(after)
             return
-        place = len(self.own)
-        self.own += text
-        self.visible.add(number)
-        self.visible_spans[token.start] = place, len(self.own)
+        place = self.length
+        shown = shown.format(number) if shown == _STAND_IN else text
+        self._add(shown)
+        self.visible[number] = shown
+        self.visible_spans[token.start] = place, self.length
         self.styles.append((f"\0<{number}\0", "\0>\0"))
-        self.styled.append((place, len(self.own), len(self.styles) - 1))
+        self.styled.append((place, self.length, len(self.styles) - 1))
 
     def _marked(self, token: _Token) -> str:
         """Return the source of markup, with a marker for each placeholder in it."""
-        text, pieces, at = self.text[token.start : token.end], [], 0
+        text, pieces, at = (token.mark and token.mark.source) or self.text[token.start : token.end], [], 0
         for first, last in _spans(text, self.message.syntax, True):
             pieces += [_literal(text[at:first]), f"\0{len(self.message.placeholders)}\0"]
             self.message.placeholders.append(text[first:last])
@@ -279,6 +319,8 @@ class _Builder:
         return f"{_BEFORE if before else ''}{source}{_AFTER if after else ''}"
 
 
+_JOINT = "\0j\0"
+"""Stands between two elements that meet; the model reads a space there."""
 _BEFORE, _AFTER = "\0(\0", "\0)\0"
 """Edges of markup of reStructuredText."""
 
@@ -303,7 +345,7 @@ def finished(message: Message, texts: Sequence[str]) -> str | None:
         that it would need in another order.
     """
     markers = [marker for text in texts for marker in _MARKER.findall(text)]
-    n_units = sum(isinstance(part, Unit) for part in message.parts)
+    n_units = sum(unit.raw[:1] == [UNTRANSLATED] for unit in units_of(message.parts))
     if n_units and markers.count("-") >= n_units:
         return ""
     resolver = _Resolver(message)
@@ -323,10 +365,9 @@ def finished(message: Message, texts: Sequence[str]) -> str | None:
 
 
 def _with_mnemonic(text: str, message: Message) -> str:
-    place = text.find(_MNEMONIC)
-    if place < 0 or message.mnemonic is None:
+    if message.mnemonic is None:
         return text
-    return mnemonics.set_again(text.replace(_MNEMONIC, ""), place, message.mnemonic)
+    return mnemonics.set_again(text.replace(_MNEMONIC, ""), max(0, text.find(_MNEMONIC)), message.mnemonic)
 
 
 _MNEMONIC = "\0m"
@@ -345,13 +386,15 @@ class _Resolver:
         self.message = message
         self.order: list[int] = []
         self.is_wrong = False
-        self.waiting: dict[str, list[int]] = {}
-        for number in sorted(message.visible):
-            self.waiting.setdefault(message.placeholders[number], []).append(number)
+        self.taken: set[int] = set()
+        self.waiting: dict[str, deque[int]] = {}  # the numbers of each visible placeholder
+        for number, shown in sorted(message.visible.items()):
+            self.waiting.setdefault(shown, deque()).append(number)
 
     def read(self, written: str) -> list[str | int]:
         """Return a text in pieces: text as the catalogue needs it, and the number of each placeholder."""
         pieces: list[str | int] = []
+        is_joined = False
         run, hints, hint = "", list[int](), -1  # text that is not read yet, and for each character the placeholder
         for i, piece in enumerate(_MARKER.split(written)):
             if i % 2 == 0:
@@ -361,8 +404,9 @@ class _Resolver:
             if piece[:1] in "<>":
                 hint = int(piece[1:] or -1)
                 continue
-            pieces += self._text(run, hints)
-            run, hints = "", []
+            if not (is_joined and piece.startswith("=") and not run.strip()):
+                pieces += self._text(run, hints)
+            run, hints, is_joined = "", [], piece == "j"
             if piece.startswith("="):
                 pieces.append(piece[1:])
             elif piece in ("m", "(", ")"):
@@ -373,26 +417,40 @@ class _Resolver:
 
     def _taken(self, number: int) -> int:
         """Return the number of a placeholder that was met."""
-        numbers = self.waiting.get(self.message.placeholders[number], [])
-        self.is_wrong |= number in self.order
-        if number in numbers:
-            numbers.remove(number)
+        self.is_wrong |= number in self.taken
+        self.taken.add(number)
         self.order.append(number)
         return number
 
     def _text(self, text: str, hints: Sequence[int]) -> list[str | int]:
         pieces: list[str | int] = []
         at = 0
-        for start, end in _spans(text, self.message.syntax, not self.message.is_doubled):
-            numbers = self.waiting.get(text[start:end])
+        for start, end in self._places(text):
+            shown = text[start:end]
+            numbers = self.waiting.get(shown)
+            while numbers and numbers[0] in self.taken:
+                numbers.popleft()
             if not numbers:
                 self.is_wrong |= numbers is not None  # a placeholder that comes too often
                 continue
             hint = max(hints[start:end])
-            number = self._taken(hint if hint in numbers else numbers[0])
+            is_right = hint not in self.taken and self.message.visible.get(hint) == shown
+            number = self._taken(hint if is_right else numbers[0])
             pieces += [self._doubled(text[at:start]), number]
             at = end
         return [*pieces, self._doubled(text[at:])]
+
+    def _places(self, text: str) -> list[tuple[int, int]]:
+        """Return start and end of each placeholder and each stand-in of one."""
+        places, at = [], 0
+        for match in _STAND_INS.finditer(text):
+            if match[0] in self.waiting:
+                before = _spans(text[at : match.start()], self.message.syntax, not self.message.is_doubled)
+                places += [(at + start, at + end) for start, end in before]
+                places.append(match.span())
+                at = match.end()
+        behind = _spans(text[at:], self.message.syntax, not self.message.is_doubled)
+        return places + [(at + start, at + end) for start, end in behind]
 
     def _doubled(self, text: str) -> str:
         if self.message.is_doubled:

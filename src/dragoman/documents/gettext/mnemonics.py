@@ -21,7 +21,7 @@ _NO_LABEL = re.compile(r"://|[`=\n]|\w[_&]\w+[_&]|\w_\w+\(|--|[a-z]_[a-z]+[.,]")
 _WORDS = re.compile(r"[^\W\d_]+")
 _PROTECTED = re.compile(r"<[^<>]*>|\{[^{}]*\}|%\([^()]*\)\w|%\S|&\w+;|\$\w+|``[^`]*``")
 _UNSPACED = re.compile(r"HANGUL|CJK|HIRAGANA|KATAKANA|THAI|LAO|KHMER|MYANMAR|DEVANAGARI|BENGALI|TAMIL|TELUGU")
-_END = re.compile(r"[\s.:\u2026\uff1a\u3002]*\Z")
+_END = re.compile(r"(?<![\s.:\u2026\uff1a\u3002])[\s.:\u2026\uff1a\u3002]*+\Z")
 
 
 @dataclass(frozen=True)

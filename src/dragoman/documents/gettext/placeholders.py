@@ -33,11 +33,12 @@ class Syntax:
     numbering: Numbering = ""  # how placeholders get a number; "" if they cannot have any
     number: re.Pattern[str] | None = None  # matches the placeholders that have a name or number, in any order
     unnumbered: bool = True  # False if each placeholder has a name or number
+    has_numbered_widths: bool = False  # True if a width such as ``*`` may have a number
 
 
 _NUMBERED = re.compile(r"%\d+\$|%\*?\d*m$|%%$|%\([^()]*\)|%<|%\{")
 _NAMED_BRACE = re.compile(r"\{\s*[^\s{}:!,.]")
-_C_LIKE = Syntax(re.compile(_C_FULL), "%", "dollar", _NUMBERED)
+_C_LIKE = Syntax(re.compile(_C_FULL), "%", "dollar", _NUMBERED, has_numbered_widths=True)
 _PERCENT_NUMBER = Syntax(re.compile(r"%L?[1-9]\d?"), unnumbered=False)
 
 FORMATS = {
@@ -48,7 +49,7 @@ FORMATS = {
     "python-brace-format": Syntax(re.compile(_BRACE), "{}", "brace", _NAMED_BRACE),
     "java-format": Syntax(re.compile(r"\{\d+(?:,[^{}\n]*)?\}"), "'", unnumbered=False),
     "java-printf-format": Syntax(re.compile(_C + r"(?:[bBhHsScCdoxXeEfgGaAn]|[tT][A-Za-z])"), "%", "dollar", _NUMBERED),
-    "csharp-format": Syntax(re.compile(r"\{\d+(?:,[^{}\n]*)?(?::[^{}\n]*)?\}"), "{}", unnumbered=False),
+    "csharp-format": Syntax(re.compile(r"\{\d+(?:[,:][^{}\n]*+)?\}"), "{}", unnumbered=False),
     "javascript-format": Syntax(re.compile(_C + r"[dsfjoOicxXbeEgGaA]"), "%", "dollar", _NUMBERED),
     "scheme-format": Syntax(re.compile(r"~[^\s~A-Za-z%]*[A-Za-z%~]")),
     "lisp-format": Syntax(re.compile(r"~[^\s~A-Za-z%]*[A-Za-z%~]")),
@@ -57,7 +58,7 @@ FORMATS = {
     "rust-format": Syntax(re.compile(_BRACE), "{}", "brace", _NAMED_BRACE),
     "go-format": Syntax(
         re.compile(r"%[-+# 0]*+(?:\[\d+\])?(?:\d++|\*)?(?:\.(?:\d++|\*)?)?(?:\[\d+\])?[A-Za-z]"), "%", "bracket",
-        re.compile(r"%[^\[]*\["),
+        re.compile(r"%[^\[%]*\["),
     ),
     "sh-format": Syntax(re.compile(r"\$[A-Za-z_]\w*|\$\{\w+\}"), unnumbered=False),
     "sh-printf-format": Syntax(re.compile(_C + r"[cdiouxXeEfFgGaAsb]"), "%", "dollar", _NUMBERED),
@@ -87,7 +88,7 @@ FORMATS = {
         re.compile(rf"%[-+ #0]*+(?:\{{\w+\}}|<\w+>{_WIDTH}[A-Za-z])|{_C}[diouxXeEfgGaAcspbB]"),
         "%", "dollar", _NUMBERED,
     ),
-    "d-format": Syntax(re.compile(rf"{_C}[A-Za-z]|%\([^\n]*?%\)"), "%", "dollar", _NUMBERED),
+    "d-format": Syntax(re.compile(rf"{_C}[A-Za-z]|%\([^\n]{0,200}?%\)"), "%", "dollar", _NUMBERED),
     "ycp-format": _PERCENT_NUMBER,
 }  # fmt: skip
 """The syntax of each format flag."""
@@ -131,7 +132,8 @@ def renumbered(syntax: Syntax, placeholders: Sequence[str], order: Sequence[int]
     ordered = [i for i in order if is_ordered(syntax, placeholders[i])]
     if all(before < after for before, after in pairwise(ordered)):
         return [placeholders[i] for i in order]
-    if not syntax.numbering:
+    has_widths = any("*" in placeholders[i] for i in ordered)
+    if not syntax.numbering or (has_widths and not syntax.has_numbered_widths):
         return None
     numbers, at = {}, 1
     for i, placeholder in enumerate(placeholders):

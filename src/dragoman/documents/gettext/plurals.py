@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from gettext import c2py
 
 from dragoman.documents.gettext.catalogue import Field, Style, decoded, quoted
@@ -32,7 +33,7 @@ _BY_LANGUAGE = {language: (n, rule) for n, rule, languages in _FORMS for languag
 _DECLARED = re.compile(
     r"^Plural-Forms:[^\n]*?nplurals[ \t]*=[ \t]*(\d{1,2})[ \t]*;[ \t]*plural[ \t]*=([^\n;]+)", re.MULTILINE
 )
-_PLURAL_LINE = re.compile(r'Plural-Forms:[^"\\]*(?=\\n)')
+_PLURAL_LINE = re.compile(r'Plural-Forms:[^"\\]{0,400}+(?=\\n)')
 _LANGUAGE_LINE = re.compile(r"Language:[ \t]*(?=\\n)")
 _CHARSET = re.compile(r"(charset=)[^\s\"\\;]+")
 
@@ -49,6 +50,7 @@ def declared_forms(header: str) -> tuple[int, str] | None:
     return (int(match[1]), match[2].strip()) if match is not None and int(match[1]) > 0 else None
 
 
+@lru_cache(8)
 def numbers_of(forms: tuple[int, str]) -> Sequence[frozenset[int]]:
     """Return for each form the numbers up to 200 that it serves."""
     n, rule = forms
@@ -60,13 +62,13 @@ def numbers_of(forms: tuple[int, str]) -> Sequence[frozenset[int]]:
     return [frozenset(number for number, own in enumerate(chosen) if own == form) for form in range(n)]
 
 
-def completed(header: Field, language: str | None, needs_plurals: bool, style: Style) -> str:
+def completed(header: Field, language: str | None, needs: tuple[bool, bool], style: Style) -> str:
     """Return the strings of a header with what a template leaves open: language, plural forms and charset.
 
     Args:
         header: The ``msgstr`` of the header.
         language: Target language.
-        needs_plurals: True if there are messages with plural forms.
+        needs: True if a missing language must be added; True if missing plural forms must.
         style: How the file writes its strings.
     """
     source = _CHARSET.sub(
@@ -76,10 +78,12 @@ def completed(header: Field, language: str | None, needs_plurals: bool, style: S
         return source
     line = "Plural-Forms: nplurals={}; plural={};".format(*plural_forms(language))
     source = _LANGUAGE_LINE.sub(f"Language: {language.replace('-', '_')}", source)
+    if needs[0] and "\nLanguage:" not in f"\n{header.value}":
+        source = _with_line(source, f"Language: {language.replace('-', '_')}\n", style)
     if declared_forms(header.value) is None:
         if _PLURAL_LINE.search(source):
             source = _PLURAL_LINE.sub(lambda match: line, source)
-        elif needs_plurals:
+        elif needs[1]:
             source = _with_line(source, f"{line}\n", style)
     return source
 

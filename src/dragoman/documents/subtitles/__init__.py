@@ -13,6 +13,7 @@ from dragoman.documents.subtitles.writing import film_document
 
 SUFFIXES = (".srt", ".vtt", ".ass", ".ssa", ".ttml", ".dfxp", ".sbv")
 OPTIONS = ("line_length", "reading_speed")
+COMPARED = ("markup",)  # sentences may end elsewhere in the translation
 
 
 def read(data: bytes, info: DocumentInfo) -> Document:

@@ -65,7 +65,8 @@ def read_events(text: str, info: DocumentInfo) -> Film:
     """
     skeleton: list[str | Cue] = []
     left: list[Untranslated] = []
-    section, fields, has_events = "", ASS, False
+    section, has_events = "", False
+    fields: tuple[str, ...] = ASS
     for number, match in enumerate(_LINE.finditer(text), 1):
         line = match[0]
         header = _SECTION.match(line)
@@ -97,7 +98,9 @@ def _event(line: str, start: int, values: dict[str, str], number: int) -> list[s
             break
         start += len(value) + 1
     source = values["Text"]
-    times = [seconds(value) if _TIME.match(value) else None for value in (values.get("Start", ""), values.get("End", ""))]
+    times = [
+        seconds(value) if _TIME.match(value) else None for value in (values.get("Start", ""), values.get("End", ""))
+    ]
     ignored = ("Start", "End", "Text", "ReadOrder")
     place = " ".join(_PLACE.findall(source[:400]))
     settings = ",".join([*(value.strip() for name, value in values.items() if name not in ignored), place])

@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dragoman.documents.document import Untranslated
-from dragoman.documents.subtitles.tokens import Shell, Token, Tokenize, has_text, source_of, split, strip, text_of, turns_in
+from dragoman.documents.subtitles.tokens import (
+    Shell,
+    Token,
+    Tokenize,
+    has_text,
+    source_of,
+    split,
+    strip,
+    text_of,
+    turns_in,
+)
 from dragoman.languages.sentence_ends import ENDS
 
 ENDINGS = (*ENDS, "…", ":", "：", "♪", "♫", "#", ")", "]", "）", "】", "］")

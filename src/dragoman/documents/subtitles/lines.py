@@ -17,7 +17,9 @@ MOST_LINES = 2
 """Largest number of lines that a caption should have."""
 
 _PAUSES = frozenset(ENDS + ",;:…，、；：—")
-_NEVER_FIRST = frozenset("、。，．・：；？！゛゜ヽヾゝゞ々ー）］｝〕〉》」』】’”%％!?.,:;)]}ぁぃぅぇぉっゃゅょァィゥェォッャュョ…")
+_NEVER_FIRST = frozenset(
+    "、。，．・：；？！゛゜ヽヾゝゞ々ー）］｝〕〉》」』】’”%％!?.,:;)]}ぁぃぅぇぉっゃゅょァィゥェォッャュョ…"
+)
 _NEVER_LAST = frozenset("（［｛〔〈《「『【‘“([{$£¥")
 
 

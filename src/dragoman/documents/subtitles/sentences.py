@@ -39,7 +39,7 @@ _ALWAYS_CAPITAL = {
 }  # fmt: skip
 _UNFINISHED = {
     "en": "the a an of to and or but in on at with for from by my your his our their as than if because into mr mrs",
-    "de": "der die das den dem des ein eine einen einem einer und oder aber in im am an auf mit von zu für bei dass als",
+    "de": "der die das den dem des ein eine einen einem einer und oder aber in im am an auf mit von zu für bei dass",
     "fr": "le la les l' un une des du de à et ou mais dans sur avec pour par mon ma mes son sa ses que qui",
     "es": "el la los las un una de del a al y o pero en con por para mi su sus que",
     "it": "il lo la i gli le un una di del della a al e o ma in con per da che",
@@ -54,7 +54,7 @@ _UNFINISHED = {
 
 @dataclass(frozen=True)
 class Habits:
-    """How the captions of a film are written."""
+    """Habits of the writer of a film's captions."""
 
     is_punctuated: bool
     has_labels: bool  # no caption begins with a small letter, and few end with a full stop
@@ -75,11 +75,12 @@ def habits_of(texts: Sequence[str], lang: str | None) -> Habits:
     language = known(lang)
     words = frozenset(language.stop_words.split()) | frozenset(language.articles.split())
     n_capitals = sum(text == text.upper() != text.lower() for text in texts)
-    return Habits(
-        is_punctuated, not is_punctuated and n_lower < LOWER * n, n_capitals > n / 2, words,
-        frozenset(_ALWAYS_CAPITAL.get(language.code, "").split()), frozenset(_UNFINISHED.get(language.code, "").split()),
-        has_capital_nouns=language.code in ("de", "lb"),
+    capitals, unfinished = (
+        frozenset(table.get(language.code, "").split()) for table in (_ALWAYS_CAPITAL, _UNFINISHED)
     )  # fmt: skip
+    has_labels = not is_punctuated and n_lower < LOWER * n
+    has_capital_nouns = language.code in ("de", "lb")
+    return Habits(is_punctuated, has_labels, n_capitals > n / 2, words, capitals, unfinished, has_capital_nouns)
 
 
 @dataclass
@@ -120,16 +121,25 @@ def sentences_of(film: Film, lang: str | None) -> Sentences:
             shown.by_text.setdefault(_line(piece), piece)
             if piece.copy_of is not None:
                 continue
-            last = together[-1][-1] if together else None
+            last = together[-1][-1] if together and together[-1] else None
             grows = previous is not None and last is not None and last.cue is previous.cue and bool(previous.text) and (
                 shown.text.startswith(previous.text) and not previous.by_text.keys() & shown.by_text.keys()
             )  # fmt: skip
-            if last is None or grows or len(together[-1]) >= MOST_PIECES or not _continues(last, piece, habits):
+            if (
+                not together
+                or last is None
+                or grows
+                or len(together[-1]) >= MOST_PIECES
+                or not _continues(last, piece, habits)
+            ):
                 together.append([])
             together[-1].append(piece)
         skeleton.append(tail)
-        previous = shown if segments else previous
-    return Sentences(skeleton, together)
+        if segments:
+            previous = shown
+        elif together and together[-1]:
+            together.append([])  # no sentence continues after a caption that is empty
+    return Sentences(skeleton, [pieces for pieces in together if pieces])
 
 
 def _line(piece: Piece) -> str:
@@ -245,12 +255,14 @@ def begins_sentence(before: str, text: str, habits: Habits, is_same_cue: bool) -
         is_same_cue: True if both lines are shown together.
     """
     first = _first_letter(text)
-    if not first:
+    if not first or not _first_letter(before):
         return True
     if before.endswith(_SOFT_ENDS):
         return False
     if not first.isalpha():
         return habits.has_labels
+    if before.endswith(("-", "–", "—")) and not _is_lower(text):
+        return True  # interrupted, or the dash of the next speaker
     capitals, are_capitals = (line == line.upper() != line.lower() for line in (before, text))
     if (capitals or are_capitals) and not habits.is_all_capitals:
         return len(text) > 2 or not is_same_cue  # a sign, such as POLICE
@@ -279,5 +291,7 @@ def _covering(tokens: Sequence[Token]) -> tuple[str, ...]:
             i = next((i for i in range(len(around) - 1, -1, -1) if around[i].name == token.name), None)
             around = around if i is None else around[:i] + around[i + 1 :]
         elif token.text.strip():
-            covering = list(around) if covering is None else [tag for tag in covering if any(tag is own for own in around)]
+            covering = (
+                list(around) if covering is None else [tag for tag in covering if any(tag is own for own in around)]
+            )
     return tuple(tag.source for tag in covering or ())

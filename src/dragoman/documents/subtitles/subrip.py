@@ -16,10 +16,12 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _TIME = r"-?\d{1,6}(?:[^\S\r\n]?[:;.,，：][^\S\r\n]?-?\d{1,9}){1,4}"
 _ARROW = r"[^\S\r\n]*(?:[-–—−]{1,3}[^\S\r\n]?[>〉＞]|→)[^\S\r\n]*"
 TIMES = re.compile(rf"[^\S\r\n]*({_TIME}){_ARROW}({_TIME})(?![\d:])(.*)")
-SBV_TIMES = re.compile(r"[^\S\r\n]*(\d{1,6}:\d{1,2}:\d{1,2}[.,]\d{1,3})[,;][^\S\r\n]*(\d{1,6}:\d{1,2}:\d{1,2}[.,]\d{1,3})()[^\S\r\n]*\Z")
+SBV_TIMES = re.compile(
+    r"[^\S\r\n]*(\d{1,6}:\d{1,2}:\d{1,2}[.,]\d{1,3})[,;][^\S\r\n]*(\d{1,6}:\d{1,2}:\d{1,2}[.,]\d{1,3})()[^\S\r\n]*\Z"
+)
 _LIKE_TIMES = re.compile(r"[^\S\r\n]*-?\d{1,6}[:;.,].*(?:-->|,\d{1,6}:)|.*\d[^\S\r\n]*-->|[^\S\r\n]*-->")
 _TAG = re.compile(r"\r\n|\r|\n|</?[A-Za-z][^<>\r\n]*>|\{\\[^{}\r\n]*\}|\[br\]")
-_PLACE = re.compile(r"\{\\an?\d+\}|\\(?:pos|move)\([^)]*\)")
+_PLACE = re.compile(r"\{\\an?\d+\}|\\(?:pos|move)\([^()]*\)")
 _TAG_NAME = re.compile(r"</?([A-Za-z]+)")
 
 
@@ -97,8 +99,8 @@ def _time_lines(lines: Sequence[str], pattern: re.Pattern[str]) -> tuple[list[_T
     for i, line in enumerate(lines):
         match = pattern.match(line.rstrip("\r\n"))
         is_numbered = i > 0 and lines[i - 1].strip().isdecimal()
-        after_blank = i == 0 or not lines[i - 1].strip() or (is_numbered and (i == 1 or not lines[i - 2].strip()))
-        if match is None and not (after_blank and _LIKE_TIMES.match(line)):
+        may_begin = i == 0 or is_numbered or not lines[i - 1].strip()
+        if match is None and not (may_begin and _LIKE_TIMES.match(line)):
             continue
         last = times[-1].line if times else -1
         first = i - 1 if is_numbered and i - 1 > last else i

@@ -60,21 +60,21 @@ def split(tokens: Sequence[Token], places: Sequence[int]) -> list[list[Token]]:
     wanted = iter([*places, -1])
     at, place = 0, next(wanted)
     for token in tokens:
-        rest = token
+        behind = token
         while 0 <= place < at:
             place = next(wanted)
         if at == place and token.kind != "close":
             runs.append([])
             place = next(wanted)
-        while at < place < at + len(rest.text):
-            left, rest = _halves(rest, place - at)
+        while at < place < at + len(behind.text):
+            left, behind = _halves(behind, place - at)
             if left is None:  # an entity is never divided
                 break
             runs[-1].append(left)
             runs.append([])
             at, place = place, next(wanted)
-        runs[-1].append(rest)
-        at += len(rest.text)
+        runs[-1].append(behind)
+        at += len(behind.text)
     return runs
 
 
@@ -103,6 +103,8 @@ _BRACKETS = {"[": "]", "(": ")", "（": "）", "【": "】", "［": "］", "〔"
 _BEFORE = re.compile(r"(?:[\s♪♫♬♩>]|[#*](?=[\s#*])|[-–—‐‑−]++(?![\d.,])|\u200e|\u200f|\ufeff)+")
 _AFTER = re.compile(r"[\s♪♫♬♩\u200e\u200f]|(?<=\s)[#*]")
 
+_COLONS = (":", "：")
+
 Shell = tuple[str, list[Token], str]
 """Source before the words of a caption, the tokens with the words, and source after them."""
 
@@ -120,9 +122,18 @@ def strip(tokens: Sequence[Token]) -> Shell:
         bracketed = _strip_brackets(inner)
         if bracketed is not None:
             before, after, inner = before + bracketed[0], bracketed[2] + after, bracketed[1]
+        if inner and inner[-1].text[-1:] in _COLONS and inner[-1].source == inner[-1].text and _is_label(inner):
+            after = inner[-1].text[-1] + after
+            inner[-1] = Token(inner[-1].text[:-1], text=inner[-1].text[:-1])
         if len(before) + len(after) == size:
             break
     return before, inner, after
+
+
+def _is_label(tokens: Sequence[Token]) -> bool:
+    """True if tokens are the label of a speaker, such as ``JOHN:``, and nothing else."""
+    text = text_of(tokens)
+    return label_end(text) == len(text)
 
 
 def _strip_tags(tokens: list[Token]) -> Shell:
@@ -228,10 +239,14 @@ def label_end(text: str) -> int:
     """Return the place of the words after the label of a speaker, as in ``JOHN: The dog``; 0 without a label."""
     first = _BEFORE.match(text)
     start = first.end() if first else 0
-    end = next((i for i in range(start, min(len(text), start + MOST_OF_A_LABEL)) if text[i] in ":："), -1)
-    if end < 0 or (text[end] == ":" and text[end + 1 : end + 2].strip()):
+    end = next((i for i in range(start, min(len(text), start + MOST_OF_A_LABEL)) if text[i] in _COLONS), -1)
+    if end < 0:
         return 0
     name = text[start:end].strip("[]()")
+    follows = text[end + 1 : end + 2]
+    is_parted = text[end] != ":" or not follows.strip() or (follows.isalpha() and name == name.upper() != name.lower())
+    if not is_parted:
+        return 0
     words = name.split()
     if not 1 <= len(words) <= 4 or not any(map(str.isalpha, name)) or any(mark in name for mark in ",;!?…。，"):
         return 0

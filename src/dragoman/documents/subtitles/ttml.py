@@ -14,18 +14,22 @@ from dragoman.documents.subtitles.cues import Cue, Film
 from dragoman.documents.subtitles.tokens import Token, tokenized
 from dragoman.errors import DataError
 
-_ENTITY = re.compile(r"&[^;&<>\s]{1,40};|<!\[CDATA\[.*\]\]>", re.DOTALL)
+_ENTITY = re.compile(r"&[^;&<>\s]{1,40};")
 _CLOCK = re.compile(r"(\d+):(\d{2}):(\d{2})(?:\.(\d+)|:(\d+)(?:\.\d+)?)?\Z")
 _OFFSET = re.compile(r"(\d+(?:\.\d+)?)(h|m|s|ms|f|t)\Z")
 _RATE = re.compile(r"\s[\w.-]+:(frameRate|tickRate)\s*=\s*[\"'](\d+)[\"']")
 _TIMED = re.compile(r"\s(begin|end|dur)\s*=\s*(?:\"[^\"]*\"|'[^']*')|\sxml:id\s*=\s*(?:\"[^\"]*\"|'[^']*')")
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_OPAQUE = frozenset("metadata set desc title agent actor audio".split())
+_OPAQUE = frozenset(["metadata", "set", "desc", "title", "agent", "actor", "audio"])
 
 
 def tokenize(source: str) -> list[Token]:
     """Cut the content of a paragraph into tokens."""
     return list(_content(xml.tokens(source, {})))
+
+
+def _entity(match: re.Match[str]) -> Token:
+    return Token(match[0], text=xml.Token(match[0], "text").text)
 
 
 def _local(token: xml.Token) -> str:
@@ -45,8 +49,10 @@ def _content(tokens: Sequence[xml.Token]) -> Iterator[Token]:
             if not depth:
                 yield Token("".join(opaque), "point")
                 opaque = []
+        elif token.kind == "text" and token.source.startswith("<!"):
+            yield Token(token.source, text=token.text)
         elif token.kind == "text":
-            yield from tokenized(token.source, _ENTITY, lambda match: Token(match[0], text=xml.Token(match[0], "text").text))
+            yield from tokenized(token.source, _ENTITY, _entity)
         elif token.kind == "empty":
             yield Token(token.source, "break" if name == "br" else "point")
         elif token.kind == "open":
@@ -72,7 +78,9 @@ def read_paragraphs(text: str, info: DocumentInfo) -> Film:
     tokens = xml.tokens(text, {})
     root = next((token for token in tokens if token.kind in ("open", "empty")), None)
     if root is None or _local(root) != "tt":
-        raise DataError(f"{info.name}: its root must be tt, got {_local(root) if root else 'nothing'}, so it is no timed text")
+        raise DataError(
+            f"{info.name}: its root must be tt, got {_local(root) if root else 'nothing'}, so it is no timed text"
+        )
     rates = {name: int(value) for name, value in _RATE.findall(root.source)}
     skeleton: list[str | Cue] = []
     depth_of_body, n_divisions, line = 0, 0, 1

@@ -22,7 +22,7 @@ _NEARLY = re.compile(
 """Times that other programs write, with too few digits or a comma."""
 
 _TOKEN = re.compile(
-    r"\r\n|\r|\n|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z][A-Za-z\d]{1,31});|<rt[^<>]*>[^<>]*(?:</rt[^<>]*>)?|"
+    r"\r\n|\r|\n|&#?[A-Za-z\d]{1,32};?|<rt[^<>]*>[^<>]*(?:</rt[^<>]*>)?|"
     r"<\d[\d:.]*>|<[A-Za-z][^<>]*>|</[^<>]*>|<>|\{\\[^{}\r\n]*\}"
 )
 _TAG_NAME = re.compile(r"</?([A-Za-z]+)")
@@ -108,7 +108,9 @@ def _add(blocks: _Blocks, lines: Sequence[str], start: int) -> None:
     match, line = _TIMES.match(times), start + number + 1
     start_s, end_s, settings = _read_times(match or _NEARLY.match(times))
     if match is None:
-        blocks.left.append(Untranslated(times.strip(), f"line {line}: has no times that can be read; they stay as they are"))
+        blocks.left.append(
+            Untranslated(times.strip(), f"line {line}: has no times that can be read; they stay as they are")
+        )
         settings += f" line {line}"
     elif start_s is not None and end_s is not None and end_s < start_s:
         why = f"line {line}: this cue ends before it begins; its times stay as they are"

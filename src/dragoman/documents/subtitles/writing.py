@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 
 from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated
@@ -17,6 +17,8 @@ from dragoman.documents.subtitles.lines import MOST_LINES, break_places, broken,
 from dragoman.documents.subtitles.sentences import sentences_of
 from dragoman.documents.subtitles.tokens import Token, has_text, pairs, source_of, text_of
 from dragoman.documents.units import Part, Tag, Translations, Unit, escape
+from dragoman.languages.known import is_unspaced
+from dragoman.languages.words import clusters
 
 CUT = "\0"
 """Stands between two captions in a translated sentence; no file has this character."""
@@ -47,21 +49,24 @@ class _Writer:
         for sentence in self.sentences:
             for piece, tokens in zip(sentence.pieces, self._divided(sentence, render), strict=True):
                 words[piece] = tokens
-        written = {piece: self._piece(piece, words[_root(piece)]) for piece in self.skeleton if isinstance(piece, Piece)}
+        written = {
+            piece: self._piece(piece, words[_root(piece)]) for piece in self.skeleton if isinstance(piece, Piece)
+        }
         text = "".join(part if isinstance(part, str) else written[part] for part in self.skeleton)
         return text, written
 
     def _divided(self, sentence: _Sentence, render: Render) -> list[list[Token] | None]:
         """Return the translated words of each piece; None where the source stays."""
-        parts = [self.film.tokenize(part) for part in render([sentence.unit]).split(CUT)]
-        words = " ".join(text_of(part) for part in parts).split()
-        if len(parts) != len(sentence.pieces) or not words or words == sentence.unit.plain.split():
-            return [None] * len(sentence.pieces)
-        for i in [i for i, part in enumerate(parts) if not has_text(part)]:
-            other = next((k for k in (*range(i - 1, -1, -1), *range(i + 1, len(parts))) if has_text(parts[k])))
-            tags = [token for token in parts[i] if token.kind != "text"]
-            parts[i] = [*tags, *(token for token in parts[other] if token.kind == "text")]
-        return list(parts)
+        pieces, tokenize = sentence.pieces, self.film.tokenize
+        text = text_of(tokenize(render([replace(sentence.unit, tags=[], raw=[CUT])]))).strip()
+        if not text or text == CUT or text.split() == sentence.unit.plain.split():
+            return [None] * len(pieces)
+        words = _words(text, is_unspaced(self.info.tgt_lang))
+        if len(words) < len(pieces):  # each caption shows one word, and some the same as the caption before
+            shown = [words[i * len(words) // len(pieces)] for i in range(len(pieces))]
+            return [[Token(self._escaped(word), text=word)] for word in shown]
+        parts = [tokenize(part) for part in render([sentence.unit]).split(CUT)]
+        return list(parts) if len(parts) == len(pieces) and all(map(has_text, parts)) else [None] * len(pieces)
 
     def _piece(self, piece: Piece, words: list[Token] | None) -> str:
         """Return a piece with its words translated."""
@@ -71,10 +76,10 @@ class _Writer:
         if any(token.kind == "time" for token in inner):
             return _sung(inner, words, self._escaped)
         if piece.copy_of is not None:
-            if any(token.kind in ("open", "close", "point") for token in inner):
-                return before + _sung(inner, words, self._escaped) + after
             text = text_of(words).strip()
             words = [Token(self._escaped(text), text=text)]
+        if _has_tags(inner) and not _has_tags(words):
+            return before + _sung(inner, words, self._escaped) + after
         line_break = piece.breaks[0].source if piece.breaks else self.film.line_break
         return before + self._lines(words, len(piece.lines), around_line, line_break) + after
 
@@ -96,11 +101,14 @@ class _Writer:
             return ()
         written = self.written(render)[1]
         for cue, pieces in groupby(written, key=lambda piece: piece.cue):
-            tokens = [token for piece in pieces for token in [*self.film.tokenize(written[piece]), Token("\n", "break")]]
+            tokens = [
+                token for piece in pieces for token in [*self.film.tokenize(written[piece]), Token("\n", "break")]
+            ]
             lines = "".join("\n" if token.kind == "break" else token.text for token in tokens).split("\n")
             lines = [line.strip() for line in lines if line.strip()]
-            for why in _too_much(cue, lines, options.line_length, options.reading_speed):
-                concerns.append(Untranslated(f"line {cue.line}: {' '.join(lines)}", why))
+            reasons = _too_much(cue, lines, options.line_length, options.reading_speed)
+            if reasons:
+                concerns.append(Untranslated(f"line {cue.line}: {' '.join(lines)}", "; ".join(reasons)))
         return tuple(concerns)
 
 
@@ -112,9 +120,10 @@ def _too_much(cue: Cue, lines: Sequence[str], length: int | None, speed: float |
         reasons.append(f"a line has more than {length} columns")
     if length is not None and len(lines) > MOST_LINES:
         reasons.append(f"the caption has more than {MOST_LINES} lines")
-    if speed is not None and cue.start_s is not None and cue.end_s is not None:
-        if sum(map(len, lines)) > speed * max(0.0, cue.end_s - cue.start_s):
-            reasons.append(f"more than {speed:g} characters per second: it may be too fast to read")
+    is_timed = cue.start_s is not None and cue.end_s is not None
+    shown_s = max(0.0, (cue.end_s or 0.0) - (cue.start_s or 0.0))
+    if speed is not None and is_timed and sum(map(len, lines)) > speed * shown_s:
+        reasons.append(f"more than {speed:g} characters per second: it may be too fast to read")
     return reasons
 
 
@@ -138,7 +147,7 @@ def film_document(film: Film, text: Text, info: DocumentInfo) -> Document:
 
     return Document(
         [sentence.unit for sentence in sentences], lambda render: text.encode(writer.written(render)[0]),
-        tuple(film.left), reject, text.read_as, writer.concerns,
+        tuple(film.left), reject, text.read_as, concerns=writer.concerns,
     )  # fmt: skip
 
 
@@ -163,8 +172,19 @@ def _unit(pieces: Sequence[Piece], film: Film) -> Unit:
                 unit.text += token.text
             elif not is_sung:  # each word of a song has its own tags, which are set when it is written
                 kind = token.kind if token.kind in ("open", "close") and place in partner else "point"
-                unit.tags.append(Tag(len(unit.text), (token.source,), kind, token.name))  # type: ignore[arg-type]
+                unit.tags.append(Tag(len(unit.text), (token.source,), kind, token.name))
     return unit
+
+
+def _words(text: str, unspaced: bool) -> list[str]:
+    """Return the parts of a translation of which each caption must have one."""
+    if unspaced:
+        return [text[start:end] for start, end in clusters(text) if any(map(str.isalnum, text[start:end]))]
+    return [word for word in text.split() if any(map(str.isalnum, word))]
+
+
+def _has_tags(tokens: Sequence[Token]) -> bool:
+    return any(token.kind in ("open", "close", "point") for token in tokens)
 
 
 def _root(piece: Piece) -> Piece:
@@ -206,19 +226,19 @@ def _split_at(tokens: Sequence[Token], places: Sequence[int]) -> list[list[Token
     wanted = [*places, -1]
     at = number = 0
     for token in tokens:
-        rest = token
-        while rest.kind == "text" and at <= wanted[number] < at + len(rest.text) and wanted[number] >= 0:
+        behind = token
+        while behind.kind == "text" and at <= wanted[number] < at + len(behind.text) and wanted[number] >= 0:
             n = wanted[number] - at
-            if 0 < n and rest.source != rest.text:
+            if n > 0 and behind.source != behind.text:
                 break
-            left = rest.text[:n].rstrip()
+            left = behind.text[:n].rstrip()
             lines[-1] += [Token(left, text=left)] if left else []
             _drop_space(lines[-1])
             lines.append([])
-            rest = Token(rest.text[n:], text=rest.text[n:]) if n else rest
+            behind = Token(behind.text[n:], text=behind.text[n:]) if n else behind
             at, number = wanted[number], number + 1
-        lines[-1].append(rest)
-        at += len(rest.text)
+        lines[-1].append(behind)
+        at += len(behind.text)
     return lines
 
 
@@ -241,7 +261,9 @@ def _sung(inner: Sequence[Token], words: Sequence[Token], escaped: Callable[[str
     places = [*break_places(text), len(text)]
     runs = [list(run) for _, run in groupby(inner, key=_Moments())]
     lengths = [sum(len(token.text.strip()) for token in run if token.kind == "text") for run in runs]
-    total, written, at, done = max(1, sum(lengths)), [], 0, 0
+    total, at, done = max(1, sum(lengths)), 0, 0
+    written: list[str] = []
+    last = " "  # character that is shown before the next word
     for run, length in zip(runs, lengths, strict=True):
         done += length
         end = at
@@ -252,20 +274,21 @@ def _sung(inner: Sequence[Token], words: Sequence[Token], escaped: Callable[[str
         for token in run:
             if token.kind != "text" or not token.text.strip():
                 written.append(token.source)
+                last = token.text[-1:] or last
             elif words_of_run:
-                written.append(_spaced(escaped(words_of_run.strip()), token.text, text[at - 1 : at + 1], written))
-                words_of_run = ""
+                words_of_run = _spaced(words_of_run.strip(), token.text, text[at - 1 : at + 1], last)
+                written.append(escaped(words_of_run))
+                last, words_of_run = words_of_run[-1:], ""
         at = end
     return "".join(written)
 
 
-def _spaced(words: str, source: str, around: str, written: Sequence[str]) -> str:
+def _spaced(words: str, source: str, around: str, last: str) -> str:
     """Return words with the white space of their source; a space is added where only the translation has one."""
     before = source[: len(source) - len(source.lstrip())]
     after = source[len(source.rstrip()) :]
-    text = "".join(written[-1:])
-    needs_space = any(map(str.isspace, around)) and not before and not text[-1:].isspace()
-    return before + (" " if needs_space and written else "") + words + after
+    needs_space = any(map(str.isspace, around)) and not before and not last.isspace()
+    return before + (" " if needs_space else "") + words + after
 
 
 class _Moments:

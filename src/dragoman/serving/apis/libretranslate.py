@@ -85,9 +85,8 @@ async def translate(request: Request) -> Any:
     state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     others: list[list[str]] = [[] for _ in texts]
     if tagged:
-        markup_work = translate_markup(state.service, tagged, pair, options)
-        markup = await until_client_leaves(request.receive, markup_work)
-        translated = [texts[i] if i in unchanged else text for i, (text, _) in enumerate(markup)]
+        markup_work = translate_markup(state.service, tagged, pair, options, unchanged)
+        translated = await until_client_leaves(request.receive, markup_work)
     else:
         work = state.service.translate(texts, pair, options, owner, unchanged=unchanged)
         answers = await until_client_leaves(request.receive, work)

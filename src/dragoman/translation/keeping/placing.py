@@ -136,6 +136,7 @@ def _replace_words(
     reads = plan.reader.read(
         [(segments[i].search.ids, new) for (i, _), new in zip(chosen, ids, strict=True)],
         plan.search.decode.batch_tokens,
+        [segments[i].search for i, _ in chosen],
     )
     placed = {}
     for key, (text, spans), new, read in zip(chosen, texts, ids, reads, strict=True):
@@ -198,16 +199,22 @@ def _places(
     keys = list(dict.fromkeys((term.i, term.rank) for term in lacking))
     ids = dict(zip(keys, plan.tgt_tokenizer.encode([results[i].texts[rank] for i, rank in keys]), strict=True))
     src, batch_tokens = {i: segments[i].search.ids for i, _ in keys}, plan.search.decode.batch_tokens
-    reads = plan.reader.read([(src[i], ids[i, rank]) for i, rank in keys], batch_tokens, attention=True)
+    searches = {i: segments[i].search for i, _ in keys}
+    reads = plan.reader.read(
+        [(src[i], ids[i, rank]) for i, rank in keys], batch_tokens, [searches[i] for i, _ in keys], attention=True
+    )
     whole: dict[tuple[int, int], tuple[Sequence[int], Read]]
     whole = {key: (ids[key], read) for key, read in zip(keys, reads, strict=True) if read is not None}
     texts = [part for term in lacking for part in parts(segments[term.i].text, term.match)]
     pairs = zip(plan.src_tokenizer.encode(texts), [term for term in lacking for _ in range(2)], strict=True)
-    split = plan.reader.read([(part, ids[term.i, term.rank]) for part, term in pairs], batch_tokens)
+    split = plan.reader.read(
+        [(part, ids[term.i, term.rank]) for part, term in pairs], batch_tokens,
+        [searches[term.i] for term in lacking for _ in range(2)],
+    )  # fmt: skip
     possible: list[list[Run]] = []
     for term, erased, alone in zip(lacking, split[::2], split[1::2], strict=True):
         key = term.i, term.rank
-        if key not in whole or erased is None or alone is None:  # out of memory
+        if key not in whole or erased is None or alone is None:  # out of memory, or cancelled
             possible.append([])
             continue
         text = results[term.i].texts[term.rank]
@@ -219,7 +226,8 @@ def _places(
     sources = plan.src_tokenizer.encode(texts[::2])
     rest = [(sources[k], own) for (k, _), own in zip(flat, plan.tgt_tokenizer.encode(left), strict=True)]
     weighed: list[list[Run]] = [some if len(some) == 1 else [] for some in possible]
-    for (k, run), read in zip(flat, plan.reader.read(rest, batch_tokens), strict=True):
+    own_searches = [searches[lacking[k].i] for k, _ in flat]
+    for (k, run), read in zip(flat, plan.reader.read(rest, batch_tokens, own_searches), strict=True):
         if read is not None:
             key = lacking[k].i, lacking[k].rank
             nats = around(results[key[0]].texts[key[1]], [(run.start, run.end)], *whole[key], plan)

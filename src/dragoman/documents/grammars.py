@@ -1,0 +1,62 @@
+"""Grammars of OOXML and OpenDocument: the elements that hold text, and the attributes that people read."""
+
+from __future__ import annotations
+
+from dragoman.documents.office import Grammar
+
+
+def _names(prefix: str, names: str) -> frozenset[str]:
+    """Return the element names that a text lists, separated by spaces, each with the prefix."""
+    return frozenset(f"{prefix}:{name}" for name in names.split())
+
+
+_OOXML = "http://schemas.openxmlformats.org"
+_STRICT = "http://purl.oclc.org/ooxml"
+_CHART = _names("c", "v") | _names("cx", "v pt")
+"""Elements with the labels and numbers that a chart shows; its formulas are in other elements."""
+OOXML = Grammar(
+    namespaces={
+        f"{_OOXML}/wordprocessingml/2006/main": "w", f"{_STRICT}/wordprocessingml/main": "w",
+        f"{_OOXML}/drawingml/2006/main": "a", f"{_STRICT}/drawingml/main": "a",
+        f"{_OOXML}/presentationml/2006/main": "p", f"{_STRICT}/presentationml/main": "p",
+        f"{_OOXML}/drawingml/2006/chart": "c", f"{_STRICT}/drawingml/chart": "c",
+        "http://schemas.microsoft.com/office/drawing/2014/chartex": "cx",
+    },
+    paragraphs=frozenset({"w:p", "a:p", "p:text"}) | _CHART,
+    inline=_names("w", "hyperlink ins moveTo sdt sdtContent smartTag customXml fldSimple bdo dir"),
+    breaks=_names("w", "br tab cr ptab") | {"a:br"},
+    dropped=_names("w", "proofErr lastRenderedPageBreak"),
+    runs=frozenset({"w:r", "a:r"}),
+    direct=frozenset({"p:text"}) | _CHART,
+    texts={"w:noBreakHyphen": "\u2011", "w:softHyphen": ""},
+    untouched=_names("w", "del moveFrom pPr sdtPr sdtEndPr instrText delText") | {"a:pPr", "a:endParaRPr"},
+    shown={
+        "docPr": ("descr", "title"), "cNvPr": ("descr", "title"), "hyperlink": ("tooltip",),
+        "hlinkClick": ("tooltip",), "hlinkMouseOver": ("tooltip",), "hlinkHover": ("tooltip",),
+        "tblCaption": ("val",), "tblDescription": ("val",), "alias": ("val",), "listItem": ("displayText",),
+        "listEntry": ("val",), "helpText": ("val",), "statusText": ("val",),
+        "shape": ("alt",), "rect": ("alt",), "roundrect": ("alt",), "oval": ("alt",), "line": ("alt",),
+        "polyline": ("alt",), "curve": ("alt",), "arc": ("alt",), "group": ("alt",), "image": ("alt",),
+    },
+)  # fmt: skip
+_REFERENCES = (
+    "bookmark-ref reference-ref sequence-ref note-ref chapter title subject keywords description placeholder "
+    "conditional-text hidden-text variable-set variable-get variable-input user-field-get user-field-input text-input "
+    "database-display expression"
+)
+"""Fields that repeat a text of the document: each is a unit, so it is translated as that text."""
+_OASIS = "urn:oasis:names:tc:opendocument:xmlns"
+ODF = Grammar(
+    namespaces={f"{_OASIS}:text:1.0": "text", f"{_OASIS}:office:1.0": "office", f"{_OASIS}:drawing:1.0": "draw",
+                f"{_OASIS}:svg-compatible:1.0": "svg", "http://purl.org/dc/elements/1.1/": "dc",
+                f"{_OASIS}:meta:1.0": "meta"},
+    paragraphs=_names("text", "p h index-title-template " + _REFERENCES) | _names("svg", "title desc"),
+    inline=_names("text", "span a meta meta-field ruby ruby-base"),
+    breaks=_names("text", "tab line-break"),
+    dropped=_names("text", "soft-page-break"),
+    texts={"text:s": " "},
+    untouched=_names("text", "tracked-changes note-citation"),
+    facts=_names("dc", "creator date") | _names("meta", "creator-initials date-string"),
+    shown={"a": ("title",), "button": ("label", "title"), "checkbox": ("label", "title"), "radio": ("label", "title"),
+           "fixed-text": ("label", "title"), "frame": ("label", "title")},
+)  # fmt: skip

@@ -1,0 +1,93 @@
+"""Ends this process from outside once no Python code can run in it, such as behind native code that never ends.
+
+    heartbeat = Heartbeat(90)     # starts a small process that listens
+    heartbeat.beat()              # again and again: 90 seconds of silence end this process
+
+A timer in this process would count the time in which the process was stopped (SIGSTOP, a frozen container, a machine
+that sleeps), and end it as soon as it goes on. The other process counts its own seconds, and none while this one is
+stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import logging
+import os
+import subprocess
+import sys
+
+logger = logging.getLogger("dragoman.serving")
+
+LISTENER = """
+import os, select, signal, subprocess, sys, time
+process, most, tick = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+
+def is_stopped():
+    try:
+        with open(f"/proc/{process}/stat", encoding="latin-1") as file:
+            state = file.read().rpartition(")")[2]
+    except OSError:
+        state = subprocess.run(["ps", "-o", "state=", "-p", str(process)], capture_output=True, text=True).stdout
+    return state.strip()[:1] in ("T", "t")
+
+silent = 0.0
+while silent <= most:
+    began = time.monotonic()
+    if select.select([0], [], [], tick)[0]:
+        if not os.read(0, 4096):
+            sys.exit()
+        silent = 0.0
+    elif is_stopped():
+        silent = 0.0
+    else:
+        silent += min(time.monotonic() - began, tick)
+os.kill(process, signal.SIGABRT)
+if not select.select([0], [], [], 5.0)[0] or os.read(0, 4096):
+    os.kill(process, signal.SIGKILL)
+"""
+"""Program of the other process. It ends when this one has ended, which closes the pipe."""
+
+
+class Heartbeat:
+    """A process that listens to this one, and ends it by SIGABRT when it is silent."""
+
+    def __init__(self, most_silent_s: float) -> None:
+        """Start to listen; SIGABRT prints where each thread is."""
+        self._most_silent_s = most_silent_s
+        self._listener: subprocess.Popen[bytes] | None = None
+        if not faulthandler.is_enabled():
+            faulthandler.enable()
+        self._start()
+
+    def _start(self) -> None:
+        tick_s = min(1.0, self._most_silent_s / 10)
+        command = [sys.executable, "-I", "-S", "-c", LISTENER, str(os.getpid()), str(self._most_silent_s), str(tick_s)]
+        try:
+            self._listener = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            assert self._listener.stdin is not None
+            os.set_blocking(self._listener.stdin.fileno(), False)
+        except OSError as error:
+            logger.warning("no process can be started that ends this one if it hangs: %s", error)
+
+    def beat(self) -> None:
+        """Show that Python code runs; start to listen again if the other process has died."""
+        if self._listener is None or self._listener.poll() is not None:
+            self.close()
+            self._start()
+        elif self._listener.stdin is not None:
+            with contextlib.suppress(OSError):  # BlockingIOError: it was stopped for long; BrokenPipeError: it dies now
+                os.write(self._listener.stdin.fileno(), b".")
+
+    def close(self) -> None:
+        """End the other process."""
+        if self._listener is not None:
+            self._listener.kill()
+            self._listener.wait()
+            if self._listener.stdin is not None:
+                self._listener.stdin.close()
+            self._listener = None

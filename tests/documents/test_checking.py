@@ -1,0 +1,60 @@
+"""A translated document is read again, and what it lacks of its source is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.real_documents.stand_ins import STAND_INS, translations
+from dragoman.documents import opening, web
+from dragoman.documents.checking import MOST_NAMED, losses
+from dragoman.documents.document import Document, DocumentInfo
+from dragoman.documents.translate import open_document
+from dragoman.documents.units import Tag, Unit
+
+PAGE = b"<p>The <b>dog</b> sees <a href='x'>a cat</a>.</p><p>The tree</p><img src=a.png>"
+
+
+def _document(*parts: Any) -> Document:
+    return Document(parts, lambda render: b"")
+
+
+def test_a_lost_tag_and_an_emptied_segment_are_named() -> None:
+    unit = Unit("the dog", tags=[Tag(0, ("<b>",), "open", "b"), Tag(7, ("</b>",), "close", "b")])
+    whole = _document("<p>", unit, "</p><p>", Unit("a cat"), "</p>")
+    assert losses(whole, whole) == []
+    lacking = _document("<p>", Unit("the dog"), "</p><p>", Unit(""), "</p>")
+    assert [loss.text for loss in losses(whole, lacking)] == ["<b>", "</b>", "1 segments"]
+    assert losses(whole, lacking, []) == []
+    assert [loss.text for loss in losses(whole, lacking, ["segments"])] == ["1 segments"]
+    assert losses(_document("</p><p>", unit), _document(unit, "<i></i></p><p>")) == []  # another order, and more
+
+
+def test_of_many_losses_the_first_are_named_and_the_rest_counted() -> None:
+    found = losses(_document(" ".join(f"<a{i}>" for i in range(MOST_NAMED + 7))), _document())
+    assert [loss.text for loss in found[-2:]] == [f"<a{MOST_NAMED - 1}>", "7 more pieces"]
+
+
+@pytest.mark.parametrize("stand_in", STAND_INS)
+def test_a_whole_page_has_no_loss_and_a_damaged_one_is_named(stand_in: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = DocumentInfo("a.html", "en", "de")
+    opened = open_document(PAGE, info)
+    _, report = opened.finish(translations(opened.texts, STAND_INS[stand_in]))
+    assert report.left == ()
+    read = web.read
+
+    def losing(data: bytes, info: DocumentInfo) -> Document:
+        document = read(data, info)
+        return Document(document.parts, lambda render: render(document.parts).replace("<img src=a.png>", "").encode())
+
+    monkeypatch.setattr(web, "read", losing)
+    result = opening.finished(PAGE, opening.fields_of(info), [], [])
+    assert [text for text, _ in result["left"]] == ["<img", "src=a.png>"]
+
+
+def test_a_result_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = web.read
+    monkeypatch.setattr(web, "read", lambda data, info: Document(read(data, info).parts, lambda render: b"\0"))
+    result = opening.finished(PAGE, opening.fields_of(DocumentInfo("a.html", "en", "de")), [], [])
+    assert result["left"][0][1] == "the translation cannot be read again: look at it before you use it"

@@ -1,0 +1,164 @@
+"""Messages of gettext: placeholders, layout, markup, mnemonics, plural forms and headers arrive, or are named."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import polib
+import pytest
+
+from benchmarks.real_documents.stand_ins import STAND_INS, translations
+from dragoman.documents import gettext
+from dragoman.documents.document import DocumentInfo
+from dragoman.documents.opening import fields_of, finished, texts
+from dragoman.errors import DataError
+
+HEADER = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+
+
+def translated(
+    data: bytes, stand_in: str = "letters", name: str = "a.po", language: str | None = "de"
+) -> tuple[bytes, list[list[str]]]:
+    """Return a catalogue with its messages translated by a stand-in, and what was left."""
+    info = fields_of(DocumentInfo(name, "en", language))
+    lines = translations(texts(data, info)["texts"], STAND_INS[stand_in]).items()
+    result = finished(data, info, [[text, line.text, line.alignment] for text, line in lines], [])
+    return result["content"], result["left"]
+
+
+def message(msgid: str, flag: str = "", stand_in: str = "letters") -> str:
+    """Return the translation of one message as it stands in the file; "" if it stays untranslated."""
+    flags = f"#, {flag}\n" if flag else ""
+    content, _ = translated(f'{HEADER}{flags}msgid "{msgid}"\nmsgstr ""\n'.encode(), stand_in)
+    strings = content.decode().partition(HEADER)[2].rpartition("msgstr ")[2].strip()
+    return "".join(line.strip()[1:-1] for line in strings.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("flag", "msgid", "reversed_words"),
+    [
+        ("c-format", "%s of %d", "%2$d оф %1$s"),
+        ("c-format", "move %s to %s", "%2$s то %1$s мове"),
+        ("c-format", "%-5s is 50%% of %'lu", "%2$'lu оф 50%% ис %1$-5s"),
+        ("c-format", "%*d of %s", "%3$s оф %2$*1$d"),
+        ("c-format", "%2$s of %1$s", "%1$s оф %2$s"),
+        ("c-format", "%<PRIu64> of them", "тхем оф %<PRIu64>"),
+        ("objc-format", "%@ of %d", "%2$d оф %1$@"),
+        ("python-format", "%(a)s of %(b)d", "%(b)d оф %(a)s"),
+        ("python-format", "%s of %d", ""),  # they have no numbers, so their order must stay
+        ("python-brace-format", "{} of {:>3} in {{x}}", "{{x}} ин {1:>3} оф {0}"),
+        ("tcl-format", "%*i of %s", ""),  # a width cannot have a number in Tcl
+        ("go-format", "%s of %d", "%[2]d оф %[1]s"),
+        ("qt-format", "%1 of %L2", "%L2 оф %1"),
+        ("qt-plural-format", "dogs %n", "%n догс"),
+        ("kde-format", "%1 of %2", "%2 оф %1"),
+        ("perl-brace-format", "{a} of {b}", "{b} оф {a}"),
+        ("sh-format", "$a of ${b}", "${b} оф $a"),
+        ("ruby-format", "%{a} of %<b>d", "%<b>d оф %{a}"),
+        ("java-format", "it''s {0}", "{0} ит''с"),
+        ("csharp-format", "{0} of {1:d}", "{1:d} оф {0}"),
+        ("scheme-format", "~a is", "ис ~a"),
+        ("boost-format", "%1% of %2%", "%2% оф %1%"),
+        ("no-c-format", "100% of dogs", "догс оф 100%"),
+        ("", "%1 and %s of @NAME@", "@NAME@ оф %s анд %1"),
+    ],
+)  # fmt: skip
+def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(
+    flag: str, msgid: str, reversed_words: str
+) -> None:
+    assert message(msgid, flag, "same") == msgid
+    assert message(msgid, flag, "reversed") == reversed_words
+
+
+@pytest.mark.parametrize(
+    ("msgid", "expected"),
+    [
+        ("  -a, --all     show dogs\\n  -b            cats\\n", "  -a, --all     схош догс\\n  -b            цатс\\n"),
+        ("Name:\\tthe dog", "Наме:\\tтхе дог"),
+        ("One ends.  Two ends.", "Оне ендс.  Тшо ендс."),
+        ("\\n\\nA dog\\n", "\\n\\nА дог\\n"),
+        ("- a dog\\n- a cat", "- а дог\\n- а цат"),
+        ("\\033[1mdog\\033[0m \\x01[2m\\a", "\\033[1mдог\\033[0m \\x01[2m\\a"),
+        ("say \\\"dog\\\" \\\\ here", "сау \\\"дог\\\" \\\\ хере"),
+        ("<b>A dog</b> <a href='%s'>link</a><br/>", "<b>А дог</b> <a href='%s'>линк</a><br/>"),
+        ("a ``git add`` and |dog| of :ref:`the-dog`", "а ``git add`` анд |dog| оф :ref:`the-dog`"),
+        (":doc:`the dog <a/b>` and `a cat`_", ":doc:`тхе дог <a/b>` анд `а цат <a cat_>`_"),
+        ("{n, plural, one {# dog} other {# dogs}}", "{n, plural, one {# дог} other {# догс}}"),
+    ],
+)  # fmt: skip
+def test_layout_escapes_and_markup_stay(msgid: str, expected: str) -> None:
+    assert message(msgid) == expected.replace("сау", "саю")
+
+
+def test_a_sentence_that_is_wrapped_is_translated_whole_and_wrapped_again() -> None:
+    source = 'msgid ""\n"The dog that you see here will not\\n"\n"sleep until the cat sings.\\n"\nmsgstr ""\n'
+    content, _ = translated((HEADER + source).encode(), "reversed")
+    lines = polib.pofile(content.decode())[0].msgstr.split("\n")
+    assert " ".join(lines).split() == [
+        *("сингс.", "цат", "тхе", "унтил", "слееп", "нот", "шилл", "хере", "сее", "юоу", "тхат", "дог", "Тхе")
+    ]
+    assert len(lines) == 3
+    assert max(map(len, lines)) <= len("The dog that you see here will not")
+
+
+@pytest.mark.parametrize(
+    ("msgid", "translation", "expected"),
+    [
+        ("_File", "Datei", "_Datei"), ("Save _As", "Sichern als", "Sichern _als"), ("E_xit", "Beenden", "B_eenden"),
+        ("&File...", "文件…", "文件(&F)…"), ("Save ~As", "另存为", "另存为(~A)"),
+    ],
+)  # fmt: skip
+def test_a_mnemonic_stands_at_a_letter_of_the_translation(msgid: str, translation: str, expected: str) -> None:
+    source = f'{HEADER}msgid "{msgid}"\nmsgstr ""\n\nmsgid "_Open"\nmsgstr "_Auf"\n'.encode()
+    info = fields_of(DocumentInfo("a.po", "en", "de" if translation.isascii() else "zh"))
+    (text,) = texts(source, info)["texts"]
+    assert not set("_&~") & set(text)
+    content = finished(source, info, [[text, translation, None]], [])["content"]
+    assert polib.pofile(content.decode())[0].msgstr == expected
+
+
+def test_a_template_becomes_a_catalogue_of_the_target_language(tmp_path: Path) -> None:
+    source = (
+        'msgid ""\nmsgstr ""\n"Language: \\n"\n"Content-Type: text/plain; charset=CHARSET\\n"\n'
+        '"Plural-Forms: nplurals=INTEGER; plural=EXPRESSION;\\n"\n\n'
+        '#, c-format\nmsgid "one dog"\nmsgid_plural "%d dogs"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    )
+    forms = {"ru": ["%d догс"] * 3, "ja": ["%d догс"], "fr": ["%d догс"] * 2, "de": ["оне дог", "%d догс"]}
+    for language, expected in forms.items():
+        content, _ = translated(source.encode(), name="a.pot", language=language)
+        catalogue = polib.pofile(content.decode())
+        assert catalogue.metadata["Language"] == language
+        assert [*catalogue[0].msgstr_plural.values()] == expected
+        (tmp_path / "a.po").write_bytes(content)
+        command = ["msgfmt", "-c", "-o", str(tmp_path / "a.mo"), str(tmp_path / "a.po")]
+        assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
+def test_a_charset_without_the_letters_of_the_translation_becomes_utf_8() -> None:
+    source = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=ISO-8859-1\\n"\n\n# é\nmsgid "dog"\nmsgstr ""\n'
+    content, _ = translated(source.encode("latin-1"))
+    assert content.decode() == source.replace("ISO-8859-1", "UTF-8").replace('"dog"\nmsgstr ""', '"dog"\nmsgstr "дог"')
+    assert translated(source.encode("latin-1"), "same")[0].decode("latin-1").startswith(source[:70])
+
+
+def test_an_entry_that_breaks_the_grammar_is_named_with_its_line_and_the_others_are_translated() -> None:
+    source = f'{HEADER}msgid "a dog"\nmsgstr "\n\nmsgid "a cat"\nmsgstr ""\n'
+    content, left = translated(source.encode())
+    assert left == [["a dog", "line 5 is not a line of a .po file"]]
+    assert content.decode() == source.replace('cat"\nmsgstr ""', 'cat"\nmsgstr "а цат"')
+    with pytest.raises(DataError, match=r"a\.po:1: not a line of a \.po file: Dear"):
+        gettext.read(b"Dear all,\nthis is a letter.\n", DocumentInfo("a.po"))
+
+
+def test_names_of_translators_and_keys_are_named_and_a_lost_placeholder_too() -> None:
+    source = f'{HEADER}msgid "translator-credits"\nmsgstr ""\n\nmsgid "<Control>s"\nmsgstr ""\n'
+    content, left = translated(source.encode())
+    assert content.decode() == source
+    assert [why for _, why in left] == ["the place of the translators' names", "a key"]
+    source = f'{HEADER}#, c-format\nmsgid "a dog %s"\nmsgstr ""\n'
+    info = fields_of(DocumentInfo("a.po", "en", "de"))
+    for lost in ("ein Hund", "ein Hund %s %s", "ein Hund %d"):
+        result = finished(source.encode(), info, [["a dog %s", lost, None]], [])
+        assert result["content"].decode() == source
+        assert len(result["left"]) == 1

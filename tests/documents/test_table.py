@@ -1,0 +1,113 @@
+"""Tables as spreadsheets and programs write them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+
+import pytest
+
+from benchmarks.real_documents.stand_ins import letters, translations
+from dragoman.documents.document import DocumentInfo
+from dragoman.documents.table_rows import rows_of
+from dragoman.documents.translate import Report, open_document
+from dragoman.errors import DataError
+
+
+def translated(source: str, *columns: str, name: str = "a.csv") -> tuple[str, Report]:
+    opened = open_document(source.encode(), DocumentInfo(name, "en", "de", columns))
+    result, report = opened.finish(translations(opened.texts, letters))
+    return result.decode(), report
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("id,text\n1,The dog\n", "id,text\n1,Тхе дог\n"),
+        ("id;text\n1;a, b\n", "id;text\n1;а, б\n"),  # the separator is not the sign in a text
+        ("id|text\r\n1|a dog\r\n", "id|text\r\n1|а дог\r\n"),
+        ("id\ttext\n1\ta dog\n", "id\ttext\n1\tа дог\n"),
+        ("sep=|\nid|text\n1|a dog", "sep=|\nid|text\n1|а дог"),
+        ("id,text\r1,a dog\r2,b\r", "id,text\r1,а дог\r2,б\r"),  # an old Macintosh
+        ('id, text\n1, "a, b"\n', 'id, text\n1, "а, б"\n'),  # blanks behind the separator
+        ('"id" ,"text" \n"1" ,"a dog" \n', '"id" ,"text" \n"1" ,"а дог" \n'),
+        ('id,text\n1,a 5" pipe\n', 'id,text\n1,а 5" пипе\n'),
+        ('id,text\n1,"a ""dog"""\n', 'id,text\n1,"а ""дог"""\n'),
+        ('id,text\r\n1,"a dog\r\na cat"\r\n', 'id,text\r\n1,"а дог\r\nа цат"\r\n'),
+        ("id,text\n\n1,a dog\n\n", "id,text\n\n1,а дог\n\n"),
+        ("id,text\n1,\n2,a", "id,text\n1,\n2,а"),
+        ("text,id\na,\nb,", "text,id\nа,\nб,"),
+        ("id,text\n1,=a dog\n", "id,text\n1,=а дог\n"),
+    ],
+)
+def test_cells_are_translated_and_everything_else_stays(source: str, expected: str) -> None:
+    result, report = translated(source, "text")
+    assert (result, report.left) == (expected, ())
+
+
+def test_a_column_is_named_by_its_number_too() -> None:
+    assert translated("a,a\nx,dog\n", "2")[0] == "a,a\nx,дог\n"
+    assert translated("2,1\ndog,cat\n", "2")[0] == "2,1\nдог,cat\n"
+    with pytest.raises(DataError, match=r"2 columns have the heading 'a': name it by its number; there are a, a"):
+        translated("a,a\nx,dog\n", "a")
+    with pytest.raises(DataError, match=r"no columns have the heading '3'"):
+        translated("a,b\nx,dog\n", "3")
+
+
+def test_what_cannot_be_read_or_is_a_formula_is_named_with_its_line_and_all_else_is_done() -> None:
+    source = 'id,text\n1,"a\nb"\n2,a dog,more\n3,"open\n4,a cat\n5,=SUM(A1:A2)\n6,=HYPERLINK("x";"y")\n7\n8,-5\n'
+    result, report = translated(source, "text")
+    assert result == source.replace('"a\nb"', '"а\nб"').replace("a cat", "а цат")
+    assert [(segment.text, segment.why.partition(":")[0]) for segment in report.left] == [
+        ("2,a dog,more", "line 4"), ('3,"open', "line 5"), ("=SUM(A1:A2)", "line 7"),
+        ('=HYPERLINK("x";"y")', "line 8"), ("7", "line 9"),
+    ]  # fmt: skip
+    assert report.left[1].why == "line 5: a quote does not end where a cell does"
+
+
+def test_a_table_with_tabs_may_have_quotes_or_not() -> None:
+    source = 'id\ttext\n1\t"a\tdog"\n2\t"a" dog\n3\t5" pipe\n4\t"a ""cat"""\n'
+    result, report = translated(source, "text", name="a.tsv")
+    assert report.left == ()
+    assert result == 'id\ttext\n1\t"а дог"\n2\t"а" дог\n3\t5" пипе\n4\t"а ""цат"""\n'
+
+
+def test_rows_are_those_of_the_csv_module() -> None:
+    from random import Random
+
+    chance, compared = Random(1), 0
+    while compared < 2000:
+        text = "".join(chance.choice('ab,"" \n') for _ in range(chance.randint(0, 14)))
+        rows = list(rows_of(text, ","))
+        try:
+            expected = list(csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True))
+        except csv.Error:
+            continue
+        if any(row.fault for row in rows):
+            continue
+        cells = [[text[start:end] for start, end in row.cells] for row in rows]
+        values = [[c[1:-1].replace('""', '"') if len(c) > 1 and c[0] == c[-1] == '"' else c for c in r] for r in cells]
+        assert [[value.strip() for value in row] for row in values] == [
+            [value.strip() for value in row] or [""] for row in expected
+        ]
+        compared += 1
+
+
+@pytest.mark.parametrize("unit", ['"a', '"a\n', '"a""\n', '""a\n', '"\n",x\n', ' "', '","', '"""x\n'])
+def test_rows_take_linear_time(unit: str) -> None:
+    def seconds(n: int) -> float:
+        start = time.process_time()
+        for _ in rows_of(unit * n, ","):
+            pass
+        return time.process_time() - start
+
+    seconds(1000)
+    assert seconds(80_000) < 40 * max(seconds(8_000), 0.005)
+
+
+def test_plain_text_keeps_its_lines_columns_and_indentation() -> None:
+    source = "dog\n\n   dog\r\n cat   dog\n\tdog\tcat \n \n"
+    result, report = translated(source, name="a.txt")
+    assert (result, report.left) == (source.replace("dog", letters("dog").text).replace("cat", letters("cat").text), ())
+    assert translated("a tall dog   sees  a cat\n", name="a.txt")[0] == letters("a tall dog   sees a cat\n").text
