@@ -59,7 +59,7 @@ class Checked:
         texts = self._translations.by_text
         written: list[Part] = []
         for part in parts:
-            is_same = isinstance(part, Unit) and part.plain in texts and texts[part.plain].text == part.plain
+            is_same = isinstance(part, Unit) and (part.plain not in texts or texts[part.plain].text == part.plain)
             if is_same and isinstance(part, Unit) and SPACE not in part.raw:
                 written += self.unchanged(part.raw)
             else:
