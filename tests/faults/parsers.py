@@ -215,7 +215,8 @@ LIMIT_OF_A_SEGMENT = 8_192
 
 PARSERS = [
     Parser(".txt", document(".txt"), _PROSE),
-    Parser(".md", document(".md"), _MD, ("documents/markdown.py",), markdown.MOST_MARKS - 200),
+    Parser(".md", document(".md"), _MD, ("documents/markdown/__init__.py",), markdown.MOST_MARKS - 200),
+    Parser(".mdx", document(".mdx"), _MD, (), markdown.MOST_MARKS - 200),
     Parser(".markdown", document(".markdown", "---\n"), "---\n|...\n|a\n| |\n|-", (), markdown.MOST_MARKS - 200),
     Parser(".html", document(".html"), _HTML, ("documents/web.py", "documents/markup.py")),
     Parser(".htm", document(".htm", "<meta "), "charset=|<meta |<?xml |encoding=\"|a| |>"),

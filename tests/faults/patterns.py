@@ -76,7 +76,6 @@ EXAMPLES.update({
     ("toolkits/marian/read.py", "re.escape(model.removesuffix('.npz')) + '\\\\.iter[0-9]+\\\\.npz'"): lambda: [
         r"model\.iter[0-9]+\.npz"
     ],
-    ("documents/markdown.py", "f'{token.markup}(?!`).*?(?<!`){token.markup}(?!`)'"): lambda: [r"``(?!`).*?(?<!`)``(?!`)"],
     ("documents/table_rows.py", "f'[^{sign}{self.newline}]*'"): lambda: [r"[^,\n]*", r"[^\|\r]*"],
     ("pages/render.py", "address"): lambda: [r"https?://(?:&amp;|[^\s<>()&\"'])*(?:&amp;|[^\s<>().,;&\"'])"],
     ("serving/app.py", "re.sub('{\\\\w+}', '[^/]+', route)"): lambda: ["/v2/document/[^/]+/result", "/v3/g/[^/]+/d/[^/]+"],

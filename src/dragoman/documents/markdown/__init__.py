@@ -25,9 +25,10 @@ from dragoman.documents.markdown.wrapping import WRAPPING_SIGNS, Wrapper
 from dragoman.documents.units import Part, Unit
 from dragoman.errors import DataError
 
-__all__ = ["SUFFIXES", "read", "structure"]
+__all__ = ["OPTIONS", "SUFFIXES", "read", "structure"]
 
 SUFFIXES = (".md", ".markdown", ".mdx")
+OPTIONS = ("front_matter",)
 
 MOST_BYTES = 2_000_000
 """Largest accepted file in bytes."""

@@ -27,7 +27,8 @@ _NOTICE = re.compile(r"!{1,4}[ \t]+(?=\S)")
 _NOTE = re.compile(r"\[\^[^\]\s]+\]:[ \t]*")
 _HAS_LETTERS = re.compile(r"[^\W\d_]")
 _MDX = re.compile(
-    r"^(?:import\s[^'\"\n]*['\"][^'\"\n]+['\"];?[ \t]*$|export\s+(?:const|default|function)\b|<[A-Z]\w*(?:\s[^<>]*)?/?>[ \t]*$)",
+    r"^(?:import\s[^'\"\n]*['\"][^'\"\n]+['\"];?[ \t]*$|export\s+(?:const|default|function)\b|"
+    r"<[A-Z]\w*(?:\s[^<>]*)?/?>[ \t]*$)",
     re.MULTILINE,
 )
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})")
@@ -95,13 +96,14 @@ def _parser(mdx: bool) -> Any:
     parser = MarkdownIt("commonmark", {"maxNesting": 60, "inline_definitions": True}).enable(["table"])
     parser.disable(["inline", "text_join", *(["code", "html_block"] if mdx else [])])
     ruler = parser.block.ruler
-    ends = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    ends: Any = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    paragraph_only: Any = {"alt": ["paragraph"]}
     rules = {rule.name: rule for rule in ruler.__rules__}
     for name in ("paragraph", "heading", "lheading", "table"):
         ruler.at(name, _noting(rules[name].fn), {"alt": rules[name].alt})
     ruler.before("table", "dialect", _dialect, ends)
     ruler.before("table", "footnote", _footnote, ends)
-    ruler.before("table", "description", _description, {"alt": ["paragraph"]})
+    ruler.before("table", "description", _description, paragraph_only)
     if not mdx:
         ruler.before("html_block", "markdown_inside", _markdown_inside, ends)
     return parser
@@ -309,7 +311,7 @@ def _description(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _markdown_inside(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Keep a tag whose element holds Markdown (``<div markdown>``), and the tag that closes it, as lines of their own."""
+    """Keep a tag whose element holds Markdown (``<div markdown>``), and its closing tag, as lines of their own."""
     place, line_end = _View(state, start, end)[0]
     line = state.src[place:line_end]
     if state.is_code_block(start) or not line.startswith("<"):

@@ -59,7 +59,7 @@ class Checked:
         texts = self._translations.by_text
         written: list[Part] = []
         for part in parts:
-            is_same = isinstance(part, Unit) and part.plain in texts and texts[part.plain].text == part.plain
+            is_same = isinstance(part, Unit) and (part.plain not in texts or texts[part.plain].text == part.plain)
             if is_same and isinstance(part, Unit) and SPACE not in part.raw:
                 written += self.unchanged(part.raw)
             else:
@@ -76,9 +76,9 @@ class Checked:
         rejected: set[str] = set()
         for stretch in filter(lambda stretch: stretch.is_markdown, self._stretches):
             for unit in _own_units(stretch.parts):
-                if unit.plain in translations.by_text and unit.plain not in rejected:
-                    if not self._keeps_marks(unit, translations):
-                        rejected.add(unit.plain)
+                is_usable = unit.plain in translations.by_text and unit.plain not in rejected
+                if is_usable and not self._keeps_marks(unit, translations):
+                    rejected.add(unit.plain)
             if stretch.kind == "text" and not self._is_paragraph(stretch, _without(translations, rejected)):
                 for unit in _own_units(stretch.parts):
                     unit.escape = unit.escape if unit.escape is all_escaped else escaped

@@ -44,84 +44,32 @@ class Lines:
 Text = Sequence[tuple[int, int]]
 """The places of the first character and of the end of each line."""
 
-PROSE = frozenset(
-    [
-        "note",
-        "warning",
-        "tip",
-        "important",
-        "caution",
-        "attention",
-        "danger",
-        "error",
-        "hint",
-        "seealso",
-        "admonition",
-        "dropdown",
-        "card",
-        "card-item",
-        "grid",
-        "grid-item",
-        "grid-item-card",
-        "tab-set",
-        "tab-item",
-        "tabs",
-        "tab",
-        "margin",
-        "sidebar",
-        "topic",
-        "epigraph",
-        "highlights",
-        "pull-quote",
-        "compound",
-        "container",
-        "rubric",
-        "versionadded",
-        "versionchanged",
-        "deprecated",
-        "versionremoved",
-        "todo",
-        "figure",
-        "table",
-        "list-table",
-        "centered",
-        "glossary",
-        "definition",
-        "theorem",
-        "proof",
-        "lemma",
-        "exercise",
-        "solution",
-        "prf:theorem",
-        "prf:proof",
-        "aside",
-        "details",
-        "info",
-        "callout",
-        "button",
-        "div",
-        "exercise-start",
-        "exercise-end",
-        "solution-start",
-        "solution-end",
-        "only",
-        "parsed-literal-not",
-    ]
+
+def _names(text: str) -> frozenset[str]:
+    """Return the names that a text lists, separated by spaces."""
+    return frozenset(text.split())
+
+
+PROSE = _names(
+    "note warning tip important caution attention danger error hint seealso admonition dropdown card card-item grid "
+    "grid-item grid-item-card tab-set tab-item tabs tab margin sidebar topic epigraph highlights pull-quote compound "
+    "container rubric versionadded versionchanged deprecated versionremoved todo figure table list-table centered "
+    "glossary definition theorem proof lemma exercise solution prf:theorem prf:proof aside details info callout "
+    "button div exercise-start exercise-end solution-start solution-end only"
 )
 """Directives of MyST whose content is Markdown."""
-_TITLED = PROSE - frozenset(
-    ["figure", "list-table", "grid", "tab-set", "card-item", "container", "only", "tabs", "div", "glossary"]
-)
-_LITERAL = frozenset(["mermaid", "code", "code-block", "math", "raw"])
+_TITLED = PROSE - _names("figure list-table grid tab-set card-item container only tabs div glossary")
+_LITERAL = _names("mermaid code code-block math raw")
 _LITERAL_PAIRS = {
     "{{<": re.compile(r"\{\{<\s*(highlight|code[\w-]*|mermaid|math|katex|chem|goat|plantuml|raw\w*)\b"),
     "{{%": re.compile(r"\{\{%\s*(highlight|code[\w-]*|mermaid|math|katex|chem)\b"),
     "{%": re.compile(r"\{%-?\s*(highlight|comment|code|mermaid|codeblock|uml|plantuml)\b"),
 }
+_LITERAL_END = re.compile(r"\{(?:\{[<%]|%-?)\s*+(?:/\s*+|end)([\w-]+)")
 _MOST_LINES = 5_000
 
 _COLONS = re.compile(r"(:{3,})[ \t]*(\{[^{}\n]*\}|[\w-]*)[ \t]*(.*)")
-_NOT_A_TITLE = re.compile(r"[ \t]*\{[^{}]*\}[ \t]*\Z")
+_NOT_A_TITLE = re.compile(r"\{[^{}]*\}\Z")
 _MYST_FENCE = re.compile(r"(`{3,}|~{3,})\{([\w:-]+)\}[ \t]*(.*)")
 _FENCE_END = re.compile(r"(`{3,}|~{3,})[ \t]*\Z")
 _FIELD = re.compile(r":[\w-]+:(?:[ \t].*)?\Z")
@@ -176,6 +124,7 @@ def _options(lines: Text, around: Around) -> int:
 
 def _title(text: str, start: int, end: int, kind: str = "text") -> tuple[tuple[int, int, str], ...]:
     """Return a title without its brackets and what stands around it."""
+    end = start + len(text[start:end].rstrip())
     if rest := _NOT_A_TITLE.search(text, start, end):
         end = rest.start()
     while start < end and text[start].isspace():
@@ -259,8 +208,11 @@ def _braces(text: str, lines: Text, around: Around) -> Lines | None:
     signs = closed(text, 0)
     if signs and (pair := _LITERAL_PAIRS.get(signs[0])) and (match := pair.match(text)):
         name = match[1]
-        ends = re.compile(r"\{(?:\{[<%]|%-?)\s*(?:/\s*|end)" + re.escape(name) + r"\b")
-        if not ends.search(text) and (count := _until(lines, around, name, ends.search)):
+
+        def ends(line: str) -> bool:
+            return any(closing[1] == name for closing in _LITERAL_END.finditer(line))
+
+        if not ends(text) and (count := _until(lines, around, name, ends)):
             return Lines(count)
     source, limit = around.source, lines[min(len(lines), 200) - 1][1]
     while place < limit:

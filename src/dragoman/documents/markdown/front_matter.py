@@ -29,6 +29,10 @@ _KEYS = "|".join(TEXTS)
 _YAML = re.compile(rf"^[\"']?({_KEYS})[\"']?:[ \t]+(\S[^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
 _TOML = re.compile(rf"^[\"']?({_KEYS})[\"']?[ \t]*=[ \t]*(\S[^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
 _JSON_TOKEN = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|[{}\[\]:,]")
+_YAML_END = re.compile(r"^(?:---|\.\.\.)[^\S\n]*$", re.MULTILINE)
+_TOML_END = re.compile(r"^\+\+\+[^\S\n]*$", re.MULTILINE)
+_BASIC = re.compile(r"\"(?:[^\"\\]|\\.)*+\"")
+_LITERAL = re.compile(r"'[^']*'")
 _COMMENT = re.compile(r"[ \t]#.*\Z")
 _BLOCK = re.compile(r"([>|])([+-]?[1-9]?[+-]?)\Z")
 _MORE = re.compile(r"\r?\n[ \t]+\S")
@@ -38,7 +42,7 @@ def end_of(source: str) -> int:
     """Return the number of characters of a text's front matter, with the line end behind it; 0 without one."""
     first_line = source.split("\n", 1)[0].strip()
     if first_line in ("---", "+++"):
-        closing = re.compile(r"^(?:---|\.\.\.)[^\S\n]*$" if first_line == "---" else r"^\+\+\+[^\S\n]*$", re.MULTILINE)
+        closing = _YAML_END if first_line == "---" else _TOML_END
         match = closing.search(source, source.find("\n") + 1) if "\n" in source else None
         return 0 if match is None else min(match.end() + 1, len(source))
     if first_line.startswith("{") and not first_line.startswith(("{{", "{%", "{:", "{#", "{/")):
@@ -136,7 +140,7 @@ def _toml_values(source: str) -> Iterator[Value]:
         if value.startswith(('"""', "'''")):
             yield start, start + len(value), lambda text: None, str
         elif value[0] in "\"'":
-            closing = re.compile(r"\"(?:[^\"\\]|\\.)*+\"" if value[0] == '"' else r"'[^']*'").match(value)
+            closing = _BASIC.match(value) if value[0] == '"' else _LITERAL.match(value)
             if closing:
                 yield start, start + closing.end(), _read_toml, _toml_like(value[0])
 

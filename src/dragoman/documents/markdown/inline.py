@@ -48,7 +48,7 @@ def parser() -> Any:
         raise ConfigError(not_installed("reading Markdown", "markdown-it-py")) from None
     from dragoman.documents.markdown.places import PlacedInline
 
-    made = MarkdownIt("commonmark", {"maxNesting": 40})
+    made: Any = MarkdownIt("commonmark", {"maxNesting": 40})
     made.inline = PlacedInline()
     made.normalizeLink, made.validateLink = str, bool  # addresses are compared as they are written
     made.inline.ruler.enableOnly([*made.get_active_rules()["inline"], "strikethrough"])

@@ -38,7 +38,7 @@ _ATTRIBUTES = re.compile(
     r"(?:[ \t]+(?:[#.]?[\w:.-]+(?:=(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s{}\"']+))?))*[ \t]*\}"
 )
 _ROLE = re.compile(r"\{[A-Za-z][\w:.+-]*\}(?=`)")
-_TARGET = re.compile(r"\s*<[^<>`]*>\Z")
+_TARGET = re.compile(r"<[^<>`]*>\Z")
 _NOTE = re.compile(r"\[\^[^\]\s\[^]+\]")
 _CITATION = re.compile(r"\[-?@[^\[\]\n]+\](?![(\[])")
 _LABEL = re.compile(r"\[([^\[\]\n]*)\]")
@@ -208,7 +208,7 @@ class _Scan:
         target = _TARGET.search(inside)
         if target is None or not inside[: target.start()].strip():
             return self._add(at, end, "point", "role")
-        close = ticks + length + target.start()
+        close = ticks + length + len(inside[: target.start()].rstrip())
         self.closers[close] = Span(close, end, "close", "role")
         self._add(at, ticks + length, "open", "role")
         self._add(ticks + length, close, "text", "role")

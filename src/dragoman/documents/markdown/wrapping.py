@@ -1,4 +1,4 @@
-"""Line breaks inside a translated paragraph: as many as its source has where its words allow, and beside the same words.
+"""Line breaks inside a translated paragraph: those of its source, at the nearest spaces of the translation.
 
 The model reads a paragraph as one line. Its translation gets the line ends of the source, with the markers of quotes
 and lists behind them, at the spaces nearest to their places. A line never begins with what Markdown reads as a block.

@@ -1,0 +1,114 @@
+"""Markdown of dialects: front matter in three languages, and paragraphs that are left while the rest is translated."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+import yaml
+
+from benchmarks.real_documents.stand_ins import STAND_INS, letters, translations
+from dragoman.documents.document import DocumentInfo, DocumentOptions
+from dragoman.documents.translate import Report, open_document
+from dragoman.translation.assemble import Translation
+
+TITLE = 'The "dog": it isn\'t # asleep'
+YAML = f"---\ntitle: {json.dumps(TITLE)}\ndescription: The cat sings\nsummary: >-\n  A book\ntags: [the dog]\n---\n"
+TOML = (
+    f"+++\ntitle = {json.dumps(TITLE)}\ndescription = 'The cat sings'\nsummary = 'A book'\n[menu]\ntitle = 'x y'\n+++\n"
+)
+JSON = json.dumps(
+    {"title": TITLE, "description": "The cat sings", "summary": "A book", "a": {"title": "x y"}}, indent=1
+)
+
+
+def translated(
+    source: str, mode: str = "letters", name: str = "a.md", front_matter: bool = False
+) -> tuple[str, Report]:
+    """A document translated by a stand-in, and the report."""
+    info = DocumentInfo(name, "en", "de", options=DocumentOptions(front_matter=front_matter))
+    opened = open_document(source.encode(), info)
+    content, report = opened.finish(translations(opened.texts, STAND_INS[mode]))
+    return content.decode(), report
+
+
+def inner(source: str) -> str:
+    """Front matter without the lines around it."""
+    return source.strip("+-\n")
+
+
+@pytest.mark.parametrize(
+    ("front", "read"),
+    [
+        (YAML, lambda text: yaml.safe_load(inner(text))),
+        (TOML, lambda text: tomllib.loads(inner(text))),
+        (JSON + "\n", json.loads),
+    ],
+    ids=["yaml", "toml", "json"],
+)
+def test_front_matter_is_translated_on_request_and_stays_valid(front: str, read: object) -> None:
+    assert callable(read)
+    same, _ = translated(front + "\nThe dog.\n")
+    assert same == front + "\nТхе дог.\n"
+    content, report = translated(front + "\nThe dog.\n", front_matter=True)
+    before, after = read(front), read(content.removesuffix("\nТхе дог.\n"))
+    wanted = {key: letters(before[key]).text for key in ("title", "description", "summary")}
+    assert after == {**before, **wanted}
+    assert report.left == ()
+
+
+@pytest.mark.parametrize("text", ["no: yes", "- a dog", "'a dog", "a #dog", "&dog", "null", "12", "*dog", "a dog: "])
+def test_a_title_without_quotes_gets_them_where_yaml_needs_them(text: str) -> None:
+    info = DocumentInfo("a.md", options=DocumentOptions(front_matter=True))
+    opened = open_document(b"---\ntitle: The dog\n---\n", info)
+    content, _ = opened.finish({"The dog": Translation(text, 0.0)})
+    assert yaml.safe_load(inner(content.decode())) == {"title": text}
+
+
+def test_a_paragraph_with_too_many_marks_is_left_and_named_and_the_rest_is_translated() -> None:
+    long = "*a* [b] " * 3_000
+    content, report = translated(f"# The dog\n\n{long.strip()}\n\nThe cat.\n")
+    assert content == f"# Тхе дог\n\n{long.strip()}\n\nТхе цат.\n"
+    assert [segment.why.partition(",")[0] for segment in report.left] == ["its paragraph has 12"]
+
+
+CASES = {
+    "admonition": ('!!! note "The dog"\n\n    The cat.\n\n    - A book\n', '!!! note "Тхе дог"\n\n    Тхе цат.\n\n    - А боок\n'),
+    "tabs": ('=== "The dog"\n\n    ```c\n    the code\n    ```\n', '=== "Тхе дог"\n\n    ```c\n    the code\n    ```\n'),
+    "block": ("/// note | The dog\n\nThe cat.\n\n///\n", "/// note | Тхе дог\n\nТхе цат.\n\n///\n"),
+    "nested colons": ("::::tip\n:::{note} The dog\nThe cat.\n:::\n::::\n", "::::tip\n:::{note} Тхе дог\nТхе цат.\n:::\n::::\n"),
+    "myst fence": ("```{note}\nThe cat.\n```\n\nThe dog.\n", "```{note}\nТхе цат.\n```\n\nТхе дог.\n"),
+    "role": ("See {ref}`the dog <dog>` and {kbd}`Ctrl`.\n", "Сее {ref}`тхе дог <dog>` анд {kbd}`Ctrl`.\n"),
+    "obsidian callout": ("> [!tip]- The dog\n> The cat ![[a.png]]\n", "> [!tip]- Тхе дог\n> Тхе цат ![[a.png]]\n"),
+    "code shortcode": ("{{< highlight c >}}\nthe code\n{{< /highlight >}}\n", "{{< highlight c >}}\nthe code\n{{< /highlight >}}\n"),
+    "shortcode title": ('{{< figure src="a.png" alt="A dog" >}}\n', '{{< figure src="a.png" alt="А дог" >}}\n'),
+    "kramdown": ("The dog.\n{: .big}\n\n* TOC\n{:toc}\n", "Тхе дог.\n{: .big}\n\n* ТОЦ\n{:toc}\n"),
+    "critic": ("The {++big++} dog {>>why?<<} and ==cat==.\n", "Тхе {++биг++} дог {>>why?<<} анд ==цат==.\n"),
+    "formulas": ("The dog \\(a_1\\) and\n\n$$\nx = the\n$$\n", "Тхе дог \\(a_1\\) анд\n\n$$\nx = the\n$$\n"),
+    "raised": ("The H~2~O and 2^nd^ dog.\n", "Тхе H~2~O анд 2^nd^ дог.\n"),
+    "markdown in html": ('<div markdown="1">\nThe **dog**.\n</div>\n', '<div markdown="1">\nТхе **дог**.\n</div>\n'),
+    "code in html": ("The <kbd>Enter</kbd> key.\n", "Тхе <kbd>Enter</kbd> кею.\n"),
+    "component": ("import A from 'a'\n\n<A title=\"The dog\" b={{c: 1}}>\n  The {x} cat.\n</A>\n",
+                  "import A from 'a'\n\n<A title=\"Тхе дог\" b={{c: 1}}>\n  Тхе {x} цат.\n</A>\n"),
+    "link of a template": ("[The dog]({{< ref \"a b\" >}}).\n", "[Тхе дог]({{< ref \"a b\" >}}).\n"),
+    "foreign label": ("See [the class][a.B].\n", "Сее [тхе цласс][a.B].\n"),
+    "two lines of a quote": ("> The dog\n> sleeps *long\n> here*.\n", "> Тхе дог\n> слеепс *лонг\n> хере*.\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_markup_of_a_dialect_stays_and_its_text_is_translated(case: str) -> None:
+    source, wanted = CASES[case]
+    for end in ("\n", "\r\n"):
+        content, report = translated(source.replace("\n", end))
+        assert content == wanted.replace("\n", end)
+        assert report.left == ()
+        assert translated(source.replace("\n", end), "same")[0] == source.replace("\n", end)
+
+
+def test_a_table_that_is_not_understood_is_left_and_named() -> None:
+    table = "+-----+-----+\n| dog | cat |\n+=====+=====+\n| a   | b   |\n+-----+-----+\n"
+    content, report = translated(f"{table}\nThe dog.\n")
+    assert content == f"{table}\nТхе дог.\n"
+    assert [segment.why for segment in report.left] == ["a grid table cannot be translated"]
