@@ -220,11 +220,15 @@ def test_documents_expire_and_are_bounded(
     assert full.status == 429
     assert int(full.headers["retry-after"]) > 0
     job = tmp_path / made["document_id"] / "job.json"
-    text = job.read_text()
-    for created in (0, 1e11):  # long ago; and by a clock that was far ahead: it would keep its place for years
-        job.write_text(json.dumps(json.loads(text) | {"created": created}))
-        assert server(f"/v2/document/{made['document_id']}", {"document_key": made["document_key"]}).status == 404
-    assert upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").status == 200
+    job.write_text(json.dumps(json.loads(job.read_text()) | {"created": 0}))
+    assert server(f"/v2/document/{made['document_id']}", {"document_key": made["document_key"]}).status == 404
+    made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
+    assert not job.exists()
+    done(server, made)
+    job = tmp_path / made["document_id"] / "job.json"
+    job.write_text(json.dumps(json.loads(job.read_text()) | {"created": 1e11}))  # by a clock that was far ahead
+    assert server(f"/v2/document/{made['document_id']}", {"document_key": made["document_key"]}).status == 200
+    assert upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").status == 200  # in place of that one
     assert not job.exists()
 
 

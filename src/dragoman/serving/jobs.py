@@ -157,7 +157,8 @@ class Jobs:
         """Drop the oldest job that nobody waits for, of ``owner`` first; return False if there is none."""
         jobs = [job for job in self._all() if job.owner == owner or may_go(job.owner)]
         for job in sorted(jobs, key=lambda job: (job.owner != owner, job.created)):
-            if job.status == "error" or self._was_fetched(job) or self._is_lost(job, 10 * LOST_S):
+            may_end = self._was_fetched(job) or self._is_lost(job, 10 * LOST_S) or _never_expires(job)
+            if job.status == "error" or may_end:
                 self.remove(job.id)
                 return True
         return False
@@ -165,7 +166,7 @@ class Jobs:
     def read(self, id_: str) -> Job | None:
         """Return a job by its id; None if it is gone, expired or unreadable."""
         job = self._unstored.get(id_) or self._read(id_)
-        return None if job is None or _is_expired(job) else job
+        return None if job is None or time.time() - job.created > LIFETIME_S else job
 
     def is_lost(self, job: Job) -> bool:
         """Return True if the server of an unfinished job has died."""
@@ -286,13 +287,13 @@ class Jobs:
                 job, age_s = self._read(path.name), time.time() - path.stat().st_ctime
                 # An unreadable file may be repaired; servers of a former version make folders without the lock.
                 most_s = LIFETIME_S if (path / "job.json").exists() else LOST_S
-                if age_s > most_s if job is None else _is_expired(job):
+                if age_s > most_s if job is None else time.time() - job.created > LIFETIME_S:
                     self.remove(path.name)
 
 
-def _is_expired(job: Job) -> bool:
-    """Return True if a job is too old, or was made by a clock that was far ahead: it would stay until that time."""
-    return abs(time.time() - job.created) > LIFETIME_S
+def _never_expires(job: Job) -> bool:
+    """Return True if a job that has ended was made by a clock that was far ahead: it would stay until that time."""
+    return job.has_ended and job.created > time.time() + LIFETIME_S
 
 
 def room_of(n_bytes: int) -> int:

@@ -1,8 +1,8 @@
 """API keys: random, shown once, stored as SHA-256 in a file.
 
-A line of the file is ``name sha256``. A key has 256 random bits: guessing is hopeless, so a fast hash is enough. A key is
-looked up by its hash, in a time that does not grow with the number of keys. That time can show parts of a stored hash
-at most, from which no key follows.
+A line of the file is ``name sha256``. A key has 256 random bits: guessing is hopeless, so a fast hash is enough. A key
+is looked up by its hash, in a time that does not grow with the number of keys. That time can show parts of a stored
+hash at most, from which no key follows.
 """
 
 from __future__ import annotations
