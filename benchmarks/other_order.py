@@ -139,8 +139,8 @@ def word(sentences: Sequence[Sentence]) -> bytes:
             link = OxmlElement("w:hyperlink")
             link.set(qn("w:anchor"), f"n{number}")
             run = paragraph.add_run(" ".join(one.words[start:end]))
-            link.append(run._r)
-            paragraph._p.append(link)
+            run.element.getparent().append(link)
+            link.append(run.element)
             paragraph.add_run(" " if end < len(one.words) else "")
             at = end
         paragraph.add_run(" ".join(one.words[at:]))

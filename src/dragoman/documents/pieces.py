@@ -81,13 +81,13 @@ def link(src: Side, tgt: Side, alignment: Links | None, tag_places: Sequence[int
     linked: list[set[int]] = [set() for _ in all_tgt]
     room = MOST_PAIRS * (len(all_src) + len(all_tgt))
     for number, other in links:
-        ours = [i for word in src_of[number] for i in range(firsts[0][word], firsts[0][word + 1])]
-        theirs = [i for word in tgt_of[other] for i in range(firsts[1][word], firsts[1][word + 1])]
-        room -= len(ours) + len(theirs)
+        src_numbers = [i for word in src_of[number] for i in range(firsts[0][word], firsts[0][word + 1])]
+        tgt_numbers = [i for word in tgt_of[other] for i in range(firsts[1][word], firsts[1][word + 1])]
+        room -= len(src_numbers) + len(tgt_numbers)
         if room < 0:  # a hostile text
             break
-        for a, b in _pairs([all_src[i] for i in ours], [all_tgt[i] for i in theirs]):
-            linked[theirs[b]].add(ours[a])
+        for a, b in _pairs([all_src[i] for i in src_numbers], [all_tgt[i] for i in tgt_numbers]):
+            linked[tgt_numbers[b]].add(src_numbers[a])
     if not links:
         for a, b in _pairs(all_src, all_tgt):
             linked[b].add(a)

@@ -2,7 +2,8 @@
 
 Elements may change their order, but not what encloses them. Each gets one stretch of the translation: the words that
 translate its own, as far as they stand together, and at least one if it had any. A point stands beside its neighbour.
-Punctuation stays on its side of a tag. Only barriers keep their order (``tag_tree``). A line of a paragraph may end anywhere.
+Punctuation stays on its side of a tag. Only barriers keep their order (``tag_tree``). A line of a paragraph may end
+anywhere.
 """
 
 from __future__ import annotations
@@ -117,11 +118,12 @@ class _Layout:
         self.starts = [start for start, _ in pieces.src]
         self.tgt_starts = [start for start, _ in pieces.tgt]
         self.votes = [_most_frequent([trees.owners[i] for i in sources]) for sources in pieces.sources]
-        self.first, self.last = [-1] * len(self.starts), [-1] * len(self.starts)  # targets of each piece of the source
+        self.targets: list[list[int]] = [[] for _ in self.starts]  # of each piece of the source
         for target, sources in enumerate(pieces.sources):
             for i in sources:
-                self.first[i] = target if self.first[i] < 0 else self.first[i]
-                self.last[i] = target
+                self.targets[i].append(target)
+        self.first = [own[0] if own else -1 for own in self.targets]
+        self.last = [own[-1] if own else -1 for own in self.targets]
         self.next_linked, following = [], len(self.starts)
         for i in range(len(self.starts) - 1, -1, -1):
             following = i if self.first[i] >= 0 else following
@@ -189,12 +191,35 @@ class _Layout:
             path = self.elements[vote].path if vote >= 0 else ()
             is_inside = len(path) > depth and path[depth - 1] == number
             labels.append(NO_ONE if vote < 0 else index.get(path[depth], OTHERS) if is_inside else OTHERS)
+        self._give_shared(labels, children, start)
         placed = stretches(
             labels, [_child(self.elements[child]) for child in children],
             lambda i: min(max(self._hint(self.elements[children[i]], start, end) - start, 0), end - start),
             covers=not self.elements[number].n_own,
         )  # fmt: skip
         return [(start + first, start + last) for first, last in placed]
+
+    def _give_shared(self, labels: list[int], children: Sequence[int], start: int) -> None:
+        """Give each child without pieces one that it shares with others, if these keep some of theirs."""
+        sizes = Counter(labels)
+        for i, child in enumerate(children):
+            if sizes[i]:
+                continue
+            first, behind = (bisect_left(self.starts, edge) for edge in self._edges(child))
+            shared = [t - start for own in self.targets[first:behind] for t in own if start <= t < start + len(labels)]
+            free = [t for t in shared if labels[t] < 0 or sizes[labels[t]] > 1]
+            if free:
+                at = min(
+                    free,
+                    key=lambda t: (labels[t] >= 0, labels[t - 1 : t] == labels[t : t + 1] == labels[t + 1 : t + 2]),
+                )
+                sizes[labels[at]] -= 1
+                labels[at] = i
+                sizes[i] = 1
+
+    def _edges(self, number: int) -> tuple[int, int]:
+        """Return the characters of the source before and within an element."""
+        return self.elements[number].start, self.elements[number].end
 
     def _hint(self, element: Element, start: int, end: int) -> int:
         """Return where an element whose words have no links would stand: behind the words before it."""

@@ -55,6 +55,7 @@ class Forest:
     elements: list[Element] = field(default_factory=list)  # an element comes before those inside it
     roots: list[int] = field(default_factory=list)  # the element that is a part
     barriers: list[int] = field(default_factory=list)  # numbers of the tags between two parts
+    partners: dict[int, int] = field(default_factory=dict)  # for each opening and closing tag the number of the other
     owners: list[int] = field(default_factory=list)  # for each piece of the source: the innermost element around it
 
 
@@ -68,10 +69,10 @@ def forest(tags: Sequence[Mark], size: int, pieces: Sequence[WordSpan]) -> Fores
     """
     partner = _partners(tags)
     is_barrier = [tag.by_words or (tag.kind != "point" and i not in partner) for i, tag in enumerate(tags)]
-    made = Forest(barriers=[i for i, barrier in enumerate(is_barrier) if barrier])
+    made = Forest(barriers=[i for i, barrier in enumerate(is_barrier) if barrier], partners=partner)
     at = 0
     for end in [*made.barriers, len(tags)]:
-        _add_part(made, tags, range(at, end), partner, pieces, size if end == len(tags) else tags[end].place)
+        _add_part(made, tags, range(at, end), pieces, size if end == len(tags) else tags[end].place)
         at = end + 1
     for element in reversed(made.elements):
         element.n_needed = max(element.n_needed_inside, int(element.n_own > 0))
@@ -114,9 +115,7 @@ def _partners(tags: Sequence[Mark]) -> dict[int, int]:
     return partner
 
 
-def _add_part(
-    made: Forest, tags: Sequence[Mark], numbers: range, partner: dict[int, int], pieces: Sequence[WordSpan], end: int
-) -> None:
+def _add_part(made: Forest, tags: Sequence[Mark], numbers: range, pieces: Sequence[WordSpan], end: int) -> None:
     """Add the tree of the tags between two barriers; it ends before the character ``end`` of the source."""
     elements, owners = made.elements, made.owners
     start = elements[made.roots[-1]].end if made.roots else 0
@@ -136,7 +135,7 @@ def _add_part(
         elements.append(Element((*elements[around[-1]].path, len(elements)), place, opening=opening))
         around.append(len(elements) - 1)
 
-    closed_here = [i for i in numbers if tags[i].kind == "close" and partner[i] < numbers.start]
+    closed_here = [i for i in numbers if tags[i].kind == "close" and made.partners[i] < numbers.start]
     for _ in closed_here:
         open_element(-1, start)
     for i in numbers:
