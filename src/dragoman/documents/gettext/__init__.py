@@ -47,7 +47,7 @@ _Piece: TypeAlias = "str | _Form"
 
 @dataclass(frozen=True)
 class _File:
-    """What all messages of a catalogue share."""
+    """Facts that all messages of a catalogue share."""
 
     text: str
     style: Style

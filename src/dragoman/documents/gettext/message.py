@@ -33,7 +33,7 @@ _SENTENCES = re.compile(r"(?<=[.!?:;\u2026])[\"')\]\u201d\u2019]{0,3}(  +)")
 
 @dataclass(frozen=True)
 class Kind:
-    """What a message is besides its format."""
+    """Facts about a message besides its format."""
 
     is_rst: bool = False  # written in reStructuredText
     has_underscores: bool = False  # of a catalogue with labels such as ``_File``
@@ -51,8 +51,8 @@ class Message:
     mnemonic_place: int = -1  # in ``text``, which is without the sign
     placeholders: list[str] = field(default_factory=list)  # in the order of the source
     visible: dict[int, str] = field(default_factory=dict)  # those that the model reads, and how
-    is_doubled: bool = True  # True if characters that must stand twice stand once in the units
-    is_valid: bool = True  # False if characters that must stand twice do not
+    is_doubled: bool = True  # True if doubled characters are single in the units
+    is_valid: bool = True  # False if a character that must be doubled is not
     blocks: list[str | Translated] = field(default_factory=list)
 
     @property
@@ -90,7 +90,7 @@ def message_of(text: str, syntax: Syntax, kind: Kind) -> Message:
 
 
 def _is_valid(text: str, syntax: Syntax) -> bool:
-    """True if each character that must stand twice does, outside placeholders."""
+    """True if each character that must be doubled is, outside placeholders."""
     pieces, at = [], 0
     for start, end in _spans(text, syntax, True):
         pieces.append(text[at:start])
@@ -114,7 +114,7 @@ def _spans(text: str, syntax: Syntax, has_pairs: bool) -> list[tuple[int, int]]:
     Args:
         text: The text.
         syntax: That of the message.
-        has_pairs: True if characters that must stand twice do; such a pair begins no placeholder.
+        has_pairs: True if doubled characters stand for one; such a pair begins no placeholder.
     """
     spans, at = [], 0
     while match := syntax.pattern.search(text, at):
@@ -262,7 +262,7 @@ class _Builder:
         self.source.append(text)
 
     def _single(self, text: str) -> str:
-        """Return source with characters once that must stand twice."""
+        """Return source with doubled characters as single ones."""
         for character in self.message.syntax.doubled if self.message.is_doubled else "":
             text = text.replace(character * 2, character)
         return text

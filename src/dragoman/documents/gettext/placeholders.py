@@ -26,10 +26,10 @@ _SHORT_BRACE = r"\{\w+\}"
 
 @dataclass(frozen=True)
 class Syntax:
-    """How a format writes its placeholders."""
+    """The form of a format's placeholders."""
 
     pattern: re.Pattern[str]
-    doubled: str = ""  # characters that stand twice in the message for one in the text
+    doubled: str = ""  # characters that a message doubles
     numbering: Numbering = ""  # how placeholders get a number; "" if they cannot have any
     number: re.Pattern[str] | None = None  # matches the placeholders that have a name or number, in any order
     unnumbered: bool = True  # False if each placeholder has a name or number
