@@ -75,6 +75,7 @@ def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(
     ("msgid", "expected"),
     [
         ("  -a, --all     show dogs\\n  -b            cats\\n", "  -a, --all     схош догс\\n  -b            цатс\\n"),
+        ("A dog %s here (%d%s).", "А дог %s хере (%d%s)."),
         ("Name:\\tthe dog", "Наме:\\tтхе дог"),
         ("One ends.  Two ends.", "Оне ендс.  Тшо ендс."),
         ("\\n\\nA dog\\n", "\\n\\nА дог\\n"),
@@ -162,3 +163,10 @@ def test_names_of_translators_and_keys_are_named_and_a_lost_placeholder_too() ->
         result = finished(source.encode(), info, [["a dog %s", lost, None]], [])
         assert result["content"].decode() == source
         assert len(result["left"]) == 1
+
+
+def test_the_sign_of_a_mnemonic_in_a_placeholder_or_a_name_stays() -> None:
+    labels = f'{HEADER}msgid "_Open"\nmsgstr "_Auf"\n\n'
+    for msgid in ("Error {error_code} here", "Set file_name here", "R&D", "A &amp; B", "see ~/dogs"):
+        content, _ = translated(f'{labels}msgid "{msgid}"\nmsgstr ""\n'.encode(), "same")
+        assert polib.pofile(content.decode())[1].msgstr == msgid

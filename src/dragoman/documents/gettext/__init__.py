@@ -14,8 +14,9 @@ from typing import TypeAlias
 from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated, decode, text_document
 from dragoman.documents.gettext import mnemonics, plurals
 from dragoman.documents.gettext.catalogue import Entry, Style, entries, quoted, spellings, style_of
+from dragoman.documents.gettext.finishing import finished
 from dragoman.documents.gettext.inline import is_rst
-from dragoman.documents.gettext.message import Kind, Message, finished, message_of
+from dragoman.documents.gettext.message import Kind, Message, message_of
 from dragoman.documents.gettext.placeholders import USUAL, syntax_of
 from dragoman.documents.units import Part, Translations, units_of, write
 from dragoman.errors import DataError
@@ -48,7 +49,7 @@ _Piece: TypeAlias = "str | _Form"
 
 @dataclass(frozen=True)
 class _File:
-    """What all messages of a catalogue share."""
+    """Facts that all messages of a catalogue share."""
 
     text: str
     style: Style

@@ -231,7 +231,7 @@ def _escape(character: str, spelling: dict[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Style:
-    """How a file writes its strings."""
+    """The form of a file's strings."""
 
     line_end: str = "\n"
     is_wrapped: bool = True

@@ -39,7 +39,7 @@ class Mark:
     kind: Literal["open", "close", "point"] = "point"
     name: str = ""
     is_rst: bool = False
-    source: str = ""  # to write instead of what stands there
+    source: str = ""  # to write instead of the markup
 
 
 def marks(text: str, is_rst: bool) -> list[Mark]:

@@ -2,7 +2,6 @@
 
     message = message_of("%d dogs in %'lu houses", syntax_of({"c-format"}), Kind())
     message.parts                                                # units and the source between them
-    finished(message, [write(parts, translations), ...])         # the translation, or None if it would not be valid
 
 The model reads placeholders that ``protected`` knows as they are, and others as their number in braces. Where that is
 not protected either, they are tags. In what is written a tag is its number between two NULs, so that the order of all
@@ -12,14 +11,13 @@ placeholders is known in the end.
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dragoman.documents.gettext import layout, mnemonics
 from dragoman.documents.gettext.inline import Mark, marks
 from dragoman.documents.gettext.mnemonics import Mnemonic
-from dragoman.documents.gettext.placeholders import Syntax, renumbered
+from dragoman.documents.gettext.placeholders import Syntax
 from dragoman.documents.icu import has_message, raw_of, with_messages
 from dragoman.documents.units import Part, Tag, Unit, units_of
 from dragoman.translation.keeping.protected import find, has_letters
@@ -27,13 +25,12 @@ from dragoman.translation.keeping.protected import find, has_letters
 UNTRANSLATED = "\0-\0"
 """Stands before the source of a unit that has no translation."""
 
-_MARKER = re.compile(r"\0([^\0]*)\0")
 _SENTENCES = re.compile(r"(?<=[.!?:;\u2026])[\"')\]\u201d\u2019]{0,3}(  +)")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a message is besides its format."""
+    """Facts about a message besides its format."""
 
     is_rst: bool = False  # written in reStructuredText
     has_underscores: bool = False  # of a catalogue with labels such as ``_File``
@@ -51,8 +48,8 @@ class Message:
     mnemonic_place: int = -1  # in ``text``, which is without the sign
     placeholders: list[str] = field(default_factory=list)  # in the order of the source
     visible: dict[int, str] = field(default_factory=dict)  # those that the model reads, and how
-    is_doubled: bool = True  # True if characters that must stand twice stand once in the units
-    is_valid: bool = True  # False if characters that must stand twice do not
+    is_doubled: bool = True  # True if doubled characters are single in the units
+    is_valid: bool = True  # False if a character that must be doubled is not
     blocks: list[str | Translated] = field(default_factory=list)
 
     @property
@@ -74,7 +71,7 @@ def message_of(text: str, syntax: Syntax, kind: Kind) -> Message:
     message = Message(text, syntax, kind)
     if sign := mnemonics.find(text, kind.has_underscores):
         message.text, message.mnemonic_place, message.mnemonic = mnemonics.mnemonic_at(text, *sign)
-    message.is_valid = _is_valid(message.text, syntax)
+    message.is_valid = is_valid_text(message.text, syntax)
     message.is_doubled = message.is_valid and _is_plain(message.text, syntax)
     at = 0
     for block in layout.blocks(message.text):
@@ -89,10 +86,10 @@ def message_of(text: str, syntax: Syntax, kind: Kind) -> Message:
     return message
 
 
-def _is_valid(text: str, syntax: Syntax) -> bool:
-    """True if each character that must stand twice does, outside placeholders."""
+def is_valid_text(text: str, syntax: Syntax) -> bool:
+    """True if each character that must be doubled is, outside placeholders."""
     pieces, at = [], 0
-    for start, end in _spans(text, syntax, True):
+    for start, end in spans_of(text, syntax, True):
         pieces.append(text[at:start])
         at = end
     bare = "\1".join([*pieces, text[at:]])
@@ -104,17 +101,17 @@ def _is_plain(text: str, syntax: Syntax) -> bool:
     single = text
     for character in syntax.doubled:
         single = single.replace(character * 2, character)
-    before = [text[start:end] for start, end in _spans(text, syntax, True)]
-    return single == text or before == [single[start:end] for start, end in _spans(single, syntax, False)]
+    before = [text[start:end] for start, end in spans_of(text, syntax, True)]
+    return single == text or before == [single[start:end] for start, end in spans_of(single, syntax, False)]
 
 
-def _spans(text: str, syntax: Syntax, has_pairs: bool) -> list[tuple[int, int]]:
+def spans_of(text: str, syntax: Syntax, has_pairs: bool) -> list[tuple[int, int]]:
     """Return start and end of each placeholder of a text.
 
     Args:
         text: The text.
         syntax: That of the message.
-        has_pairs: True if characters that must stand twice do; such a pair begins no placeholder.
+        has_pairs: True if doubled characters stand for one; such a pair begins no placeholder.
     """
     spans, at = [], 0
     while match := syntax.pattern.search(text, at):
@@ -147,7 +144,7 @@ _CLOSING = re.compile(r"(?:[^\w\s.!?\u2026\u3002]|\.(?=[^\s.]))*+")
 
 _TAG, _STAND_IN = "tag", "{{{}}}"
 """How the model reads a placeholder that ``protected`` does not know: not at all, or as its number in braces."""
-_STAND_INS = re.compile(r"\{\d+\}")
+STAND_INS = re.compile(r"\{\d+\}")
 
 
 @dataclass(frozen=True)
@@ -165,10 +162,10 @@ def _sentence(message: Message, text: str, mnemonic: int) -> list[Part]:
         for unit in units_of([branches]):
             unit.raw = [UNTRANSLATED, *raw_of(unit)] if has_letters(unit.text) else raw_of(unit)
         return [branches]
-    spans = _spans(text, message.syntax, True)
+    spans = spans_of(text, message.syntax, True)
     tokens = _tokens(text, spans, marks(text, message.kind.is_rst))
     first = len(message.placeholders)
-    may_stand_in = "{" not in message.syntax.doubled and not _STAND_INS.search(message.text)
+    may_stand_in = "{" not in message.syntax.doubled and not STAND_INS.search(message.text)
     shown: dict[int, str] = {}  # for the start of a placeholder: how the model reads it, if not as it is
     while True:
         del message.placeholders[first:]
@@ -262,7 +259,7 @@ class _Builder:
         self.source.append(text)
 
     def _single(self, text: str) -> str:
-        """Return source with characters once that must stand twice."""
+        """Return source with doubled characters as single ones."""
         for character in self.message.syntax.doubled if self.message.is_doubled else "":
             text = text.replace(character * 2, character)
         return text
@@ -308,7 +305,7 @@ class _Builder:
     def _marked(self, token: _Token) -> str:
         """Return the source of markup, with a marker for each placeholder in it."""
         text, pieces, at = (token.mark and token.mark.source) or self.text[token.start : token.end], [], 0
-        for first, last in _spans(text, self.message.syntax, True):
+        for first, last in spans_of(text, self.message.syntax, True):
             pieces += [_literal(text[at:first]), f"\0{len(self.message.placeholders)}\0"]
             self.message.placeholders.append(text[first:last])
             at = last
@@ -328,132 +325,3 @@ _BEFORE, _AFTER = "\0(\0", "\0)\0"
 def _literal(text: str) -> str:
     """Return source that is written as it is, without characters doubled."""
     return f"\0={text}\0" if text else ""
-
-
-# --- the translation --------------------------------------------------------------------------------------------------
-
-
-def finished(message: Message, texts: Sequence[str]) -> str | None:
-    """Return the translation of a message as it stands in a catalogue.
-
-    Args:
-        message: The source.
-        texts: What was written for each of its ``blocks``.
-
-    Returns:
-        The translation; "" if none of its units has one; None if a placeholder were lost, or cannot have the number
-        that it would need in another order.
-    """
-    markers = [marker for text in texts for marker in _MARKER.findall(text)]
-    n_units = sum(unit.raw[:1] == [UNTRANSLATED] for unit in units_of(message.parts))
-    if n_units and markers.count("-") >= n_units:
-        return ""
-    resolver = _Resolver(message)
-    pieces = [resolver.read(text) for text in texts]
-    if resolver.is_wrong or len(resolver.order) < len(message.placeholders):
-        return None
-    placeholders = renumbered(message.syntax, message.placeholders, resolver.order)
-    if placeholders is None:
-        return None
-    in_order = iter(placeholders)
-    written: list[str] = []
-    for block, own in zip(message.blocks, pieces, strict=True):
-        text = "".join(piece if isinstance(piece, str) else next(in_order) for piece in own)
-        written.append(block if isinstance(block, str) else layout.wrapped(block.paragraph, _set_off(text)))
-    text = _with_mnemonic("".join(written), message)
-    return text if message.is_doubled or not message.is_valid or _is_valid(text, message.syntax) else None
-
-
-def _with_mnemonic(text: str, message: Message) -> str:
-    if message.mnemonic is None:
-        return text
-    return mnemonics.set_again(text.replace(_MNEMONIC, ""), max(0, text.find(_MNEMONIC)), message.mnemonic)
-
-
-_MNEMONIC = "\0m"
-_EDGE = re.compile(r"(?<=\w)\0\(|\0\)(?=\w)")
-
-
-def _set_off(text: str) -> str:
-    """Return text in which markup of reStructuredText is set off from letters next to it, or would be none."""
-    return _EDGE.sub(r"\\ ", text).replace("\0(", "").replace("\0)", "")
-
-
-class _Resolver:
-    """Finds the placeholders in what was written, and their order."""
-
-    def __init__(self, message: Message) -> None:
-        self.message = message
-        self.order: list[int] = []
-        self.is_wrong = False
-        self.taken: set[int] = set()
-        self.waiting: dict[str, deque[int]] = {}  # the numbers of each visible placeholder
-        for number, shown in sorted(message.visible.items()):
-            self.waiting.setdefault(shown, deque()).append(number)
-
-    def read(self, written: str) -> list[str | int]:
-        """Return a text in pieces: text as the catalogue needs it, and the number of each placeholder."""
-        pieces: list[str | int] = []
-        is_joined = False
-        run, hints, hint = "", list[int](), -1  # text that is not read yet, and for each character the placeholder
-        for i, piece in enumerate(_MARKER.split(written)):
-            if i % 2 == 0:
-                run += piece
-                hints += [hint] * len(piece)
-                continue
-            if piece[:1] in "<>":
-                hint = int(piece[1:] or -1)
-                continue
-            if not (is_joined and piece.startswith("=") and not run.strip()):
-                pieces += self._text(run, hints)
-            run, hints, is_joined = "", [], piece == "j"
-            if piece.startswith("="):
-                pieces.append(piece[1:])
-            elif piece in ("m", "(", ")"):
-                pieces.append(f"\0{piece}")
-            elif piece.isdecimal():
-                pieces.append(self._taken(int(piece)))
-        return [*pieces, *self._text(run, hints)]
-
-    def _taken(self, number: int) -> int:
-        """Return the number of a placeholder that was met."""
-        self.is_wrong |= number in self.taken
-        self.taken.add(number)
-        self.order.append(number)
-        return number
-
-    def _text(self, text: str, hints: Sequence[int]) -> list[str | int]:
-        pieces: list[str | int] = []
-        at = 0
-        for start, end in self._places(text):
-            shown = text[start:end]
-            numbers = self.waiting.get(shown)
-            while numbers and numbers[0] in self.taken:
-                numbers.popleft()
-            if not numbers:
-                self.is_wrong |= numbers is not None  # a placeholder that comes too often
-                continue
-            hint = max(hints[start:end])
-            is_right = hint not in self.taken and self.message.visible.get(hint) == shown
-            number = self._taken(hint if is_right else numbers[0])
-            pieces += [self._doubled(text[at:start]), number]
-            at = end
-        return [*pieces, self._doubled(text[at:])]
-
-    def _places(self, text: str) -> list[tuple[int, int]]:
-        """Return start and end of each placeholder and each stand-in of one."""
-        places, at = [], 0
-        for match in _STAND_INS.finditer(text):
-            if match[0] in self.waiting:
-                before = _spans(text[at : match.start()], self.message.syntax, not self.message.is_doubled)
-                places += [(at + start, at + end) for start, end in before]
-                places.append(match.span())
-                at = match.end()
-        behind = _spans(text[at:], self.message.syntax, not self.message.is_doubled)
-        return places + [(at + start, at + end) for start, end in behind]
-
-    def _doubled(self, text: str) -> str:
-        if self.message.is_doubled:
-            for character in self.message.syntax.doubled:
-                text = text.replace(character, character * 2)
-        return text

@@ -43,12 +43,22 @@ def find(text: str, has_underscores: bool) -> tuple[int, str] | None:
     if len(text) > LONGEST or _NO_LABEL.search(text):
         return None
     if has_underscores and text.count("_") == 1 and (match := _UNDERSCORE.search(text)):
-        return match.start(), "_"
+        return (match.start(), "_") if _is_label(text, match.start()) else None
     if text.count("&") == 1 and not _ENTITY.search(text) and (match := _AMPERSAND.search(text)):
-        return match.start(), "&"
+        return (match.start(), "&") if _is_label(text, match.start()) else None
     if text.count("~") == 1 and (match := _TILDE.search(text)):
-        return match.start(), "~"
+        return (match.start(), "~") if _is_label(text, match.start()) else None
     return None
+
+
+def _is_label(text: str, place: int) -> bool:
+    """True if a sign stands in no placeholder, and at the start of a word or in one that is no name of code."""
+    if any(match.start() <= place < match.end() for match in _PROTECTED.finditer(text)):
+        return text[place] == "&" and not any(mark in text for mark in "<{%$`")
+    start = place
+    while start and text[start - 1].isalnum():
+        start -= 1
+    return start == place or text[start].isupper()
 
 
 def has_underscores(texts: list[str]) -> bool:

@@ -26,10 +26,10 @@ _SHORT_BRACE = r"\{\w+\}"
 
 @dataclass(frozen=True)
 class Syntax:
-    """How a format writes its placeholders."""
+    """The form of a format's placeholders."""
 
     pattern: re.Pattern[str]
-    doubled: str = ""  # characters that stand twice in the message for one in the text
+    doubled: str = ""  # characters that a message doubles
     numbering: Numbering = ""  # how placeholders get a number; "" if they cannot have any
     number: re.Pattern[str] | None = None  # matches the placeholders that have a name or number, in any order
     unnumbered: bool = True  # False if each placeholder has a name or number
@@ -97,8 +97,8 @@ USUAL = Syntax(
     re.compile(
         r"\$?\{\{[^{}\n]{1,80}\}\}|[$#%@]?\{[^{}\s]{0,64}\}"
         rf"|%\([^()\s]+\)[-+ #0]*+{_WIDTH}[diouxXeEfFgGcrsa](?!\w)"
-        r"|%(?:\d++\$)?[-+#0']*+\d*+(?:\.\d++)?(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGcsp@](?![\w%])"
-        r"|%L?[1-9]\d?(?![\w%$]|[.,]\d)|%n(?![\w%])|(?<![\w%])%[A-Za-z_]\w*%"
+        r"|%(?:\d++\$)?[-+#0']*+\d*+(?:\.\d++)?(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGcsp@](?!\w)"
+        r"|%L?[1-9]\d?(?![\w%$]|[.,]\d)|%n(?![\w%])|(?<![\w%])%[A-Za-z_]\w{2,}%(?!\w)"
         r"|(?<!\w)@[A-Z][A-Z0-9_]*@|(?<![\w$])\$[A-Za-z_]\w*|%%"
     ),
     "", "", re.compile(r"%\d+\$|[^%]|%\(|%\{|%[A-Za-z_]\w*%|%L?\d|%n|%%"),
