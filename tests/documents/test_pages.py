@@ -15,8 +15,8 @@ from benchmarks.real_documents.judging import compare
 from benchmarks.real_documents.stand_ins import STAND_INS, translations
 from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo, DocumentOptions
-from dragoman.documents.html_tokens import tokens
-from dragoman.documents.html_units import PageOptions, cut
+from dragoman.documents.html.tokens import tokens
+from dragoman.documents.html.units import PageOptions, cut
 from dragoman.documents.labels import codec
 from dragoman.documents.translate import Report, finished_report, finishing
 from dragoman.documents.units import AlignedText, Translations, units_of, write

@@ -23,9 +23,10 @@ from dragoman.data.encodings import odd_share
 from dragoman.data.tmx import read_tmx
 from dragoman.decoding.words import word_spans
 from dragoman.doctor.first_pass import pair_problems
-from dragoman.documents import markdown, markup, package
+from dragoman.documents import markdown, markup
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.formats import format_of
+from dragoman.documents.office import package
 from dragoman.documents.units import AlignedText, Translations, units_of, write
 from dragoman.errors import DragomanError
 from dragoman.evaluation.metrics import moses_tokens, sentence_chrf
@@ -247,10 +248,10 @@ PARSERS = [
     Parser(".xlf, before the root", document(".xlf", "", _XLF[0] + _XLF[1]), "<!---->|<?a?>| |\n|<!--|-->|<!DOCTYPE|<?"),
     Parser(".xliff", document(".xliff", '<xliff version="2.0"><file><unit>', "</unit></file></xliff>"),
            "<segment><source>a</source></segment>|<segment><source>a</source><target state='new'></target></segment>|<ignorable/>|<unit>|</unit>"),
-    Parser(".docx", document(".docx", f'<w:document xmlns:w="{_W}"><w:body>', "</w:body></w:document>"), _WORD, ("documents/office.py",)),
+    Parser(".docx", document(".docx", f'<w:document xmlns:w="{_W}"><w:body>', "</w:body></w:document>"), _WORD, ("documents/office/paragraphs.py",)),
     Parser(".docx, in a paragraph", document(".docx", f'<w:document xmlns:w="{_W}"><w:p>', "</w:p></w:document>"), _WORD),
     Parser(".docx, fields and descriptions", document(".docx", f'<w:document xmlns:w="{_W}"><w:p>', "</w:p></w:document>"), _FIELDS),
-    Parser(".docx, its properties", _with_member("docProps/core.xml", "<a>", "</a>"), "<title>|</title>|a|<b>|</b>", ("documents/package_parts.py",)),
+    Parser(".docx, its properties", _with_member("docProps/core.xml", "<a>", "</a>"), "<title>|</title>|a|<b>|</b>", ("documents/office/parts.py",)),
     Parser(".pptx", document(".pptx", f'<a:sld xmlns:a="{_A}"><a:p>', "</a:p></a:sld>"),
            "<a:r><a:t>a</a:t></a:r>|<a:br/>|<a:r><a:rPr lang='en'/><a:t>b</a:t></a:r>|<a:p>|</a:p>|<a:fld>|</a:fld>"),
     Parser(".odt", document(".odt", f'<office:a xmlns:office="{_OFFICE}:office:1.0" xmlns:text="{_OFFICE}:text:1.0"><text:p>', "</text:p></office:a>"),
@@ -258,7 +259,7 @@ PARSERS = [
     Parser("markup, html", lambda text: write(markup.parse(text, "html", attributes=True), Translations({})), _HTML, ("documents/markup.py",)),
     Parser("markup, html with templates", lambda text: write(markup.parse(text, "html", attributes=True), Translations({})),
            "a|{{|}}|{{ a }}|{%|%}|{% if %}|{#|#}|{{!--|--}}|{{/*|*/}}|<%|%>|<?php|?>|${|}|@if (a) {|{#if a}|<a b='{{|<a {%|\n| |<b>|</b>|'|\"",
-           ("documents/templates.py", "documents/html_tokens.py", "documents/spelling.py")),
+           ("documents/html/templates.py", "documents/html/tokens.py", "documents/html/spelling.py")),
     Parser("markup, xml", lambda text: write(markup.parse(text, "xml", ignored=("a",), splitting=("g",)), Translations({})), _HTML + "|<g>|</g>"),
     Parser("sentences, en", lambda text: sentences(text, "en"), _PROSE, ("languages/sentences.py",)),
     Parser("sentences, de", lambda text: sentences(text, "de"), _PROSE + "|am 1. |z.B. |der 1. |dein", ("languages/de.py",)),

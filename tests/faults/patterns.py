@@ -48,7 +48,7 @@ EXAMPLES: dict[tuple[str, str], Any] = {}
 """For a file and the source of a pattern that a function makes: a function that returns examples of it."""
 
 ONLY: dict[tuple[str, str], tuple[str, ...]] = {
-    ("documents/package.py", "_MEMBERS"): ("fullmatch",),
+    ("documents/office/package.py", "_MEMBERS"): ("fullmatch",),
     ("documents/subtitles/subrip.py", "SBV_TIMES"): ("match",),
     ("documents/subtitles/subrip.py", "TIMES"): ("match",),
     ("translation/segments.py", "_SENTENCE_END"): ("finditer",),

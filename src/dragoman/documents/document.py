@@ -64,7 +64,10 @@ class Document:
     why_rejected: str = "its translation would change the markup"
     """Reason why the texts of ``reject`` stay untranslated."""
     concerns: Callable[[Callable[[Sequence[Part]], str]], tuple[Untranslated, ...]] = lambda render: ()
-    """Returns what a reader should know of the translation, such as captions too fast to read; argument as in ``save``."""
+    """Returns what a reader should know of the translation, such as captions too fast to read.
+
+    Its argument is that of ``save``.
+    """
 
 
 class Format(Protocol):

@@ -16,8 +16,9 @@ from pathlib import PurePath
 from types import ModuleType
 
 from dragoman.data.text_names import COMPRESSED, is_plain_text
-from dragoman.documents import gettext, markdown, package, plain, subtitles, table, web, xliff
+from dragoman.documents import gettext, markdown, plain, subtitles, table, web, xliff
 from dragoman.documents.document import DocumentInfo, DocumentOptions, Format
+from dragoman.documents.office import package
 from dragoman.errors import ConfigError, DataError
 
 FORMATS: list[Format] = [plain, markdown, web, subtitles, table, gettext, xliff, package]

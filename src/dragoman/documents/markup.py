@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection
 from typing import Literal
 
-from dragoman.documents.html_units import PageOptions, cut
+from dragoman.documents.html.units import PageOptions, cut
 from dragoman.documents.units import Part, Tag, Unit
 
 Kind = Literal["html", "xml"]

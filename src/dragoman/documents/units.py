@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Literal, Union
 
 from dragoman.decoding.words import Links, word_spans
-from dragoman.documents.pieces import Side, WordSpan, link
-from dragoman.documents.spaces import SPECIAL, with_spaces
-from dragoman.documents.tag_places import TagPlaces, tag_places
+from dragoman.documents.tags.pieces import Side, WordSpan, link
+from dragoman.documents.tags.places import TagPlaces, tag_places
+from dragoman.documents.tags.spaces import SPECIAL, with_spaces
 from dragoman.languages.words import core, is_word_character
 
 Part = Union[str, "Unit"]

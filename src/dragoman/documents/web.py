@@ -6,7 +6,7 @@ import codecs
 import re
 
 from dragoman.documents.document import Document, DocumentInfo, Text, decode, text_document
-from dragoman.documents.html_units import PageOptions, cut
+from dragoman.documents.html.units import PageOptions, cut
 from dragoman.documents.labels import codec
 from dragoman.errors import DataError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.documents.office import Grammar
+from dragoman.documents.office.paragraphs import Grammar
 
 
 def _names(prefix: str, names: str) -> frozenset[str]:

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from dragoman.documents.cuts import Cut, cut_places
-from dragoman.documents.gaps import Gaps
-from dragoman.documents.pieces import Pieces, Side
-from dragoman.documents.stretches import NO_ONE, OTHERS, Child, stretches
-from dragoman.documents.tag_tree import Element, Forest, Mark, forest, is_free_cut
+from dragoman.documents.tags.cuts import Cut, cut_places
+from dragoman.documents.tags.gaps import Gaps
+from dragoman.documents.tags.pieces import Pieces, Side
+from dragoman.documents.tags.stretches import NO_ONE, OTHERS, Child, stretches
+from dragoman.documents.tags.tree import Element, Forest, Mark, forest, is_free_cut
 
 
 @dataclass(frozen=True)

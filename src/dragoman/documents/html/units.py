@@ -13,11 +13,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from dragoman.documents.document import Untranslated
-from dragoman.documents.html_attributes import ODD, ODD_TEXT, TagReader
-from dragoman.documents.html_elements import ANNOTATION, BLOCKS, CODE, IN_SVG, SCOPES, TEXT_OF_SVG, VOID, closed_by
-from dragoman.documents.html_tokens import ESCAPABLE, RAW, Token, tokens
-from dragoman.documents.sentences import Sentence
-from dragoman.documents.spelling import Spelling
+from dragoman.documents.html.attributes import ODD, ODD_TEXT, TagReader
+from dragoman.documents.html.elements import ANNOTATION, BLOCKS, CODE, IN_SVG, SCOPES, TEXT_OF_SVG, VOID, closed_by
+from dragoman.documents.html.sentences import Sentence
+from dragoman.documents.html.spelling import Spelling
+from dragoman.documents.html.tokens import ESCAPABLE, RAW, Token, tokens
 from dragoman.documents.units import Part
 
 _CLOSING = re.compile(r"</([A-Za-z][^\s/>]*)")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappush, heappushpop
 
-from dragoman.documents.pieces import Pieces, Side
+from dragoman.documents.tags.pieces import Pieces, Side
 from dragoman.languages.sentence_ends import ENDS
 from dragoman.languages.words import clusters
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from dragoman.documents.spelling import Spelling
+from dragoman.documents.html.spelling import Spelling
 from dragoman.documents.units import Part, Tag, Unit
 
 _PUNCTUATION = frozenset(",.;:!?)")

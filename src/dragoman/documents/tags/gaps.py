@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from bisect import bisect_left
 
-from dragoman.documents.pieces import Pieces
-from dragoman.documents.tag_tree import Mark
+from dragoman.documents.tags.pieces import Pieces
+from dragoman.documents.tags.tree import Mark
 
 
 class Gaps:

@@ -17,9 +17,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated
-from dragoman.documents.grammars import ODF, OOXML
-from dragoman.documents.office import Grammar, paragraphs
-from dragoman.documents.package_parts import (
+from dragoman.documents.office.grammars import ODF, OOXML
+from dragoman.documents.office.paragraphs import Grammar, paragraphs
+from dragoman.documents.office.parts import (
     CONTENT_TYPES,
     CORE_PROPERTIES,
     RELATIONSHIPS,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from dragoman.documents.document import Text, Untranslated
-from dragoman.documents.grammars import OOXML
+from dragoman.documents.office.grammars import OOXML
 from dragoman.documents.units import Part, Unit
 from dragoman.documents.xml import Token, closing_tags, tokens
 from dragoman.translation.keeping.protected import has_letters

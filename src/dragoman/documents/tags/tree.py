@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from dragoman.documents.pieces import WordSpan
+from dragoman.documents.tags.pieces import WordSpan
 
 MOST_DEPTH = 20
 """Largest number of elements inside each other that are placed by themselves; the tags of others are barriers."""

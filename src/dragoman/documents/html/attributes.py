@@ -7,11 +7,11 @@ import re
 from dataclasses import dataclass, field
 
 from dragoman.documents.document import Untranslated
-from dragoman.documents.html_elements import is_shown
-from dragoman.documents.html_tokens import Attribute, Token
-from dragoman.documents.sentences import Sentence
-from dragoman.documents.spelling import Spelling
-from dragoman.documents.templates import Templates
+from dragoman.documents.html.elements import is_shown
+from dragoman.documents.html.sentences import Sentence
+from dragoman.documents.html.spelling import Spelling
+from dragoman.documents.html.templates import Templates
+from dragoman.documents.html.tokens import Attribute, Token
 from dragoman.documents.units import Part, Unit
 from dragoman.languages.codes import primary
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dragoman.documents.html_elements import names
-from dragoman.documents.templates import START, Templates
+from dragoman.documents.html.elements import names
+from dragoman.documents.html.templates import START, Templates
 
 Kind = Literal["text", "open", "close", "comment", "cdata", "value", "statement", "hidden"]
 """``comment``: also a doctype and what a browser reads as a comment; ``value`` and ``statement``: code of a template;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dragoman.decoding.words import Links, word_spans
-from dragoman.documents.pieces import Side
+from dragoman.documents.tags.pieces import Side
 
 SPECIAL = re.compile(r"[^\S \t\n\r\f\v\x1c-\x1f\x85\u2028\u2029]")
 """A white space character that is neither a plain space nor the end of a line."""

@@ -1,0 +1,1 @@
+"""Pages: HTML by the rules of its standard, cut into units."""

@@ -1,0 +1,1 @@
+"""Places of tags, cuts and spaces in a translation."""
