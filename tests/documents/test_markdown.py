@@ -112,3 +112,10 @@ def test_a_table_that_is_not_understood_is_left_and_named() -> None:
     content, report = translated(f"{table}\nThe dog.\n")
     assert content == f"{table}\nТхе дог.\n"
     assert [segment.why for segment in report.left] == ["a grid table cannot be translated"]
+
+
+def test_documentation_of_an_object_stays() -> None:
+    """mkdocstrings: the name of an object is no title, and its options are no text."""
+    text = "::: package.module.Name\n    options:\n      show_heading: true\n\nA dog.\n"
+    opened = open_document(text.encode(), DocumentInfo("a.md", "en", "de"))
+    assert opened.texts == ["A dog."]

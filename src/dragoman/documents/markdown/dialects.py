@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from dragoman.documents.markdown.jsx import tag_end
 from dragoman.documents.markdown.masks import closed, spans
@@ -69,6 +70,8 @@ _LITERAL_END = re.compile(r"\{(?:\{[<%]|%-?)\s*+(?:/\s*+|end)([\w-]+)")
 _MOST_LINES = 5_000
 
 _COLONS = re.compile(r"(:{3,})[ \t]*(\{[^{}\n]*\}|[\w-]*)[ \t]*(.*)")
+_OBJECT = re.compile(r":::[ \t]+[\w-]+(?:[.:/][\w-]+)+[ \t]*\Z")
+"""An object of a program whose documentation is to stand here (mkdocstrings); its options are the indented lines below."""
 _NOT_A_TITLE = re.compile(r"\{[^{}]*\}\Z")
 _MYST_FENCE = re.compile(r"(`{3,}|~{3,})\{([\w:-]+)\}[ \t]*(.*)")
 _FENCE_END = re.compile(r"(`{3,}|~{3,})[ \t]*\Z")
@@ -139,6 +142,9 @@ def _title(text: str, start: int, end: int, kind: str = "text") -> tuple[tuple[i
 
 
 def _colons(text: str, lines: Text, around: Around) -> Lines | None:
+    if _OBJECT.match(text):
+        sources = (around.source[start:end] for start, end in lines[1:])
+        return Lines(1 + sum(1 for _ in takewhile(lambda line: line.startswith((" ", "\t")) and line.strip(), sources)))
     match = _COLONS.match(text)
     if match is None:
         return None
