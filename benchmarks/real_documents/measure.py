@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,6 +25,8 @@ from dragoman.translation.options import TranslateOptions
 from dragoman.translation.translator import Translator
 
 Extra = Callable[[bytes, bytes, str, list[str], str], list[Fault]]
+
+SEED = 41
 
 JUDGES: dict[str, tuple[Read, Extra | None]] = {
     **dict.fromkeys((".html", ".htm"), (pages.html, pages.html_faults)), ".xhtml": (pages.xhtml, None),
@@ -130,11 +133,11 @@ def measure(
         modes: Names of stand-ins; with ``run`` a real model translates instead.
         processes: Number of processes of the stand-ins.
         log: File to write what became of each.
-        most: Number of files, at equal distances in the sorted list; None for all.
+        most: Number of files, drawn with ``SEED``; None for all.
         run: Folder of a trained model.
     """
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() in JUDGES)
-    files = files[:: max(1, len(files) // most)] if most else files
+    files = sorted(random.Random(SEED).sample(files, min(most, len(files)))) if most else files
     started = time.perf_counter()
     all_judgements: list[Judgement] = []
     if run is not None:
