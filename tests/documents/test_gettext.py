@@ -170,3 +170,10 @@ def test_the_sign_of_a_mnemonic_in_a_placeholder_or_a_name_stays() -> None:
     for msgid in ("Error {error_code} here", "Set file_name here", "R&D", "A &amp; B", "see ~/dogs"):
         content, _ = translated(f'{labels}msgid "{msgid}"\nmsgstr ""\n'.encode(), "same")
         assert polib.pofile(content.decode())[1].msgstr == msgid
+
+
+def test_a_role_whose_object_has_angle_brackets_stays() -> None:
+    """Found in the documentation of Sphinx itself, translated and built."""
+    source = f'{HEADER}msgid "A type: :cpp:expr:`const List<int>&` here."\nmsgstr ""\n'
+    content, _ = translated(source.encode())
+    assert ":cpp:expr:`const List<int>&`" in polib.pofile(content.decode())[0].msgstr
