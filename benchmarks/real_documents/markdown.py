@@ -13,7 +13,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
-from benchmarks.real_documents.judging import Block, UnreadableError, inside
+from benchmarks.real_documents.judging import Block, UnreadableError, inside, names
 
 MARKS = {
     "directive": re.compile(r"^[ \t]*(:::+[ \t]*\w*|(?:!!!|\?\?\?\+?) ?[a-z][\w-]*(?=\s*$| \")|=== )", re.MULTILINE),
@@ -28,6 +28,14 @@ MARKS = {
 STYLE = re.compile(r"<(/?)(strong|em|s|del)>")
 """The same as the marks of Markdown, which cannot stand everywhere."""
 FENCE = re.compile(r"^([ \t]*)(```+|~~~+).*?^\1?[ \t]*\2", re.MULTILINE | re.DOTALL)
+CODE_OF_HUGO = re.compile(r"^([ \t]*)\{\{<\s*(code-toggle|highlight)\b(?!.*/>\}\}).*?^[ \t]*\{\{<\s*/\s*\2\s*>\}\}", re.M | re.S)
+"""A shortcode whose inside is code: data of a page, or a program."""
+MYST = re.compile(r"^([ \t]*)(```+|~~~+)(\{([\w:-]+)\}.*)\n((?:.*\n)*?)\1\2[ \t]*$", re.MULTILINE)
+PROSE = names(
+    "note warning tip important caution attention danger error hint seealso admonition versionadded versionchanged "
+    "deprecated dropdown list-table figure margin sidebar epigraph topic"
+)
+"""Directives of MyST whose inside is Markdown."""
 CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 
 
@@ -64,6 +72,9 @@ def markdown(data: bytes) -> list[Block]:
     head = HEAD.match(source)
     body = source[head.end() :] if head else source
     fences: list[str] = []
+    while (opened := MYST.sub(_opened, body)) != body:
+        body = opened
+    body = CODE_OF_HUGO.sub(_as_fence, body)
     text, modules = _plain_markdown(FENCE.sub(lambda match: _hidden(match[0], fences), body))
     blocks = [Block("front matter", [("", head[0] if head else "")], is_text=False)]
     blocks += _markdown_blocks(FENCED.sub(lambda match: _shown(match, fences), text))
@@ -78,6 +89,18 @@ FENCED = re.compile("^(.*)\ue010(\\d+)\ue011", re.MULTILINE)
 """A fence that was taken out, and what stands in front of it."""
 
 
+def _opened(match: re.Match[str]) -> str:
+    """Return a directive of MyST in colons if its inside is Markdown; in backticks it would be code."""
+    if match[4] not in PROSE:
+        return match[0]
+    return f"{match[1]}:::{match[3]}\n{match[5]}{match[1]}:::"
+
+
+def _as_fence(match: re.Match[str]) -> str:
+    lines = "\n".join(match[1] + line for line in match[0].split("\n"))
+    return f"{match[1]}~~~~~~~~\n{lines}\n{match[1]}~~~~~~~~"
+
+
 def _hidden(fence: str, fences: list[str]) -> str:
     fences.append(fence)
     return f"{fence[: len(fence) - len(fence.lstrip())]}\ue010{len(fences) - 1}\ue011"
@@ -88,7 +111,7 @@ def _shown(match: re.Match[str], fences: list[str]) -> str:
     fence = fences[int(match[2])]
     moved = len(fence) - len(fence.lstrip()) - (len(match[1]) - len(match[1].lstrip(" ")))
     lines = [line[min(max(0, moved), len(line) - len(line.lstrip(" "))) :] for line in fence.split("\n")]
-    return match[1] + "\n".join(lines).lstrip(" ")
+    return match[1] + "\n".join(lines).lstrip(" \t")
 
 
 def _plain_markdown(source: str) -> tuple[str, list[str]]:
@@ -133,6 +156,8 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
     return "\n".join(lines), modules
 
 
+COMPONENT_TAG = re.compile("<[A-Z]")
+VISIBLE_OF_HTML = re.compile(r"(\s(?:alt|title|placeholder|aria-label)=)(?:\"([^\"]*)\"|'[^']*')")
 VISIBLE = re.compile(
     r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle)=)[\"']([^\"'{}]*)[\"']"
 )
@@ -172,9 +197,12 @@ def _markdown_blocks(source: str) -> Iterator[Block]:
 def _of_html(path: str, content: str) -> Block:
     """Return HTML in Markdown as a block: its tags without what people read, and its text."""
     block = Block(path)
-    for part in re.split(r"(<!--.*?-->|<[^>]*>)", content, flags=re.DOTALL):
+    for part in re.split(r"(<!--.*?-->|<(?:style|script|pre)\b.*?</(?:style|script|pre)>|<[^>]*>)", content, flags=re.S):
         if part.startswith("<"):
-            block.marks.append(re.sub(r"\s(?:alt|title|placeholder|aria-label)=(?:\"[^\"]*\"|'[^']*')", "", part))
+            shown = VISIBLE if COMPONENT_TAG.match(part) else VISIBLE_OF_HTML
+            for match in shown.finditer(part):
+                block.add("/attribute", f" {unescape(match[2])} ")
+            block.marks.append(shown.sub(r"\1", part))
         else:
             block.add("", unescape(part))
     return block
