@@ -15,7 +15,7 @@ from itertools import pairwise
 from benchmarks.real_documents.stand_ins import deciphered
 
 WORD = re.compile(r"[^\W_]+")
-LATIN_WORD = re.compile(r"(?<![\w./:@$#<{%&=\\-])[A-Za-z][a-z]+(?![\w/@=({}\\-]|[.:]\w)")
+LATIN_WORD = re.compile(r"(?<![\w./:@$#<{%&=\\-])(?!https?://)[A-Za-z][a-z]+(?![\w/@=({}\\-]|[.:]\w)")
 """A plain word: no part of an address, a name of a file, a placeholder or an identifier."""
 CYRILLIC = re.compile(r"[а-яА-Я]")
 
@@ -173,6 +173,10 @@ def _with_words(block: Block) -> Counter[str]:
 JOINED = re.compile(r"\S*\w\S*\Z"), re.compile(r"\S*\w\S*")
 """What ends in a piece, and begins in the next, as one word without a space."""
 
+_CODE = re.compile("\\]\\]|[\ue100-\uf100]")
+JOINED_BY_CODE = re.compile(f"\\S*(?:{_CODE.pattern})\\S*")
+"""A word with code in it."""
+
 
 def _divided(block: Block) -> Counter[str]:
     """Return the words of a word that an element ends inside, as in ``[PEP 440](url)-compliant``.
@@ -183,8 +187,11 @@ def _divided(block: Block) -> Counter[str]:
     texts = [text for _, text in block.pieces if text]
     for left, right in pairwise(texts):
         ends = JOINED[0].search(left), JOINED[1].match(right)
-        for match in ends if all(ends) else ():
-            divided.update(words_of(match[0]) if match else ())
+        if ends[0] and ends[1]:
+            divided.update(words_of(ends[0][0]) + words_of(ends[1][0]) + words_of(ends[0][0] + ends[1][0]))
+    for _, text in block.pieces:
+        for match in JOINED_BY_CODE.finditer(text):
+            divided.update(words_of(match[0]) + words_of(_CODE.sub("", match[0])))
     return divided
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
+from zlib import crc32
 
 from markdown_it import MarkdownIt
 from mdit_py_plugins.deflist import deflist_plugin
@@ -17,18 +18,21 @@ from benchmarks.real_documents.judging import Block, UnreadableError, inside, na
 
 MARKS = {
     "directive": re.compile(r"^[ \t]*(:::+[ \t]*\w*|(?:!!!|\?\?\?\+?) ?[a-z][\w-]*(?=\s*$| \")|=== )", re.MULTILINE),
-    "import": re.compile(r"^(?:import|export) .*$", re.MULTILINE),
+    "import": re.compile(r"^(?:import .*['\"]|export (?:const|let|default|function|class|[{*])).*$", re.MULTILINE),
     "shortcode": re.compile(r"\{\{[<%].*?[>%]\}\}|\{%.*?%\}|\{\{.*?\}\}|\{#[\w-]+\}|\{: .*?\}", re.DOTALL),
     "note": re.compile(r"\[\^[^\]\s]+\]:?"),
     "alert": re.compile(r"^[ \t]*> ?\[!\w+\]", re.MULTILINE),
     "task": re.compile(r"^[ \t]*[-*+] \[[ xX]\] ", re.MULTILINE),
-    "wiki": re.compile(r"!?\[\[[^\]\n|]+"),
+    "wiki": re.compile(r"!?\[\[[^\[\]\n|]+(?=\||\]\])"),
     "abbreviation": re.compile(r"^\*\[[^\]]+\]:", re.MULTILINE),
 }
 STYLE = re.compile(r"<(/?)(strong|em|s|del)>")
 """The same as the marks of Markdown, which cannot stand everywhere."""
-FENCE = re.compile(r"^([ \t]*)(```+|~~~+).*?^\1?[ \t]*\2", re.MULTILINE | re.DOTALL)
-CODE_OF_HUGO = re.compile(r"^([ \t]*)\{\{<\s*(code-toggle|highlight)\b(?!.*/>\}\}).*?^[ \t]*\{\{<\s*/\s*\2\s*>\}\}", re.M | re.S)
+FENCE = re.compile(r"^((?:[ \t]|[-*+] |\d+[.)] )*)(```+|~~~+).*?^(?:\1|[ \t>]*)\2", re.MULTILINE | re.DOTALL)
+SHORTCODE_OF_CODE = re.compile(
+    r"^([ \t]*)(?:\{\{<\s*(code-toggle|highlight)\b(?!.*/>\}\}).*?^[ \t]*\{\{<\s*/\s*\2\s*>\}\}|"
+    r"\[(prism|raw)\b[^\]\n]*\].*?\[/\3\])", re.M | re.S
+)
 """A shortcode whose inside is code: data of a page, or a program."""
 MYST = re.compile(r"^([ \t]*)(```+|~~~+)(\{([\w:-]+)\}.*)\n((?:.*\n)*?)\1\2[ \t]*$", re.MULTILINE)
 PROSE = names(
@@ -51,14 +55,15 @@ COMPONENT = re.compile(
 )
 COMMENT = re.compile(r"\{/\*.*?\*/\}", re.DOTALL)
 TITLED = re.compile(
-    r"^([ \t]*(?:>[ \t]?)*)(?:(:::+[ \t]*(?:\{[\w-]+\}|[\w-]+)?)[ \t]*(.*?)|((?:!!!|\?\?\?\+?)[ ]?[\w-]+(?: [\w-]+)*)"
+    r"^([ \t]*(?:>[ \t]?)*(?::   )?)(?:(:::+[ \t]*(?:\{[\w-]+\}|[\w-]+)?)[ \t]*(.*?)|((?:!!!|\?\?\?\+?)[ ]?[\w-]+(?: [\w-]+)*)"
     r"(?: \"(.*)\")?|(===[!+]?) [\"'](.*)[\"']|(///+ ?[\w-]*)(?: ?\| ?(.*))?)[ \t]*$",
     re.MULTILINE,
 )
 """A line that begins or ends a directive: its marker and its title."""
+OPTION = re.compile(r"[ \t]*:[\w-]+:")
 FULL_LINE = re.compile(
     r"^[ \t]*(?:(?:\{\{[<%](?:(?![>%]\}\}).)*[>%]\}\}|\{%(?:(?!%\}).)*%\}|\{:[^{}]*\}|"
-    r"\{\{(?:[^{}]|\{[^{}]*\})*\}\}|\([\w:.-]+\)=|:[\w-]+:.*)[ \t]*)+$",
+    r"\{\{(?:[^{}]|\{[^{}]*\})*\}\}|\([\w:.-]+\)=)[ \t]*)+$",
     re.MULTILINE,
 )
 
@@ -71,17 +76,18 @@ def markdown(data: bytes) -> list[Block]:
         raise UnreadableError(str(error)) from None
     head = HEAD.match(source)
     body = source[head.end() :] if head else source
-    fences: list[str] = []
+    fences: list[tuple[str, str]] = []
     while (opened := MYST.sub(_opened, body)) != body:
         body = opened
-    body = CODE_OF_HUGO.sub(_as_fence, body)
-    text, modules = _plain_markdown(FENCE.sub(lambda match: _hidden(match[0], fences), body))
+    body = SHORTCODE_OF_CODE.sub(_as_fence, body)
+    text, modules = _plain_markdown(FENCE.sub(lambda match: _hidden(match, fences), body))
     blocks = [Block("front matter", [("", head[0] if head else "")], is_text=False)]
     blocks += _markdown_blocks(FENCED.sub(lambda match: _shown(match, fences), text))
     prose = CODE_SPAN.sub("`", FENCE.sub("", body))
     blocks.append(Block("modules", marks=[" ".join(module.split()) for module in modules], is_text=False))
     for name, pattern in MARKS.items():
-        blocks.append(Block(name, marks=[" ".join(match.split()) for match in _matches(pattern, prose)], is_text=False))
+        marks = [" ".join(VISIBLE.sub(r"\1", match).split()) for match in _matches(pattern, prose)]
+        blocks.append(Block(name, marks=marks, is_text=False))
     return [block for block in blocks if block.pieces or block.marks or block.name in MARKS]
 
 
@@ -101,17 +107,19 @@ def _as_fence(match: re.Match[str]) -> str:
     return f"{match[1]}~~~~~~~~\n{lines}\n{match[1]}~~~~~~~~"
 
 
-def _hidden(fence: str, fences: list[str]) -> str:
-    fences.append(fence)
-    return f"{fence[: len(fence) - len(fence.lstrip())]}\ue010{len(fences) - 1}\ue011"
+def _hidden(match: re.Match[str], fences: list[tuple[str, str]]) -> str:
+    fences.append((match[1], match[0][len(match[1]) :]))
+    return f"{match[1]}\ue010{len(fences) - 1}\ue011"
 
 
-def _shown(match: re.Match[str], fences: list[str]) -> str:
-    """Return a fence, moved to the left as far as its first line was."""
-    fence = fences[int(match[2])]
-    moved = len(fence) - len(fence.lstrip()) - (len(match[1]) - len(match[1].lstrip(" ")))
-    lines = [line[min(max(0, moved), len(line) - len(line.lstrip(" "))) :] for line in fence.split("\n")]
-    return match[1] + "\n".join(lines).lstrip(" \t")
+def _shown(match: re.Match[str], fences: list[tuple[str, str]]) -> str:
+    """Return a fence, moved to the left as far as its first line was; a tag directly above it becomes a block."""
+    before, fence = fences[int(match[2])]
+    moved = max(0, len(before) - len(match[1]))
+    lines = [line[min(moved, len(line) - len(line.lstrip(" "))) :] for line in fence.split("\n")]
+    above = match.string[: match.start()].rstrip("\n").rpartition("\n")[2]
+    blank = "\n" if re.fullmatch(r"[ \t]*</?[A-Za-z][^<>]*>[ \t]*", above) else ""
+    return blank + match[1] + "\n".join(lines)
 
 
 def _plain_markdown(source: str) -> tuple[str, list[str]]:
@@ -120,7 +128,7 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
     Lines of directives become comments with their titles below, what is indented below them loses its indent.
     """
     modules: list[str] = []
-    is_mdx = bool(MODULE.search(source))
+    is_mdx = bool(MODULE.search(re.sub(r"<script\b.*?</script>", "", source, flags=re.DOTALL)))
 
     def taken(match: re.Match[str]) -> str:
         modules.append(VISIBLE.sub(r"\1", match[0]))
@@ -131,15 +139,21 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
         for pattern in (MODULE, COMPONENT):
             source = pattern.sub(taken, source)
     source = COMMENT.sub(lambda match: modules.append(match[0]) or "", source)
-    source = FULL_LINE.sub(taken, source)
+    source = FULL_LINE.sub(lambda match: "<!-- -->" if _is_in_html(match) else taken(match), source)
+    source = TEMPLATE.sub(_template, source).replace("][^", "]\u200b[^")  # a link, and a footnote behind it
     lines: list[str] = []
     indents: list[int] = []
+    is_head = False
     for line in source.split("\n"):
         indent = len(line) - len(line.lstrip(" "))
         while line.strip() and indents and indent < indents[-1]:
             indents.pop()
         line = line[4 * len(indents) :] if indents else line
         titled = TITLED.match(line)
+        if titled is None and is_head and OPTION.match(line):
+            modules.append(line)
+            continue
+        is_head = titled is not None
         if titled is None:
             lines.append(line)
             continue
@@ -147,8 +161,8 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
         lines += [
             "",
             f"{titled[1]}<!-- {groups[0]} -->",
-            titled[1].rstrip(" "),
-            *[titled[1] + title for title in groups[1:]],
+            titled[1].replace(":", " ").rstrip(" "),
+            *[titled[1].replace(":", " ") + title for title in groups[1:]],
             "",
         ]
         if groups[0].startswith(("!!!", "???", "===")):
@@ -156,7 +170,32 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
     return "\n".join(lines), modules
 
 
+TEMPLATE = re.compile(
+    CODE_SPAN.pattern + r"|(?P<code>\{\{(?![<%])(?:[^{}\n]|\{[^{}\n]*\})*\}\}|\{%(?:(?!%\}).)*%\}|!?\[\[[^\[\]\n|]+(?:\||\]\](?![(\[]))|"
+    r"(?<!\])\[\]\[[^\[\]\n]+\])",
+    re.DOTALL,
+)
+"""Code of a template inside a line, and a link of a wiki without a text of its own."""
+
+
+def _template(match: re.Match[str]) -> str:
+    """Return a character for code that Markdown must not read; alike for the same code."""
+    if match["code"] is None:
+        return match[0]
+    return chr(0xE100 + crc32(VISIBLE.sub(r"\1", match["code"]).encode()) % 0x1000)
+
+
+def _is_in_html(match: re.Match[str]) -> bool:
+    """True if the line stands between lines of HTML, which a blank line would end."""
+    above = match.string[: match.start()].rstrip(" \t").removesuffix("\n").rpartition("\n")[2].strip()
+    below = match.string[match.end() :].removeprefix("\n").partition("\n")[0].strip()
+    return above.endswith(">") and (below.startswith("<") or not below) or (bool(above) and below.startswith("</"))
+
+
+ROLE_TARGET = re.compile(r"(.*\S)(\s*<[^<>]*>)\Z", re.DOTALL)
+"""The title and the target of a role of MyST."""
 COMPONENT_TAG = re.compile("<[A-Z]")
+INLINE = re.compile(r"</?(?:a|abbr|b|bdi|bdo|cite|code|del|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|u|var)\b", re.I)
 VISIBLE_OF_HTML = re.compile(r"(\s(?:alt|title|placeholder|aria-label)=)(?:\"([^\"]*)\"|'[^']*')")
 VISIBLE = re.compile(
     r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle)=)[\"']([^\"'{}]*)[\"']"
@@ -203,6 +242,8 @@ def _of_html(path: str, content: str) -> Block:
             for match in shown.finditer(part):
                 block.add("/attribute", f" {unescape(match[2])} ")
             block.marks.append(shown.sub(r"\1", part))
+            if not INLINE.match(part):
+                block.add("", " ")
         else:
             block.add("", unescape(part))
     return block
@@ -210,8 +251,10 @@ def _of_html(path: str, content: str) -> Block:
 
 def _inline(tokens: list[Any], block: Block) -> None:
     around: list[str] = []
+    before = ""
     for token in tokens:
         place = "".join(around)
+        is_role, before = before.endswith("}"), token.content
         if token.nesting == 1:
             block.marks.append(f"{token.tag} {token.attrs.get('href', '')}".strip())
             around.append(inside("", block.marks[-1], len(block.marks)))
@@ -232,5 +275,8 @@ def _inline(tokens: list[Any], block: Block) -> None:
             else:
                 block.marks.append(tag[2])
                 around.append(inside("", tag[2], len(block.marks)))
+        elif token.type == "code_inline" and (role := ROLE_TARGET.match(token.content)) and is_role:
+            block.marks.append(f"role {role[2]}")
+            block.add(place, role[1])
         else:  # code, HTML, math, footnotes
             block.marks.append(f"{token.type} {token.content or token.meta.get('label', '')}")
