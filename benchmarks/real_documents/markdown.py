@@ -31,7 +31,8 @@ STYLE = re.compile(r"<(/?)(strong|em|s|del)>")
 FENCE = re.compile(r"^((?:[ \t]|[-*+] |\d+[.)] )*)(```+|~~~+).*?^(?:\1|[ \t>]*)\2", re.MULTILINE | re.DOTALL)
 SHORTCODE_OF_CODE = re.compile(
     r"^([ \t]*)(?:\{\{<\s*(code-toggle|highlight)\b(?!.*/>\}\}).*?^[ \t]*\{\{<\s*/\s*\2\s*>\}\}|"
-    r"\[(prism|raw)\b[^\]\n]*\].*?\[/\3\])", re.M | re.S
+    r"\[(prism|raw)\b[^\]\n]*\].*?\[/\3\])",
+    re.M | re.S,
 )
 """A shortcode whose inside is code: data of a page, or a program."""
 MYST = re.compile(r"^([ \t]*)(```+|~~~+)(\{([\w:-]+)\}.*)\n((?:.*\n)*?)\1\2[ \t]*$", re.MULTILINE)
@@ -53,9 +54,10 @@ MODULE = re.compile(
 COMPONENT = re.compile(
     r"^[ \t]*</?(?:[A-Z][\w.]*)?(?:\s(?:[^<>{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})*)?/?>[ \t]*$", re.MULTILINE
 )
-COMMENT = re.compile(r"\{/\*.*?\*/\}", re.DOTALL)
+COMMENT = re.compile(CODE_SPAN.pattern + r"|(?P<code>\{/\*.*?\*/\})", re.DOTALL)
 TITLED = re.compile(
-    r"^([ \t]*(?:>[ \t]?)*(?::   )?)(?:(:::+[ \t]*(?:\{[\w-]+\}|[\w-]+)?)[ \t]*(.*?)|((?:!!!|\?\?\?\+?)[ ]?[\w-]+(?: [\w-]+)*)"
+    r"^([ \t]*(?:>[ \t]?)*(?::   )?)(?:(:::+[ \t]*(?:\{[\w-]+\}|[\w-]+)?)[ \t]*(.*?)|"
+    r"((?:!!!|\?\?\?\+?)[ ]?[\w-]+(?: [\w-]+)*)"
     r"(?: \"(.*)\")?|(===[!+]?) [\"'](.*)[\"']|(///+ ?[\w-]*)(?: ?\| ?(.*))?)[ \t]*$",
     re.MULTILINE,
 )
@@ -138,7 +140,7 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
     if is_mdx:
         for pattern in (MODULE, COMPONENT):
             source = pattern.sub(taken, source)
-    source = COMMENT.sub(lambda match: modules.append(match[0]) or "", source)
+    source = COMMENT.sub(lambda match: modules.append(match[0]) or "" if match["code"] else match[0], source)
     source = FULL_LINE.sub(lambda match: "<!-- -->" if _is_in_html(match) else taken(match), source)
     source = TEMPLATE.sub(_template, source).replace("][^", "]\u200b[^")  # a link, and a footnote behind it
     lines: list[str] = []
@@ -171,7 +173,8 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
 
 
 TEMPLATE = re.compile(
-    CODE_SPAN.pattern + r"|(?P<code>\{\{(?![<%])(?:[^{}\n]|\{[^{}\n]*\})*\}\}|\{%(?:(?!%\}).)*%\}|!?\[\[[^\[\]\n|]+(?:\||\]\](?![(\[]))|"
+    CODE_SPAN.pattern
+    + r"|(?P<code>\{\{(?![<%])(?:[^{}\n]|\{[^{}\n]*\})*\}\}|\{%(?:(?!%\}).)*%\}|!?\[\[[^\[\]\n|]+(?:\||\]\](?![(\[]))|"
     r"(?<!\])\[\]\[[^\[\]\n]+\])",
     re.DOTALL,
 )
@@ -189,13 +192,18 @@ def _is_in_html(match: re.Match[str]) -> bool:
     """True if the line stands between lines of HTML, which a blank line would end."""
     above = match.string[: match.start()].rstrip(" \t").removesuffix("\n").rpartition("\n")[2].strip()
     below = match.string[match.end() :].removeprefix("\n").partition("\n")[0].strip()
-    return above.endswith(">") and (below.startswith("<") or not below) or (bool(above) and below.startswith("</"))
+    is_between = above.endswith((">", "}")) and below[:1] in ("", "<", "{")
+    return not VISIBLE.search(match[0]) and (is_between or (bool(above) and below.startswith("</")))
 
 
 ROLE_TARGET = re.compile(r"(.*\S)(\s*<[^<>]*>)\Z", re.DOTALL)
 """The title and the target of a role of MyST."""
+FOREIGN = re.compile(r"\]\[[^\[\]]+\]")
+"""The label of a link that another program defines."""
 COMPONENT_TAG = re.compile("<[A-Z]")
-INLINE = re.compile(r"</?(?:a|abbr|b|bdi|bdo|cite|code|del|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|u|var)\b", re.I)
+INLINE = re.compile(
+    r"</?(?:a|abbr|b|bdi|bdo|cite|code|del|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|u|var)\b", re.I
+)
 VISIBLE_OF_HTML = re.compile(r"(\s(?:alt|title|placeholder|aria-label)=)(?:\"([^\"]*)\"|'[^']*')")
 VISIBLE = re.compile(
     r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle)=)[\"']([^\"'{}]*)[\"']"
@@ -236,11 +244,13 @@ def _markdown_blocks(source: str) -> Iterator[Block]:
 def _of_html(path: str, content: str) -> Block:
     """Return HTML in Markdown as a block: its tags without what people read, and its text."""
     block = Block(path)
-    for part in re.split(r"(<!--.*?-->|<(?:style|script|pre)\b.*?</(?:style|script|pre)>|<[^>]*>)", content, flags=re.S):
-        if part.startswith("<"):
+    for part in re.split(
+        r"(<!--.*?-->|<(?:style|script)\b.*?</(?:style|script)>|<[/!?A-Za-z][^>]*>)", content, flags=re.S
+    ):
+        if re.match("<[/!?A-Za-z]", part):
             shown = VISIBLE if COMPONENT_TAG.match(part) else VISIBLE_OF_HTML
             for match in shown.finditer(part):
-                block.add("/attribute", f" {unescape(match[2])} ")
+                block.add("/attribute", f" {unescape(match[match.lastindex or 1])} ")
             block.marks.append(shown.sub(r"\1", part))
             if not INLINE.match(part):
                 block.add("", " ")
@@ -261,7 +271,8 @@ def _inline(tokens: list[Any], block: Block) -> None:
         elif token.nesting == -1:
             around.pop()
         elif token.type == "text":
-            block.add(place, token.content)
+            block.marks += FOREIGN.findall(token.content)
+            block.add(place, FOREIGN.sub("]", token.content))
         elif token.type in ("softbreak", "hardbreak"):
             block.add(place, " ")
             if token.type == "hardbreak":

@@ -372,6 +372,6 @@ def _simple_table(lines: Text, source: str) -> Lines | None:
 _BY_SIGN: dict[str, tuple[Callable[[str, Text, Around], Lines | None], ...]] = {
     ":": (_colons,), "`": (_fence,), "~": (_fence,), "!": (_admonition,), "?": (_admonition,), "=": (_admonition,),
     "/": (_slashes,), "*": (_abbreviation,), "{": (_braces,), "<": (_single, _component), "$": (_dollars,),
-    "\\": (_formula, _single), "[": (_brackets, _single), "(": (_single,), "-": (_single,), ";": (_single,), "%": (_comment,),
-    "+": (_single, _grid), "i": (_module,), "e": (_module,),
+    "\\": (_formula, _single), "[": (_brackets, _single), "(": (_single,), "-": (_single,), ";": (_single,),
+    "%": (_comment,), "+": (_single, _grid), "i": (_module,), "e": (_module,),
 }  # fmt: skip
