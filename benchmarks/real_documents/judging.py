@@ -10,11 +10,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from benchmarks.real_documents.stand_ins import deciphered
 
 WORD = re.compile(r"[^\W_]+")
-LATIN_WORD = re.compile(r"(?<![\w./:@$#<{%&=\\-])[A-Za-z][a-z]+(?![\w/@=({}\\-]|[.:]\w)")
+LATIN_WORD = re.compile(r"(?<![\w./:@$#<{%&=\\-])(?!https?://)[A-Za-z][a-z]+(?![\w/@=({}\\-]|[.:]\w)")
 """A plain word: no part of an address, a name of a file, a placeholder or an identifier."""
 CYRILLIC = re.compile(r"[а-яА-Я]")
 
@@ -138,7 +139,7 @@ def _compared(before: Block, after: Block, mode: str, told: Sequence[str]) -> li
     if before.is_cue and mode == "reversed":
         emptied = words_of(before.text) and not words_of(after.text)
         return [Fault("emptied", before.name, repr(before.text[:80]))] if emptied else []
-    faults = _pieces(before, after)
+    faults = _pieces(before, after, _divided(before) if mode == "reversed" else Counter())
     if not faults and LATIN_WORD.search(before.text) and not CYRILLIC.search(after.text) and not _is_told(before, told):
         faults.append(Fault("untranslated", before.name, repr(before.text[:100])))
     return faults
@@ -169,9 +170,34 @@ def _with_words(block: Block) -> Counter[str]:
     return Counter(_NUMBER.sub("", place) for place in elements)
 
 
-def _pieces(before: Block, after: Block) -> list[Fault]:
+JOINED = re.compile(r"\S*\w\S*\Z"), re.compile(r"\S*\w\S*")
+"""What ends in a piece, and begins in the next, as one word without a space."""
+
+_CODE = re.compile("\\]\\]|[\ue100-\uf100]")
+JOINED_BY_CODE = re.compile(f"\\S*(?:{_CODE.pattern})\\S*")
+"""A word with code in it."""
+
+
+def _divided(block: Block) -> Counter[str]:
+    """Return the words of a word that an element ends inside, as in ``[PEP 440](url)-compliant``.
+
+    When it moves, it moves whole: which side of the element's end its parts come to is not to be judged.
+    """
+    divided: Counter[str] = Counter()
+    texts = [text for _, text in block.pieces if text]
+    for left, right in pairwise(texts):
+        ends = JOINED[0].search(left), JOINED[1].match(right)
+        if ends[0] and ends[1]:
+            divided.update(words_of(ends[0][0]) + words_of(ends[1][0]) + words_of(ends[0][0] + ends[1][0]))
+    for _, text in block.pieces:
+        for match in JOINED_BY_CODE.finditer(text):
+            divided.update(words_of(match[0]) + words_of(_CODE.sub("", match[0])))
+    return divided
+
+
+def _pieces(before: Block, after: Block, divided: Counter[str]) -> list[Fault]:
     """Compare the words inside each element; those beside each other may have changed places."""
-    own, translated = _by_element(before), _by_element(after)
+    own, translated = _by_element(before, divided), _by_element(after, divided)
     for around in own.keys() | translated.keys():
         if Counter(map(_key, own[around])) == Counter(map(_key, translated[around])):
             continue
@@ -190,11 +216,11 @@ def _key(words: Counter[str]) -> frozenset[tuple[str, int]]:
     return frozenset(words.items())
 
 
-def _by_element(block: Block) -> dict[str, list[Counter[str]]]:
-    """Return the words of the elements of each kind and place, without those that have none."""
+def _by_element(block: Block, divided: Counter[str]) -> dict[str, list[Counter[str]]]:
+    """Return the words of the elements of each kind and place but for divided ones, without those that have none."""
     elements: dict[str, Counter[str]] = defaultdict(Counter)
     for around, text in block.pieces:
-        elements[around].update(words_of(text))
+        elements[around].update(word for word in words_of(text) if word not in divided)
     result: dict[str, list[Counter[str]]] = defaultdict(list)
     for around, words in elements.items():
         if words:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
+from zlib import crc32
 
 from markdown_it import MarkdownIt
 from mdit_py_plugins.deflist import deflist_plugin
@@ -13,21 +14,33 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
-from benchmarks.real_documents.judging import Block, UnreadableError, inside
+from benchmarks.real_documents.judging import Block, UnreadableError, inside, names
 
 MARKS = {
     "directive": re.compile(r"^[ \t]*(:::+[ \t]*\w*|(?:!!!|\?\?\?\+?) ?[a-z][\w-]*(?=\s*$| \")|=== )", re.MULTILINE),
-    "import": re.compile(r"^(?:import|export) .*$", re.MULTILINE),
+    "import": re.compile(r"^(?:import .*['\"]|export (?:const|let|default|function|class|[{*])).*$", re.MULTILINE),
     "shortcode": re.compile(r"\{\{[<%].*?[>%]\}\}|\{%.*?%\}|\{\{.*?\}\}|\{#[\w-]+\}|\{: .*?\}", re.DOTALL),
     "note": re.compile(r"\[\^[^\]\s]+\]:?"),
     "alert": re.compile(r"^[ \t]*> ?\[!\w+\]", re.MULTILINE),
     "task": re.compile(r"^[ \t]*[-*+] \[[ xX]\] ", re.MULTILINE),
-    "wiki": re.compile(r"!?\[\[[^\]\n|]+"),
+    "wiki": re.compile(r"!?\[\[[^\[\]\n|]+(?=\||\]\])"),
     "abbreviation": re.compile(r"^\*\[[^\]]+\]:", re.MULTILINE),
 }
 STYLE = re.compile(r"<(/?)(strong|em|s|del)>")
 """The same as the marks of Markdown, which cannot stand everywhere."""
-FENCE = re.compile(r"^([ \t]*)(```+|~~~+).*?^\1?[ \t]*\2", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^((?:[ \t]|[-*+] |\d+[.)] )*)(```+|~~~+).*?^(?:\1|[ \t>]*)\2", re.MULTILINE | re.DOTALL)
+SHORTCODE_OF_CODE = re.compile(
+    r"^([ \t]*)(?:\{\{<\s*(code-toggle|highlight)\b(?!.*/>\}\}).*?^[ \t]*\{\{<\s*/\s*\2\s*>\}\}|"
+    r"\[(prism|raw)\b[^\]\n]*\].*?\[/\3\])",
+    re.M | re.S,
+)
+"""A shortcode whose inside is code: data of a page, or a program."""
+MYST = re.compile(r"^([ \t]*)(```+|~~~+)(\{([\w:-]+)\}.*)\n((?:.*\n)*?)\1\2[ \t]*$", re.MULTILINE)
+PROSE = names(
+    "note warning tip important caution attention danger error hint seealso admonition versionadded versionchanged "
+    "deprecated dropdown list-table figure margin sidebar epigraph topic"
+)
+"""Directives of MyST whose inside is Markdown."""
 CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 
 
@@ -41,16 +54,18 @@ MODULE = re.compile(
 COMPONENT = re.compile(
     r"^[ \t]*</?(?:[A-Z][\w.]*)?(?:\s(?:[^<>{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})*)?/?>[ \t]*$", re.MULTILINE
 )
-COMMENT = re.compile(r"\{/\*.*?\*/\}", re.DOTALL)
+COMMENT = re.compile(CODE_SPAN.pattern + r"|(?P<code>\{/\*.*?\*/\})", re.DOTALL)
 TITLED = re.compile(
-    r"^([ \t]*(?:>[ \t]?)*)(?:(:::+[ \t]*(?:\{[\w-]+\}|[\w-]+)?)[ \t]*(.*?)|((?:!!!|\?\?\?\+?)[ ]?[\w-]+(?: [\w-]+)*)"
+    r"^([ \t]*(?:>[ \t]?)*(?::   )?)(?:(:::+[ \t]*(?:\{[\w-]+\}|[\w-]+)?)[ \t]*(.*?)|"
+    r"((?:!!!|\?\?\?\+?)[ ]?[\w-]+(?: [\w-]+)*)"
     r"(?: \"(.*)\")?|(===[!+]?) [\"'](.*)[\"']|(///+ ?[\w-]*)(?: ?\| ?(.*))?)[ \t]*$",
     re.MULTILINE,
 )
 """A line that begins or ends a directive: its marker and its title."""
+OPTION = re.compile(r"[ \t]*:[\w-]+:")
 FULL_LINE = re.compile(
     r"^[ \t]*(?:(?:\{\{[<%](?:(?![>%]\}\}).)*[>%]\}\}|\{%(?:(?!%\}).)*%\}|\{:[^{}]*\}|"
-    r"\{\{(?:[^{}]|\{[^{}]*\})*\}\}|\([\w:.-]+\)=|:[\w-]+:.*)[ \t]*)+$",
+    r"\{\{(?:[^{}]|\{[^{}]*\})*\}\}|\([\w:.-]+\)=)[ \t]*)+$",
     re.MULTILINE,
 )
 
@@ -63,14 +78,18 @@ def markdown(data: bytes) -> list[Block]:
         raise UnreadableError(str(error)) from None
     head = HEAD.match(source)
     body = source[head.end() :] if head else source
-    fences: list[str] = []
-    text, modules = _plain_markdown(FENCE.sub(lambda match: _hidden(match[0], fences), body))
+    fences: list[tuple[str, str]] = []
+    while (opened := MYST.sub(_opened, body)) != body:
+        body = opened
+    body = SHORTCODE_OF_CODE.sub(_as_fence, body)
+    text, modules = _plain_markdown(FENCE.sub(lambda match: _hidden(match, fences), body))
     blocks = [Block("front matter", [("", head[0] if head else "")], is_text=False)]
     blocks += _markdown_blocks(FENCED.sub(lambda match: _shown(match, fences), text))
     prose = CODE_SPAN.sub("`", FENCE.sub("", body))
     blocks.append(Block("modules", marks=[" ".join(module.split()) for module in modules], is_text=False))
     for name, pattern in MARKS.items():
-        blocks.append(Block(name, marks=[" ".join(match.split()) for match in _matches(pattern, prose)], is_text=False))
+        marks = [" ".join(VISIBLE.sub(r"\1", match).split()) for match in _matches(pattern, prose)]
+        blocks.append(Block(name, marks=marks, is_text=False))
     return [block for block in blocks if block.pieces or block.marks or block.name in MARKS]
 
 
@@ -78,17 +97,31 @@ FENCED = re.compile("^(.*)\ue010(\\d+)\ue011", re.MULTILINE)
 """A fence that was taken out, and what stands in front of it."""
 
 
-def _hidden(fence: str, fences: list[str]) -> str:
-    fences.append(fence)
-    return f"{fence[: len(fence) - len(fence.lstrip())]}\ue010{len(fences) - 1}\ue011"
+def _opened(match: re.Match[str]) -> str:
+    """Return a directive of MyST in colons if its inside is Markdown; in backticks it would be code."""
+    if match[4] not in PROSE:
+        return match[0]
+    return f"{match[1]}:::{match[3]}\n{match[5]}{match[1]}:::"
 
 
-def _shown(match: re.Match[str], fences: list[str]) -> str:
-    """Return a fence, moved to the left as far as its first line was."""
-    fence = fences[int(match[2])]
-    moved = len(fence) - len(fence.lstrip()) - (len(match[1]) - len(match[1].lstrip(" ")))
-    lines = [line[min(max(0, moved), len(line) - len(line.lstrip(" "))) :] for line in fence.split("\n")]
-    return match[1] + "\n".join(lines).lstrip(" ")
+def _as_fence(match: re.Match[str]) -> str:
+    lines = "\n".join(match[1] + line for line in match[0].split("\n"))
+    return f"{match[1]}~~~~~~~~\n{lines}\n{match[1]}~~~~~~~~"
+
+
+def _hidden(match: re.Match[str], fences: list[tuple[str, str]]) -> str:
+    fences.append((match[1], match[0][len(match[1]) :]))
+    return f"{match[1]}\ue010{len(fences) - 1}\ue011"
+
+
+def _shown(match: re.Match[str], fences: list[tuple[str, str]]) -> str:
+    """Return a fence, moved to the left as far as its first line was; a tag directly above it becomes a block."""
+    before, fence = fences[int(match[2])]
+    moved = max(0, len(before) - len(match[1]))
+    lines = [line[min(moved, len(line) - len(line.lstrip(" "))) :] for line in fence.split("\n")]
+    above = match.string[: match.start()].rstrip("\n").rpartition("\n")[2]
+    blank = "\n" if re.fullmatch(r"[ \t]*</?[A-Za-z][^<>]*>[ \t]*", above) else ""
+    return blank + match[1] + "\n".join(lines)
 
 
 def _plain_markdown(source: str) -> tuple[str, list[str]]:
@@ -97,7 +130,7 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
     Lines of directives become comments with their titles below, what is indented below them loses its indent.
     """
     modules: list[str] = []
-    is_mdx = bool(MODULE.search(source))
+    is_mdx = bool(MODULE.search(re.sub(r"<script\b.*?</script>", "", source, flags=re.DOTALL)))
 
     def taken(match: re.Match[str]) -> str:
         modules.append(VISIBLE.sub(r"\1", match[0]))
@@ -107,16 +140,22 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
     if is_mdx:
         for pattern in (MODULE, COMPONENT):
             source = pattern.sub(taken, source)
-    source = COMMENT.sub(lambda match: modules.append(match[0]) or "", source)
-    source = FULL_LINE.sub(taken, source)
+    source = COMMENT.sub(lambda match: modules.append(match[0]) or "" if match["code"] else match[0], source)
+    source = FULL_LINE.sub(lambda match: "<!-- -->" if _is_in_html(match) else taken(match), source)
+    source = TEMPLATE.sub(_template, source).replace("][^", "]\u200b[^")  # a link, and a footnote behind it
     lines: list[str] = []
     indents: list[int] = []
+    is_head = False
     for line in source.split("\n"):
         indent = len(line) - len(line.lstrip(" "))
         while line.strip() and indents and indent < indents[-1]:
             indents.pop()
         line = line[4 * len(indents) :] if indents else line
         titled = TITLED.match(line)
+        if titled is None and is_head and OPTION.match(line):
+            modules.append(line)
+            continue
+        is_head = titled is not None
         if titled is None:
             lines.append(line)
             continue
@@ -124,8 +163,8 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
         lines += [
             "",
             f"{titled[1]}<!-- {groups[0]} -->",
-            titled[1].rstrip(" "),
-            *[titled[1] + title for title in groups[1:]],
+            titled[1].replace(":", " ").rstrip(" "),
+            *[titled[1].replace(":", " ") + title for title in groups[1:]],
             "",
         ]
         if groups[0].startswith(("!!!", "???", "===")):
@@ -133,6 +172,39 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
     return "\n".join(lines), modules
 
 
+TEMPLATE = re.compile(
+    CODE_SPAN.pattern
+    + r"|(?P<code>\{\{(?![<%])(?:[^{}\n]|\{[^{}\n]*\})*\}\}|\{%(?:(?!%\}).)*%\}|!?\[\[[^\[\]\n|]+(?:\||\]\](?![(\[]))|"
+    r"(?<!\])\[\]\[[^\[\]\n]+\])",
+    re.DOTALL,
+)
+"""Code of a template inside a line, and a link of a wiki without a text of its own."""
+
+
+def _template(match: re.Match[str]) -> str:
+    """Return a character for code that Markdown must not read; alike for the same code."""
+    if match["code"] is None:
+        return match[0]
+    return chr(0xE100 + crc32(VISIBLE.sub(r"\1", match["code"]).encode()) % 0x1000)
+
+
+def _is_in_html(match: re.Match[str]) -> bool:
+    """True if the line stands between lines of HTML, which a blank line would end."""
+    above = match.string[: match.start()].rstrip(" \t").removesuffix("\n").rpartition("\n")[2].strip()
+    below = match.string[match.end() :].removeprefix("\n").partition("\n")[0].strip()
+    is_between = above.endswith((">", "}")) and below[:1] in ("", "<", "{")
+    return not VISIBLE.search(match[0]) and (is_between or (bool(above) and below.startswith("</")))
+
+
+ROLE_TARGET = re.compile(r"(.*\S)(\s*<[^<>]*>)\Z", re.DOTALL)
+"""The title and the target of a role of MyST."""
+FOREIGN = re.compile(r"\]\[[^\[\]]+\]")
+"""The label of a link that another program defines."""
+COMPONENT_TAG = re.compile("<[A-Z]")
+INLINE = re.compile(
+    r"</?(?:a|abbr|b|bdi|bdo|cite|code|del|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|u|var)\b", re.I
+)
+VISIBLE_OF_HTML = re.compile(r"(\s(?:alt|title|placeholder|aria-label)=)(?:\"([^\"]*)\"|'[^']*')")
 VISIBLE = re.compile(
     r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle)=)[\"']([^\"'{}]*)[\"']"
 )
@@ -172,9 +244,16 @@ def _markdown_blocks(source: str) -> Iterator[Block]:
 def _of_html(path: str, content: str) -> Block:
     """Return HTML in Markdown as a block: its tags without what people read, and its text."""
     block = Block(path)
-    for part in re.split(r"(<!--.*?-->|<[^>]*>)", content, flags=re.DOTALL):
-        if part.startswith("<"):
-            block.marks.append(re.sub(r"\s(?:alt|title|placeholder|aria-label)=(?:\"[^\"]*\"|'[^']*')", "", part))
+    for part in re.split(
+        r"(<!--.*?-->|<(?:style|script)\b.*?</(?:style|script)>|<[/!?A-Za-z][^>]*>)", content, flags=re.S
+    ):
+        if re.match("<[/!?A-Za-z]", part):
+            shown = VISIBLE if COMPONENT_TAG.match(part) else VISIBLE_OF_HTML
+            for match in shown.finditer(part):
+                block.add("/attribute", f" {unescape(match[match.lastindex or 1])} ")
+            block.marks.append(shown.sub(r"\1", part))
+            if not INLINE.match(part):
+                block.add("", " ")
         else:
             block.add("", unescape(part))
     return block
@@ -182,15 +261,18 @@ def _of_html(path: str, content: str) -> Block:
 
 def _inline(tokens: list[Any], block: Block) -> None:
     around: list[str] = []
+    before = ""
     for token in tokens:
         place = "".join(around)
+        is_role, before = before.endswith("}"), token.content
         if token.nesting == 1:
             block.marks.append(f"{token.tag} {token.attrs.get('href', '')}".strip())
             around.append(inside("", block.marks[-1], len(block.marks)))
         elif token.nesting == -1:
             around.pop()
         elif token.type == "text":
-            block.add(place, token.content)
+            block.marks += FOREIGN.findall(token.content)
+            block.add(place, FOREIGN.sub("]", token.content))
         elif token.type in ("softbreak", "hardbreak"):
             block.add(place, " ")
             if token.type == "hardbreak":
@@ -204,5 +286,8 @@ def _inline(tokens: list[Any], block: Block) -> None:
             else:
                 block.marks.append(tag[2])
                 around.append(inside("", tag[2], len(block.marks)))
+        elif token.type == "code_inline" and (role := ROLE_TARGET.match(token.content)) and is_role:
+            block.marks.append(f"role {role[2]}")
+            block.add(place, role[1])
         else:  # code, HTML, math, footnotes
             block.marks.append(f"{token.type} {token.content or token.meta.get('label', '')}")

@@ -7,7 +7,7 @@ which word is which. Spans that dragoman protects keep their letters, as they do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from dragoman.decoding.words import word_spans
 from dragoman.translation.assemble import Translation
@@ -31,13 +31,26 @@ def letters(text: str) -> Translation:
 
 
 def reversed_words(text: str) -> Translation:
-    """Return the text with other letters and its words in reverse order."""
-    words = [text[start:end] for start, end in word_spans(text)]
+    """Return the text with other letters and its words in reverse order; spans that are protected stay whole."""
     ciphered = _ciphered(text)
     assert len(ciphered) == len(text)
-    words = [ciphered[start:end] for start, end in word_spans(text)]
-    last = len(words) - 1
-    return Translation(" ".join(reversed(words)), 0.0, alignment=tuple((i, last - i) for i in range(len(words))))
+    words = word_spans(text)
+    groups = list(reversed(_groups(text, words)))
+    order = [i for group in groups for i in group]
+    written = " ".join(ciphered[words[group[0]][0] : words[group[-1]][1]] for group in groups)
+    return Translation(written, 0.0, alignment=tuple(sorted((i, place) for place, i in enumerate(order))))
+
+
+def _groups(text: str, words: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Return the numbers of the words, those that share a protected span together."""
+    spans = [(span.start, span.end) for span in find(text) if len(text[span.start : span.end].split()) > 1]
+    groups: list[list[int]] = []
+    for i, (start, _) in enumerate(words):
+        if groups and any(a < words[i - 1][1] and start < b for a, b in spans):
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    return groups
 
 
 STAND_INS: dict[str, Callable[[str], Translation]] = {

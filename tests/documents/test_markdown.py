@@ -93,6 +93,15 @@ CASES = {
                   "import A from 'a'\n\n<A title=\"Тхе дог\" b={{c: 1}}>\n  Тхе {x} цат.\n</A>\n"),
     "link of a template": ("[The dog]({{< ref \"a b\" >}}).\n", "[Тхе дог]({{< ref \"a b\" >}}).\n"),
     "foreign label": ("See [the class][a.B].\n", "Сее [тхе цласс][a.B].\n"),
+    "attributes of an item": ("* The dog:\n{#dog}\n\n    === \"The cat\"\n\n        The cow.\n",
+                              "* Тхе дог:\n{#dog}\n\n    === \"Тхе цат\"\n\n        Тхе цош.\n"),
+    "code in brackets": ("[prism classes=\"a b\"]\ndog = 1\n\nthe cat\n[/prism]\n\nThe dog.\n",
+                         "[prism classes=\"a b\"]\ndog = 1\n\nthe cat\n[/prism]\n\nТхе дог.\n"),
+    "shortcodes side by side": ("A [v=1]dog[/v][v=2]cat[/v] here.\n", "А [v=1]дог[/v][v=2]цат[/v] хере.\n"),
+    "code below a tag": ("<my-code>\n```js\nlet dog\n\nlet cat\n```\n</my-code>\n\nThe dog.\n",
+                         "<my-code>\n```js\nlet dog\n\nlet cat\n```\n</my-code>\n\nТхе дог.\n"),
+    "a page's script": ("<script setup>\nimport A from './a'\n\nconst dog = A()\n</script>\n\nThe dog.\n",
+                        "<script setup>\nimport A from './a'\n\nconst dog = A()\n</script>\n\nТхе дог.\n"),
     "two lines of a quote": ("> The dog\n> sleeps *long\n> here*.\n", "> Тхе дог\n> слеепс *лонг\n> хере*.\n"),
 }  # fmt: skip
 
@@ -105,6 +114,15 @@ def test_markup_of_a_dialect_stays_and_its_text_is_translated(case: str) -> None
         assert content == wanted.replace("\n", end)
         assert report.left == ()
         assert translated(source.replace("\n", end), "same")[0] == source.replace("\n", end)
+
+
+def test_a_directive_that_is_not_known_is_left_and_named() -> None:
+    source = ":::{my-box}\nThe cat.\n:::\n\n:::{toctree}\nchapters/dog\n:::\n"
+    content, report = translated(source)
+    assert content == source
+    assert [(segment.text, segment.why) for segment in report.left] == [
+        (":::{my-box} The cat. :::", "the directive my-box is not known")
+    ]
 
 
 def test_a_table_that_is_not_understood_is_left_and_named() -> None:

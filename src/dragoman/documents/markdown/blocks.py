@@ -33,6 +33,8 @@ _MDX = re.compile(
 )
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})")
 _MARKDOWN_INSIDE = re.compile(r"<[a-z]+\s(?:[^<>]*\s)?markdown(?:=[\"']?\w+[\"']?)?(?:\s[^<>]*)?>\s*\Z")
+_TAG_ONLY = re.compile(r"</?[A-Za-z][\w.-]*(?:\s[^<>]*)?>\s*\Z")
+_FENCE_LINE = re.compile(r"`{3,}[^`\n]*\Z|~{3,}")
 _CLOSING = re.compile(r"</[a-z]+>\s*\Z")
 
 
@@ -63,10 +65,13 @@ def is_mdx(source: str, name: str) -> bool:
 
 
 def _without_fences(source: str) -> str:
-    """Return a text without its fenced code."""
-    lines, fence = [], ""
+    """Return a text without its fenced code and the scripts of its pages."""
+    lines, fence, in_script = [], "", False
     for line in source.split("\n"):
         match = _FENCE.match(line)
+        if not fence and (in_script or line.startswith("<script")):
+            in_script = "</script>" not in line
+            continue
         if not fence and match:
             fence = match[1]
         elif fence and match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
@@ -201,6 +206,8 @@ def _dialect(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     lines = recognised(_View(state, start, end), around)
     if lines is None or (lines.indent and silent and not _is_indented(state, start + 1, end, lines.indent)):
         return False
+    if silent and lines.joins and state.sCount[start] < state.blkIndent:
+        return False  # belongs to the item's paragraph, though it is not indented
     if not silent:
         _add_raw(state, start, lines)
         if lines.indent:
@@ -311,18 +318,31 @@ def _description(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _markdown_inside(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Keep a tag whose element holds Markdown (``<div markdown>``), and its closing tag, as lines of their own."""
+    """Keep a tag whose element holds Markdown (``<div markdown>``), and its closing tag, as lines of their own.
+
+    So is a tag with fenced code directly below: people write it, and code must not become text.
+    """
     place, line_end = _View(state, start, end)[0]
     line = state.src[place:line_end]
     if state.is_code_block(start) or not line.startswith("<"):
         return False
     opens = bool(_MARKDOWN_INSIDE.match(line))
+    if not opens and start + 1 < end and _TAG_ONLY.match(line) and _has_fence(state, start + 1):
+        if not silent:
+            _add_raw(state, start, Lines())
+        return True
     if not opens and not (state.env["inside"] and _CLOSING.match(line)):
         return False
     if not silent:
         state.env["inside"] += 1 if opens else -1
         _add_raw(state, start, Lines())
     return True
+
+
+def _has_fence(state: StateBlock, line: int) -> bool:
+    """True if a line begins fenced code."""
+    place, line_end = _View(state, line, line + 1)[0]
+    return not state.is_code_block(line) and bool(_FENCE_LINE.match(state.src, place, line_end))
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from dragoman.documents.markdown.masks import closed, spans
 
 @dataclass(frozen=True)
 class Around:
-    """Where lines stand: what a line may mean depends on it."""
+    """The place of lines: what a line may mean depends on it."""
 
     source: str
     mdx: bool
@@ -40,6 +40,8 @@ class Lines:
     """Number of spaces in front of the lines that belong to them; 0 if none do."""
     why: str = ""
     """Reason why their text is left, to be reported; "" for code."""
+    joins: bool = False
+    """True if they may belong to the paragraph before them: a list of its attributes."""
 
 
 Text = Sequence[tuple[int, int]]
@@ -60,7 +62,10 @@ PROSE = _names(
 )
 """Directives of MyST whose content is Markdown."""
 _TITLED = PROSE - _names("figure list-table grid tab-set card-item container only tabs div glossary")
-_LITERAL = _names("mermaid code code-block math raw")
+_LITERAL = _names(
+    "mermaid code code-block code-cell sourcecode math raw eval-rst toctree include literalinclude image graphviz "
+    "parsed-literal doctest testcode testoutput highlight currentmodule contents index plantuml"
+)
 _LITERAL_PAIRS = {
     "{{<": re.compile(r"\{\{<\s*(highlight|code[\w-]*|mermaid|math|katex|chem|goat|plantuml|raw\w*)\b"),
     "{{%": re.compile(r"\{\{%\s*(highlight|code[\w-]*|mermaid|math|katex|chem)\b"),
@@ -84,6 +89,9 @@ _ABBREVIATION = re.compile(r"\*\[[^\]\n]+\]:[ \t]*")
 _SNIPPET = re.compile(r"(?:;*-{1,}8<-{1,}.*|<<<[ \t]*\S.*|\[TOC\]|\[\[_?TOC_?\]\]|\[\[toc\]\]|\[toc\]|\+\+\+.*)\Z")
 _LATEX = re.compile(r"\\(?!begin\b)[a-zA-Z]+\*?(?:\[[^\]\n]*\])?(?:\{[^{}\n]*\})*[ \t]*\Z")
 _BEGIN = re.compile(r"\\begin\{([\w*]+)\}")
+_ATTRIBUTE_LIST = re.compile(r"\{:?[ \t]*[#.][^{}]*\}\Z")
+_CODE_IN_BRACKETS = re.compile(r"\[(prism|code|raw|highlight|mermaid|plantuml|pre)(?:[ \t=][^\]\n]*)?\]")
+_PAGE_CODE = re.compile(r"<(script|style)(?=[\s>])")
 _TARGET = re.compile(r"\([\w:.-]+\)=[ \t]*\Z")
 _GRID = re.compile(r"\+(?:[-=:]+\+)+[ \t]*\Z")
 _RULER = re.compile(r"-{2,}(?:[ \t]+-{2,})+[ \t]*\Z")
@@ -153,7 +161,8 @@ def _colons(text: str, lines: Text, around: Around) -> Lines | None:
     if name in _LITERAL or (in_braces and name not in PROSE):
         length = len(match[1])
         count = _until(lines, around, "colons", lambda line: line.strip(":") == "" and len(line) >= length)
-        return Lines(count or 1)
+        is_code = name in _LITERAL or ":" in name or name.startswith("auto") or count < 3
+        return Lines(count or 1, why="" if is_code else f"the directive {name} is not known")
     if in_braces:
         titles = _title(text, match.start(3), match.end(3)) if name in _TITLED else ()
         return Lines(_options(lines, around), titles)
@@ -208,6 +217,16 @@ def _single(text: str, lines: Text, around: Around) -> Lines | None:
     return Lines() if _SNIPPET.match(text) or _LATEX.match(text) or _TARGET.match(text) else None
 
 
+def _brackets(text: str, lines: Text, around: Around) -> Lines | None:
+    """Recognise code between shortcodes in brackets, such as ``[prism]`` and ``[/prism]``."""
+    match = _CODE_IN_BRACKETS.match(text)
+    if match is None:
+        return None
+    closing = f"[/{match[1]}]"
+    count = 1 if text.endswith(closing) else _until(lines, around, closing, lambda line: line.endswith(closing))
+    return Lines(count) if count else None
+
+
 def _braces(text: str, lines: Text, around: Around) -> Lines | None:
     """Recognise lines that hold nothing but shortcodes, attribute lists and expressions."""
     start = place = lines[0][0]
@@ -243,7 +262,7 @@ def _braces(text: str, lines: Text, around: Around) -> Lines | None:
         while place < lines[line][1] and source[place] in " \t":
             place += 1
         if place == lines[line][1]:
-            return Lines(line + 1)
+            return Lines(line + 1, joins=not line and bool(_ATTRIBUTE_LIST.match(text)))
         if source[place] not in "{<" or place == start:
             return None
     return None
@@ -262,6 +281,10 @@ def _component(text: str, lines: Text, around: Around) -> Lines | None:
         return Lines(count) if count else None
     if not around.mdx:
         return None
+    if (code := _PAGE_CODE.match(text)) and not text.endswith("/>"):
+        closing = f"</{code[1]}>"
+        count = 1 if closing in text else _until(lines, around, closing, lambda line: closing in line)
+        return Lines(count) if count else None
     lines = lines[:500]
     place, source = lines[0][0], around.source
     while True:
@@ -355,6 +378,6 @@ def _simple_table(lines: Text, source: str) -> Lines | None:
 _BY_SIGN: dict[str, tuple[Callable[[str, Text, Around], Lines | None], ...]] = {
     ":": (_colons,), "`": (_fence,), "~": (_fence,), "!": (_admonition,), "?": (_admonition,), "=": (_admonition,),
     "/": (_slashes,), "*": (_abbreviation,), "{": (_braces,), "<": (_single, _component), "$": (_dollars,),
-    "\\": (_formula, _single), "[": (_single,), "(": (_single,), "-": (_single,), ";": (_single,), "%": (_comment,),
-    "+": (_single, _grid), "i": (_module,), "e": (_module,),
+    "\\": (_formula, _single), "[": (_brackets, _single), "(": (_single,), "-": (_single,), ";": (_single,),
+    "%": (_comment,), "+": (_single, _grid), "i": (_module,), "e": (_module,),
 }  # fmt: skip

@@ -42,6 +42,7 @@ _TARGET = re.compile(r"<[^<>`]*>\Z")
 _NOTE = re.compile(r"\[\^[^\]\s\[^]+\]")
 _CITATION = re.compile(r"\[-?@[^\[\]\n]+\](?![(\[])")
 _LABEL = re.compile(r"\[([^\[\]\n]*)\]")
+_IN_BRACKETS = re.compile(r"\[(/?)([a-z][\w-]*)(?:[= \t][^\[\]\n]*)?\](?!\()")
 _MOST_OF_A_LABEL = 400
 _WORD_PART = re.compile(r"~[^\s~]+~(?!~)\w*|\^[^\s^]+\^(?!\^)\w*")
 _DIRECTIVE = re.compile(r":[a-z][\w-]*(?=\[[^\[\]]*\])")
@@ -244,6 +245,13 @@ class _Scan:
     def _bracket(self, at: int) -> int:
         if self.text.startswith("[[", at):
             return self._wiki(at)
+        if short := _IN_BRACKETS.match(self.text, at):
+            closing = short[0] if short[1] else f"[/{short[2]}]"
+            if short[1]:
+                return self._add(at, short.end(), "point", "shortcode")
+            if (end := self._find(closing, short.end())) > 0:
+                self.closers[end] = Span(end, end + len(closing), "close", "shortcode")
+                return self._add(at, short.end(), "open", "shortcode")
         for pattern, name in ((_NOTE, "footnote"), (_CITATION, "citation")):
             if match := pattern.match(self.text, at):
                 return self._add(at, match.end(), "point", name)
