@@ -15,7 +15,7 @@ from dragoman.documents.markdown.masks import closed, spans
 
 @dataclass(frozen=True)
 class Around:
-    """Where lines stand: what a line may mean depends on it."""
+    """The place of lines in their document: what a line may mean depends on it."""
 
     source: str
     mdx: bool
