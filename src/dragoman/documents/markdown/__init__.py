@@ -54,7 +54,8 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     front: list[Part] = [text.text[:begin]]
     if begin and info.options.front_matter:
         front = front_matter.parts_of(text.text[:begin], left)
-    body = _Body(_Lines(text.text[begin:]), is_mdx(text.text[begin:], info.name), left)
+    lines = _Lines(text.text[begin:])
+    body = _Body(lines, is_mdx(lines.text, info.name), left)
     body.cut()
     has_signs = any(sign in text.text for sign in WRAPPING_SIGNS)
     wrapper = Wrapper(
