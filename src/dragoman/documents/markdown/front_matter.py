@@ -105,11 +105,19 @@ def _block_value(source: str, at: int, style: str) -> Value:
 
 
 def _read_yaml(written: str) -> str | None:
+    """Return the text that a value stands for; "" if it is no text, such as a number, and None if it is not YAML."""
     try:
-        value: Any = yaml.safe_load(written)
-    except (yaml.YAMLError, ValueError):
+        node = yaml.compose(written, yaml.SafeLoader)  # no data are made, so aliases take no memory
+    except _NOT_YAML:
         return None
-    return value if isinstance(value, str) else ""
+    return node.value if _is_text(node) else ""
+
+
+_NOT_YAML = (yaml.YAMLError, ValueError, RecursionError)
+
+
+def _is_text(node: Any) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:str"
 
 
 def _yaml_like(sign: str) -> Callable[[str], str]:
@@ -128,9 +136,13 @@ def _yaml_like(sign: str) -> Callable[[str], str]:
 def _is_plain(text: str) -> bool:
     """True if YAML reads a text without quotes as this text."""
     try:
-        return bool(yaml.safe_load(f"k: {text}\n") == {"k": text})
-    except (yaml.YAMLError, ValueError):
+        node = yaml.compose(f"k: {text}\n", yaml.SafeLoader)
+    except _NOT_YAML:
         return False
+    if not isinstance(node, yaml.MappingNode) or len(node.value) != 1:
+        return False
+    ((_, value),) = node.value
+    return _is_text(value) and value.value == text
 
 
 def _toml_values(source: str) -> Iterator[Value]:
