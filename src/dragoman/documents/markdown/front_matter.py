@@ -9,7 +9,6 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import yaml
 
@@ -110,14 +109,16 @@ def _read_yaml(written: str) -> str | None:
         node = yaml.compose(written, yaml.SafeLoader)  # no data are made, so aliases take no memory
     except _NOT_YAML:
         return None
-    return node.value if _is_text(node) else ""
+    return _text_of(node) or ""
 
 
 _NOT_YAML = (yaml.YAMLError, ValueError, RecursionError)
 
 
-def _is_text(node: Any) -> bool:
-    return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:str"
+def _text_of(node: yaml.Node | None) -> str | None:
+    """Return the text of a node; None if it is no text."""
+    is_text = isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:str"
+    return str(node.value) if node is not None and is_text else None
 
 
 def _yaml_like(sign: str) -> Callable[[str], str]:
@@ -142,7 +143,7 @@ def _is_plain(text: str) -> bool:
     if not isinstance(node, yaml.MappingNode) or len(node.value) != 1:
         return False
     ((_, value),) = node.value
-    return _is_text(value) and value.value == text
+    return _text_of(value) == text
 
 
 def _toml_values(source: str) -> Iterator[Value]:
