@@ -22,7 +22,7 @@ from trials import MEMORY_BYTES, try_all
 
 import dragoman
 from dragoman.documents.document import DocumentInfo
-from dragoman.documents.formats import FORMATS, supported_suffixes
+from dragoman.documents.formats import FORMATS, format_of, supported_suffixes
 from dragoman.documents.translate import open_document
 from dragoman.errors import BundleError, DataError
 from dragoman.files import MANIFEST
