@@ -168,7 +168,6 @@ def test_columns_of_a_table_by_name() -> None:
         ("a.csv", "a,b\n1,2\n", (), "which column.*a, b"),
         ("a.csv", "a,b\n1,2\n", ("c",), "no columns have the heading 'c'"),
         ("a.csv", "a,a\n1,2\n", ("a",), "2 columns"),
-        ("a.csv", 'a,b\n"1,2\n', ("a",), "a.csv:2: a quote"),
         ("a.srt", "some text", (), "no times"),
         ("a.vtt", "00:01.000 --> 00:02.000\nx\n", (), "WEBVTT"),
         ("a.po", 'msgid "a"\nmsgstr "b\n', (), "a.po:2"),

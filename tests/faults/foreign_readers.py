@@ -115,6 +115,10 @@ _MD = (
     b'---\ntitle: a\n---\n# A title #\n\nSome *text* with **bold** and `code`, a [link](http://x.y "t").\n\n> quoted\n> two\n\n'
     b"- item\n  1. inner\n\n| a | b |\n|---|:-:|\n| one \\| two | 3 |\n\n```py\ncode\n```\n\n<p>html</p>\n\n[ref]: http://x.y\n"
 )
+_MDX = (
+    b"import A from 'a'\n\n# The {x} dog\n\n<A title=\"the cat\" b={{c: 1}}>\n  The *dog* <b>sings</b>.\n</A>\n\n{/* a note */}\n\n"
+    b":::note The book\n\nA cat sleeps.\n\n:::\n\nexport const a = 1\n"
+)
 _SRT = (
     b"1\r\n00:00:01,000 --> 00:00:02,000\r\nthe <i>cat</i> sees\r\nthe dog\r\n\r\n2\r\n00:00:02,100 --> 00:00:05,000\r\n"
     b"{\\an8}in the house.\r\n- No.\r\n\r\n3\r\n00:00:06,000 --> 00:00:07,000\r\n\r\n"
@@ -156,6 +160,7 @@ _XML_TOKENS = [
 DOCUMENTS: dict[str, tuple[Sequence[bytes], Sequence[Mutator]]] = {
     ".txt": ([_TXT], mutate.of_text(["\r\n"])),
     ".md": ([_MD], mutate.of_text(["```", "*", "_", "[", "](", "> ", "- ", "|", "---\n", "    ", "<!--", "# ", "\\", "![", "[^1]:"])),
+    ".mdx": ([_MDX], mutate.of_text(["{", "}", "{/*", "*/}", "<A>", "</A>", "<A b={", "import ", "export ", ":::", "`", "\n\n"])),
     ".html": ([_HTML], [*mutate.of_text(_XML_TOKENS), mutate.of_xml, mutate.of_xml]),
     ".srt": ([_SRT], mutate.of_text(["-->", "00:00:01,000 --> 00:00:02,000\n", "<i>", "{\\", "1\n", ":", ","])),
     ".ass": ([_ASS], mutate.of_text(["Dialogue: ", "[Events]", "Format: Text", "{\\i1}", "{\\p1}", "\\N", ",", "{", "}"])),

@@ -98,7 +98,7 @@ def reference_of(name: str) -> str:
     """Return where a worker finds the format of a file name: its module, or ``module:class``.
 
     Raises:
-        DataError: No format declares the suffix, and it is none of plain text.
+        DataError: No format declares the suffix, and plain text does not have it.
     """
     is_text = is_plain_text(name) and not name.lower().endswith(COMPRESSED)
     chosen = format_of(name) or (plain if is_text else None)

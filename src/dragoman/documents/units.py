@@ -133,9 +133,9 @@ def _translated(unit: Unit, translation: AlignedText, translations: Translations
     style = 0
 
     def flush() -> None:
-        if run:
+        if text := "".join(run):
             before, after = unit.styles[style]
-            written.append(before + unit.escape("".join(run)) + after)
+            written.append(before + unit.escape(text) + after)
         run.clear()
 
     for piece in _sequence(unit, tgt, placed.order):

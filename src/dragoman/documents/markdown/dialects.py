@@ -16,7 +16,7 @@ from dragoman.documents.markdown.masks import closed, spans
 
 @dataclass(frozen=True)
 class Around:
-    """The place of lines: what a line may mean depends on it."""
+    """The place of lines in their document: what a line may mean depends on it."""
 
     source: str
     mdx: bool

@@ -9,7 +9,6 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import yaml
 
@@ -105,11 +104,21 @@ def _block_value(source: str, at: int, style: str) -> Value:
 
 
 def _read_yaml(written: str) -> str | None:
+    """Return the text that a value stands for; "" if it is no text, such as a number, and None if it is not YAML."""
     try:
-        value: Any = yaml.safe_load(written)
-    except (yaml.YAMLError, ValueError):
+        node = yaml.compose(written, yaml.SafeLoader)  # no data are made, so aliases take no memory
+    except _NOT_YAML:
         return None
-    return value if isinstance(value, str) else ""
+    return _text_of(node) or ""
+
+
+_NOT_YAML = (yaml.YAMLError, ValueError, RecursionError)
+
+
+def _text_of(node: yaml.Node | None) -> str | None:
+    """Return the text of a node; None if it is no text."""
+    is_text = isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:str"
+    return str(node.value) if node is not None and is_text else None
 
 
 def _yaml_like(sign: str) -> Callable[[str], str]:
@@ -128,9 +137,13 @@ def _yaml_like(sign: str) -> Callable[[str], str]:
 def _is_plain(text: str) -> bool:
     """True if YAML reads a text without quotes as this text."""
     try:
-        return bool(yaml.safe_load(f"k: {text}\n") == {"k": text})
-    except (yaml.YAMLError, ValueError):
+        node = yaml.compose(f"k: {text}\n", yaml.SafeLoader)
+    except _NOT_YAML:
         return False
+    if not isinstance(node, yaml.MappingNode) or len(node.value) != 1:
+        return False
+    ((_, value),) = node.value
+    return _text_of(value) == text
 
 
 def _toml_values(source: str) -> Iterator[Value]:

@@ -278,21 +278,21 @@ def _with_fields(items: Sequence[_Item]) -> list[_Item]:
     """Return the pieces of a line with each field as an element around its result; one without a result is a point."""
     result: list[_Item] = []
     starts: list[tuple[int, bool]] = []  # for each open field: index of its first piece, and whether its result began
-    for item in items:
-        result.append(item)
-        if item.kind != "point" or not item.name:
+    for piece in items:
+        result.append(piece)
+        if piece.kind != "point" or not piece.name:
             continue
-        if item.name == "begin":
+        if piece.name == "begin":
             starts.append((len(result) - 1, False))
-        elif item.name in ("separate", "end") and starts:
+        elif piece.name in ("separate", "end") and starts:
             first, has_result = starts.pop()
-            if not _is_balanced(result[first + has_result :]) or (has_result and item.name == "separate"):
+            if not _is_balanced(result[first + has_result :]) or (has_result and piece.name == "separate"):
                 result[first] = _Item("point", result[first].parts)
             elif has_result:
-                result[-1] = _Item("close", item.parts, name=result[first].name)
+                result[-1] = _Item("close", piece.parts, name=result[first].name)
             else:
-                parts = tuple(part for piece in result[first:] for part in piece.parts)
-                kind: Literal["open", "point"] = "open" if item.name == "separate" else "point"
+                parts = tuple(part for inner in result[first:] for part in inner.parts)
+                kind: Literal["open", "point"] = "open" if piece.name == "separate" else "point"
                 result[first:] = [_Item(kind, parts, name=f"field#{first}" if kind == "open" else "")]
                 if kind == "open":
                     starts.append((first, True))

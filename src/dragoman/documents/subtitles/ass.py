@@ -88,7 +88,8 @@ def read_events(text: str, info: DocumentInfo) -> Film:
         skeleton += _event(line, field.end(), dict(zip(fields, values, strict=True)), number)
     if not has_events:
         raise DataError(f"{info.name}: has no section [Events], so it is not {info.name[-4:].lower()}")
-    return Film(skeleton, tokenize, "\\N", left=left)
+    space = "\\h" if "\\h" in text else "\u00a0"
+    return Film(skeleton, tokenize, "\\N", left=left, no_break_space=space)
 
 
 def _event(line: str, start: int, values: dict[str, str], number: int) -> list[str | Cue]:

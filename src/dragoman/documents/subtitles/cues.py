@@ -21,6 +21,7 @@ from dragoman.documents.subtitles.tokens import (
     text_of,
     turns_in,
 )
+from dragoman.documents.units import escape
 from dragoman.languages.sentence_ends import ENDS
 
 ENDINGS = (*ENDS, "…", ":", "：", "♪", "♫", "#", ")", "]", "）", "】", "］")
@@ -50,6 +51,11 @@ class Film:
     line_break: str  # as a caption has it where none of its own shows how
     is_escaped: bool = False  # ``&``, ``<`` and ``>`` are written as entities
     left: Sequence[Untranslated] = ()
+    no_break_space: str = "\u00a0"  # as it is written
+
+    def escape(self, text: str) -> str:
+        """Return text as the file writes it."""
+        return (escape(text) if self.is_escaped else text).replace("\u00a0", self.no_break_space)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dragoman.documents.subtitles.cues import Cue, Film, Piece
 from dragoman.documents.subtitles.lines import MOST_LINES, break_places, broken, width
 from dragoman.documents.subtitles.sentences import sentences_of
 from dragoman.documents.subtitles.tokens import Token, has_text, pairs, source_of, text_of
-from dragoman.documents.units import Part, Tag, Translations, Unit, escape
+from dragoman.documents.units import Part, Tag, Translations, Unit
 from dragoman.languages.known import is_unspaced
 from dragoman.languages.words import clusters
 
@@ -64,7 +64,7 @@ class _Writer:
         words = _words(text, is_unspaced(self.info.tgt_lang))
         if len(words) < len(pieces):  # each caption shows one word, and some the same as the caption before
             shown = [words[i * len(words) // len(pieces)] for i in range(len(pieces))]
-            return [[Token(self._escaped(word), text=word)] for word in shown]
+            return [[Token(self.film.escape(word), text=word)] for word in shown]
         parts = [tokenize(part) for part in render([sentence.unit]).split(CUT)]
         return list(parts) if len(parts) == len(pieces) and all(map(has_text, parts)) else [None] * len(pieces)
 
@@ -74,12 +74,12 @@ class _Writer:
         if words is None or _plain(words) == _plain(inner):
             return piece.source
         if any(token.kind == "time" for token in inner):
-            return _sung(inner, words, self._escaped)
+            return _sung(inner, words, self.film.escape)
         if piece.copy_of is not None:
             text = text_of(words).strip()
-            words = [Token(self._escaped(text), text=text)]
+            words = [Token(self.film.escape(text), text=text)]
         if _has_tags(inner) and not _has_tags(words):
-            return before + _sung(inner, words, self._escaped) + after
+            return before + _sung(inner, words, self.film.escape) + after
         line_break = piece.breaks[0].source if piece.breaks else self.film.line_break
         return before + self._lines(words, len(piece.lines), around_line, line_break) + after
 
@@ -90,9 +90,6 @@ class _Writer:
         lines = _split_at(text, broken(text_of(text), n_lines, limit))
         between = f"{around[1]}{line_break}{around[0]}"
         return lead + between.join(source_of(line) for line in lines) + trail
-
-    def _escaped(self, text: str) -> str:
-        return escape(text) if self.film.is_escaped else text
 
     def concerns(self, render: Render) -> tuple[Untranslated, ...]:
         """Return the captions that break the limits of ``DocumentOptions``."""
@@ -153,7 +150,7 @@ def film_document(film: Film, text: Text, info: DocumentInfo) -> Document:
 
 def _unit(pieces: Sequence[Piece], film: Film) -> Unit:
     """Return the sentence of some pieces as one unit; a cut stands between two pieces."""
-    unit = Unit(escape=escape if film.is_escaped else str)
+    unit = Unit(escape=film.escape)
     words = [piece.shell[0][1] for piece in pieces]
     lengths = [max(1, len(text_of(tokens).strip())) for tokens in words]
     before = [0, *accumulate(lengths)]
