@@ -36,7 +36,8 @@ META = names(
 )
 """Names of ``meta`` elements whose content people read."""
 TEMPLATE = re.compile(
-    r"\{\{!--.*?--\}\}|\{\{(?:- )?/\*.*?\*/(?: -)?\}\}|\{\{(?!\{\{)(?:(?!\{\{)[^<]){1,20000}?\}\}+"
+    r"""\{\{(?=[^{}"']{0,200}["'])(?:[^<{}"']|'[^'{}\n]*'|"[^"{}\n]*"){1,5000}\}\}"""
+    r"|\{\{!--.*?--\}\}|\{\{(?:- )?/\*.*?\*/(?: -)?\}\}|\{\{(?!\{\{)(?:(?!\{\{)[^<]){1,20000}?\}\}+"
     r"|\{%(?:(?!\{%).){1,5000}?%\}|<%(?:(?!<%).){1,5000}?%>|<\?(?:php|=)(?:(?!<\?).){1,5000}?\?>"
     r"|\{#(?:(?!\{#).){1,5000}?#\}",
     re.DOTALL,
@@ -75,7 +76,9 @@ def _parsed(data: bytes, errors: Counter[str] | None = None) -> tuple[Any, list[
     """
     try:
         declared = re.search(
-            rb"<meta[^>]*charset\s*=\s*[\"']?\s*([\w:.-]+)|<\?xml[^>]*encoding=[\"']([\w:.-]+)", data[:4096], re.I
+            rb"<meta[^>]*charset\s*=\s*[\"']?\s*([\w:.-]+)|<\?xml[^>]*encoding=[\"']([\w:.-]+)",
+            data[:65536].partition(b"<body")[0],
+            re.I,
         )
         encoding = webencodings.lookup((declared[1] or declared[2]).decode()) if declared else None
         name = (
