@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from benchmarks.real_documents.stand_ins import deciphered
 
@@ -138,7 +139,7 @@ def _compared(before: Block, after: Block, mode: str, told: Sequence[str]) -> li
     if before.is_cue and mode == "reversed":
         emptied = words_of(before.text) and not words_of(after.text)
         return [Fault("emptied", before.name, repr(before.text[:80]))] if emptied else []
-    faults = _pieces(before, after)
+    faults = _pieces(before, after, _divided(before) if mode == "reversed" else set())
     if not faults and LATIN_WORD.search(before.text) and not CYRILLIC.search(after.text) and not _is_told(before, told):
         faults.append(Fault("untranslated", before.name, repr(before.text[:100])))
     return faults
@@ -169,11 +170,28 @@ def _with_words(block: Block) -> Counter[str]:
     return Counter(_NUMBER.sub("", place) for place in elements)
 
 
-def _pieces(before: Block, after: Block) -> list[Fault]:
-    """Compare the words inside each element; those beside each other may have changed places."""
+def _divided(block: Block) -> set[str]:
+    """Return the words beside a tag that stands within a word, as in ``l'<em>ami</em>``: both may be in the element."""
+    words: set[str] = set()
+    for (_, text), (_, following) in pairwise(block.pieces):
+        if text and following and not text[-1].isspace() and not following[0].isspace():
+            last, first = text.split()[-1], following.split()[0]
+            if words_of(last) and words_of(first):
+                words.update([*words_of(last), *words_of(first), *words_of(last + first)])
+    return words
+
+
+def _pieces(before: Block, after: Block, divided: Collection[str]) -> list[Fault]:
+    """Compare the words inside each element; those beside each other may have changed places.
+
+    Args:
+        before, after: A block and its translation.
+        divided: Words that may have come into the element beside them, or left it.
+    """
     own, translated = _by_element(before), _by_element(after)
     for around in own.keys() | translated.keys():
-        if Counter(map(_key, own[around])) == Counter(map(_key, translated[around])):
+        keys = [Counter(_key(words, divided) for words in some[around]) for some in (own, translated)]
+        if keys[0] == keys[1] and len(own[around]) == len(translated[around]):
             continue
         lost, new = (
             sum(a, Counter()) - sum(b, Counter())
@@ -186,8 +204,8 @@ def _pieces(before: Block, after: Block) -> list[Fault]:
     return []
 
 
-def _key(words: Counter[str]) -> frozenset[tuple[str, int]]:
-    return frozenset(words.items())
+def _key(words: Counter[str], divided: Collection[str]) -> frozenset[tuple[str, int]]:
+    return frozenset((word, n) for word, n in words.items() if word not in divided)
 
 
 def _by_element(block: Block) -> dict[str, list[Counter[str]]]:

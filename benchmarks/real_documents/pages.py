@@ -13,13 +13,27 @@ import html5lib
 import webencodings
 from lxml import etree
 
-from benchmarks.real_documents.judging import CYRILLIC, LATIN_WORD, Block, Fault, UnreadableError, inside, names, plain
+from benchmarks.real_documents.judging import (
+    CYRILLIC,
+    LATIN_WORD,
+    Block,
+    Fault,
+    UnreadableError,
+    inside,
+    names,
+    plain,
+    words_of,
+)
 
 INLINE = names(
     "a abbr acronym b bdi bdo big cite code data del dfn em embed font i img ins kbd label map mark meter output "
     "picture progress q ruby rb rt rp rtc s samp small span strike strong sub sup time tt u var wbr"
 )
 """Elements that a sentence may go through, by the HTML standard's phrasing content."""
+BLOCKS = frozenset(name for _, name in html5lib.constants.specialElements) | names(
+    "audio canvas datalist dialog label legend main menuitem optgroup option rp search svg math title video"
+)
+"""Elements that HTML knows and that are not inline; what it does not know is inline."""
 RAW = names("script style xmp iframe noembed noframes plaintext")
 CODE = names("code kbd samp var pre tt listing rp")
 """Elements whose text may stay as it is."""
@@ -145,7 +159,7 @@ class _Page:
     def __init__(self, blocks: list[Block]) -> None:
         self.blocks = blocks
         self.current: Block | None = None
-        self.texts: list[Block] = []
+        self.texts: list[Block] = []  # attributes of elements that may change places, in the block that is read
         self.numbers = count()
         self.is_kept = False
 
@@ -164,11 +178,15 @@ class _Page:
         if name in RAW or (name == "math" and "mtext" not in "".join(str(child.tag) for child in element.iter())):
             self._block(path).marks.append(f"{name}: {''.join(element.itertext())}")
             return
-        is_inline = name in INLINE
+        if name == "svg" and not "".join(element.itertext()).strip():  # a picture, inline by the standard
+            self._block(path).marks.append(f"svg: {[_mark(child, str(child.tag)) for child in element.iter()]}")
+            return
+        is_inline = name in INLINE or not (name in BLOCKS or "svg" in element.tag)
         if is_inline:
             around = inside(around, _mark(element, name), next(self.numbers))
         else:
-            path, around, self.current = f"{path}/{name}", "", None
+            self._end()
+            path, around = f"{path}/{name}", ""
             self._block(path)
         outer, self.is_kept = self.is_kept, is_kept and element.get("translate") != "yes"
         self._text(element.text, path, around, inner_text)
@@ -177,7 +195,13 @@ class _Page:
             self._text(child.tail, path, around, inner_text)
         self.is_kept = outer
         if not is_inline:
-            self.current = None
+            self._end()
+
+    def _end(self) -> None:
+        """End the block, and add the attributes in it, in an order that elements that change places do not change."""
+        self.blocks += sorted(self.texts, key=lambda block: (block.name, words_of(block.text)))
+        self.texts.clear()
+        self.current = None
 
     def _text(self, text: str | None, path: str, around: str, is_text: bool) -> None:
         text = text and text.replace("\u00ad", "")
@@ -199,8 +223,6 @@ class _Page:
         for key, value in element.attrib.items():
             if _is_visible(element, name, str(key)) and value.strip():
                 self.texts.append(Block(f"{path}@{key}", [("", value.replace("\u00ad", ""))], is_text=is_text))
-        self.blocks += self.texts
-        self.texts.clear()
 
 
 def _is_visible(element: Any, name: str, key: str) -> bool:
