@@ -12,6 +12,7 @@ picture or a comment at its edge. So a unit has whole elements only, and as few 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from dragoman.documents.units import Part, Tag, Unit
 
 _PUNCTUATION = frozenset(",.;:!?)")
 _SEPARATORS = "|•·/\\»›>–—- \n\t"
+_NOTE = re.compile(r"\[\s?(?:[0-9]{1,4}|[a-zA-Z]{1,2}|[ivxlIVXL]{1,5})\s?\]")
+_LONGEST_NOTE = 30  # tags and texts
 _SIGNS = "¶§#↑↓→←↗⇑∞✎†‡*"
 _CLOSING = {"(": ")", "[": "]", '"': '"', "'": "'", "«": "»", "“": "”", "„": "“", "‘": "’"}
 
@@ -62,13 +65,30 @@ class Sentence:
 
     def end(self) -> list[Part]:
         """Return the units of the sentence and the source between them, and begin the next sentence."""
-        nodes, self._nodes = _without_gaps(_without_signs(self._nodes)), []
+        nodes, self._nodes = _without_gaps(_without_signs(_without_notes(self._nodes))), []
         if not any(node.kind == "text" and node.shown.strip() for node in nodes):
             return [part for node in nodes for part in node.parts]
         parts: list[Part] = []
         for piece in _cut(nodes):
             parts += _unit(piece, self._quote)
         return parts
+
+
+def _without_notes(nodes: list[Node]) -> list[Node]:
+    """Let each raised mark of a note, such as ``[5]``, be a placeholder: it is no part of the word before it."""
+    pairs = _pairs(nodes)
+    result: list[Node] = []
+    i = 0
+    while i < len(nodes):
+        is_near = nodes[i].name == "sup" and 0 < pairs.get(i, i) - i < _LONGEST_NOTE
+        inside = nodes[i : pairs[i] + 1] if is_near else []
+        if _NOTE.fullmatch("".join(node.shown for node in inside).strip()):
+            result.append(Node(tuple(part for node in inside for part in node.parts), "edge", "sup"))
+            i += len(inside)
+        else:
+            result.append(nodes[i])
+            i += 1
+    return result
 
 
 def _without_signs(nodes: list[Node]) -> list[Node]:
