@@ -15,8 +15,10 @@ from itertools import pairwise
 from benchmarks.real_documents.stand_ins import deciphered
 
 WORD = re.compile(r"[^\W_]+")
-LATIN_WORD = re.compile(r"(?<![\w./:@$#<{%&=\\-])[A-Za-z][a-z]+(?![\w/@=({}\\-]|[.:]\w)")
+LATIN_WORD = re.compile(r"(?<![\w./:@$#<{%&=\\-])[A-Za-z][a-z]+(?![\w/@=({}\\-]|[.:]\w|://)")
 """A plain word: no part of an address, a name of a file, a placeholder or an identifier."""
+CODE_SPAN = re.compile(r"(`{1,3})[^`]+\1")
+"""Code as people write it in text."""
 CYRILLIC = re.compile(r"[а-яА-Я]")
 
 
@@ -140,7 +142,8 @@ def _compared(before: Block, after: Block, mode: str, told: Sequence[str]) -> li
         emptied = words_of(before.text) and not words_of(after.text)
         return [Fault("emptied", before.name, repr(before.text[:80]))] if emptied else []
     faults = _pieces(before, after, _divided(before) if mode == "reversed" else set())
-    if not faults and LATIN_WORD.search(before.text) and not CYRILLIC.search(after.text) and not _is_told(before, told):
+    words = CODE_SPAN.sub("", before.text)
+    if not faults and LATIN_WORD.search(words) and not CYRILLIC.search(after.text) and not _is_told(before, told):
         faults.append(Fault("untranslated", before.name, repr(before.text[:100])))
     return faults
 

@@ -14,6 +14,7 @@ import webencodings
 from lxml import etree
 
 from benchmarks.real_documents.judging import (
+    CODE_SPAN,
     CYRILLIC,
     LATIN_WORD,
     Block,
@@ -145,7 +146,7 @@ def html_faults(source: bytes, result: bytes, mode: str, named: list[str], suffi
             own = plain(text)
             if (
                 block.is_text
-                and LATIN_WORD.search(ADDRESS.sub("", own))
+                and LATIN_WORD.search(CODE_SPAN.sub("", ADDRESS.sub("", own)))
                 and not CYRILLIC.search(own)
                 and not any(own in x for x in told)
             ):
@@ -178,8 +179,12 @@ class _Page:
         if name in RAW or (name == "math" and "mtext" not in "".join(str(child.tag) for child in element.iter())):
             self._block(path).marks.append(f"{name}: {''.join(element.itertext())}")
             return
-        if name == "svg" and not "".join(element.itertext()).strip():  # a picture, inline by the standard
+        if name == "svg":  # a picture, inline by the standard; its text is no part of the sentence around it
             self._block(path).marks.append(f"svg: {[_mark(child, str(child.tag)) for child in element.iter()]}")
+            sentence, self.current = self.current, None
+            for child in element if "".join(element.itertext()).strip() else ():
+                self.read(child, f"{path}/svg", "", inner_text)
+            self.current = sentence
             return
         is_inline = name in INLINE or not (name in BLOCKS or "svg" in element.tag)
         if is_inline:
