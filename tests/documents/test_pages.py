@@ -99,6 +99,7 @@ def test_only_text_that_a_browser_shows_is_translated(source: str) -> None:
         ("<h2>Main title <a href=x>\uf0c1</a></h2>", ["Main title"]),
         ("write to a@b.org<a>show the map</a>", ["write to a@b.org", "show the map"]),
         ("<sup>[1]</sup><b>When it rains</b>", ["When it rains"]),
+        ("<a>A licence</a><a id=x></a>; <a>terms</a> apply", ["A licence; terms apply"]),
         ("A dog.<sup><a><i>[</i>5]</a></sup> A cat<sup>2</sup>", ["A dog. A cat2"]),
         ("H<sub>2</sub>O, 10<sup>th</sup> and 4<b>月</b>", ["H2O, 10th and 4月"]),
         ("<textarea>one\n\ntwo</textarea>", ["one", "two"]),

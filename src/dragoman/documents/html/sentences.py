@@ -190,10 +190,15 @@ def _between_neighbours(nodes: Sequence[Node]) -> set[int]:
     for first, second in pairwise(texts):
         run = range(first + 1, second)
         tags = [nodes[i] for i in run if nodes[i].kind != "text"]
-        closes, opens = (
-            [tag.name for tag in tags if tag.kind == "close"],
-            [tag.name for tag in tags if tag.kind == "open"],
-        )
+        n_open, closes = Counter[str](), set()  # elements in which the second text is, and that end after the first
+        for tag in tags:
+            if tag.kind == "open":
+                n_open[tag.name] += 1
+            elif tag.kind == "close" and n_open[tag.name]:  # an element without text
+                n_open[tag.name] -= 1
+            elif tag.kind == "close":
+                closes.add(tag.name)
+        opens = {name for name, n in n_open.items() if n}
         place = next((i for i in run if nodes[i].kind == "open"), second)
         before, after = nodes[first].shown, nodes[second].shown
         are_links = any(name in closes and (name == "a" or "-" in name) for name in opens)
