@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from benchmarks.real_documents.stand_ins import deciphered
 
 WORD = re.compile(r"[^\W_]+")
-LATIN_WORD = re.compile(r"(?<![\w./:@$#<{%&=\\-])(?!https?://)[A-Za-z][a-z]+(?![\w/@=({}\\-]|[.:]\w)")
+LATIN_WORD = re.compile(r"(?<![\w./:@$#<{%&=\\-])(?!https?://)[A-Za-z][a-z]+(?![\w/@=({}\\-]|[.:]\w|://)")
 """A plain word: no part of an address, a name of a file, a placeholder or an identifier."""
+CODE_SPAN = re.compile(r"(`{1,3})[^`]+\1")
+"""Code as people write it in text."""
 CYRILLIC = re.compile(r"[а-яА-Я]")
 
 
@@ -140,7 +142,8 @@ def _compared(before: Block, after: Block, mode: str, told: Sequence[str]) -> li
         emptied = words_of(before.text) and not words_of(after.text)
         return [Fault("emptied", before.name, repr(before.text[:80]))] if emptied else []
     faults = _pieces(before, after, _divided(before) if mode == "reversed" else Counter())
-    if not faults and LATIN_WORD.search(before.text) and not CYRILLIC.search(after.text) and not _is_told(before, told):
+    words = CODE_SPAN.sub("", before.text)
+    if not faults and LATIN_WORD.search(words) and not CYRILLIC.search(after.text) and not _is_told(before, told):
         faults.append(Fault("untranslated", before.name, repr(before.text[:100])))
     return faults
 
@@ -199,7 +202,8 @@ def _pieces(before: Block, after: Block, divided: Counter[str]) -> list[Fault]:
     """Compare the words inside each element; those beside each other may have changed places."""
     own, translated = _by_element(before, divided), _by_element(after, divided)
     for around in own.keys() | translated.keys():
-        if Counter(map(_key, own[around])) == Counter(map(_key, translated[around])):
+        keys = [Counter(_key(words, divided) for words in some[around]) for some in (own, translated)]
+        if keys[0] == keys[1] and len(own[around]) == len(translated[around]):
             continue
         lost, new = (
             sum(a, Counter()) - sum(b, Counter())
@@ -212,8 +216,8 @@ def _pieces(before: Block, after: Block, divided: Counter[str]) -> list[Fault]:
     return []
 
 
-def _key(words: Counter[str]) -> frozenset[tuple[str, int]]:
-    return frozenset(words.items())
+def _key(words: Counter[str], divided: Collection[str]) -> frozenset[tuple[str, int]]:
+    return frozenset((word, n) for word, n in words.items() if word not in divided)
 
 
 def _by_element(block: Block, divided: Counter[str]) -> dict[str, list[Counter[str]]]:

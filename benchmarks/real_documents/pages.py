@@ -13,13 +13,28 @@ import html5lib
 import webencodings
 from lxml import etree
 
-from benchmarks.real_documents.judging import CYRILLIC, LATIN_WORD, Block, Fault, UnreadableError, inside, names, plain
+from benchmarks.real_documents.judging import (
+    CODE_SPAN,
+    CYRILLIC,
+    LATIN_WORD,
+    Block,
+    Fault,
+    UnreadableError,
+    inside,
+    names,
+    plain,
+    words_of,
+)
 
 INLINE = names(
     "a abbr acronym b bdi bdo big cite code data del dfn em embed font i img ins kbd label map mark meter output "
     "picture progress q ruby rb rt rp rtc s samp small span strike strong sub sup time tt u var wbr"
 )
 """Elements that a sentence may go through, by the HTML standard's phrasing content."""
+BLOCKS = frozenset(name for _, name in html5lib.constants.specialElements) | names(
+    "audio canvas datalist dialog label legend main menuitem optgroup option rp search svg math title video"
+)
+"""Elements that HTML knows and that are not inline; what it does not know is inline."""
 RAW = names("script style xmp iframe noembed noframes plaintext")
 CODE = names("code kbd samp var pre tt listing rp")
 """Elements whose text may stay as it is."""
@@ -36,7 +51,8 @@ META = names(
 )
 """Names of ``meta`` elements whose content people read."""
 TEMPLATE = re.compile(
-    r"\{\{!--.*?--\}\}|\{\{(?:- )?/\*.*?\*/(?: -)?\}\}|\{\{(?!\{\{)(?:(?!\{\{)[^<]){1,20000}?\}\}+"
+    r"""\{\{(?=[^{}"']{0,200}["'])(?:[^<{}"']|'[^'{}\n]*'|"[^"{}\n]*"){1,5000}\}\}"""
+    r"|\{\{!--.*?--\}\}|\{\{(?:- )?/\*.*?\*/(?: -)?\}\}|\{\{(?!\{\{)(?:(?!\{\{)[^<]){1,20000}?\}\}+"
     r"|\{%(?:(?!\{%).){1,5000}?%\}|<%(?:(?!<%).){1,5000}?%>|<\?(?:php|=)(?:(?!<\?).){1,5000}?\?>"
     r"|\{#(?:(?!\{#).){1,5000}?#\}",
     re.DOTALL,
@@ -75,7 +91,9 @@ def _parsed(data: bytes, errors: Counter[str] | None = None) -> tuple[Any, list[
     """
     try:
         declared = re.search(
-            rb"<meta[^>]*charset\s*=\s*[\"']?\s*([\w:.-]+)|<\?xml[^>]*encoding=[\"']([\w:.-]+)", data[:4096], re.I
+            rb"<meta[^>]*charset\s*=\s*[\"']?\s*([\w:.-]+)|<\?xml[^>]*encoding=[\"']([\w:.-]+)",
+            data[:65536].partition(b"<body")[0],
+            re.I,
         )
         encoding = webencodings.lookup((declared[1] or declared[2]).decode()) if declared else None
         name = (
@@ -128,7 +146,7 @@ def html_faults(source: bytes, result: bytes, mode: str, named: list[str], suffi
             own = plain(text)
             if (
                 block.is_text
-                and LATIN_WORD.search(ADDRESS.sub("", own))
+                and LATIN_WORD.search(CODE_SPAN.sub("", ADDRESS.sub("", own)))
                 and not CYRILLIC.search(own)
                 and not any(own in x for x in told)
             ):
@@ -142,7 +160,7 @@ class _Page:
     def __init__(self, blocks: list[Block]) -> None:
         self.blocks = blocks
         self.current: Block | None = None
-        self.texts: list[Block] = []
+        self.texts: list[Block] = []  # attributes of elements that may change places, in the block that is read
         self.numbers = count()
         self.is_kept = False
 
@@ -161,11 +179,19 @@ class _Page:
         if name in RAW or (name == "math" and "mtext" not in "".join(str(child.tag) for child in element.iter())):
             self._block(path).marks.append(f"{name}: {''.join(element.itertext())}")
             return
-        is_inline = name in INLINE
+        if name == "svg":  # a picture, inline by the standard; its text is no part of the sentence around it
+            self._block(path).marks.append(f"svg: {[_mark(child, str(child.tag)) for child in element.iter()]}")
+            sentence, self.current = self.current, None
+            for child in element if "".join(element.itertext()).strip() else ():
+                self.read(child, f"{path}/svg", "", inner_text)
+            self.current = sentence
+            return
+        is_inline = name in INLINE or not (name in BLOCKS or "svg" in element.tag)
         if is_inline:
             around = inside(around, _mark(element, name), next(self.numbers))
         else:
-            path, around, self.current = f"{path}/{name}", "", None
+            self._end()
+            path, around = f"{path}/{name}", ""
             self._block(path)
         outer, self.is_kept = self.is_kept, is_kept and element.get("translate") != "yes"
         self._text(element.text, path, around, inner_text)
@@ -174,7 +200,13 @@ class _Page:
             self._text(child.tail, path, around, inner_text)
         self.is_kept = outer
         if not is_inline:
-            self.current = None
+            self._end()
+
+    def _end(self) -> None:
+        """End the block, and add the attributes in it, in an order that elements that change places do not change."""
+        self.blocks += sorted(self.texts, key=lambda block: (block.name, words_of(block.text)))
+        self.texts.clear()
+        self.current = None
 
     def _text(self, text: str | None, path: str, around: str, is_text: bool) -> None:
         text = text and text.replace("\u00ad", "")
@@ -196,8 +228,6 @@ class _Page:
         for key, value in element.attrib.items():
             if _is_visible(element, name, str(key)) and value.strip():
                 self.texts.append(Block(f"{path}@{key}", [("", value.replace("\u00ad", ""))], is_text=is_text))
-        self.blocks += self.texts
-        self.texts.clear()
 
 
 def _is_visible(element: Any, name: str, key: str) -> bool:

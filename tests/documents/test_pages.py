@@ -95,6 +95,12 @@ def test_only_text_that_a_browser_shows_is_translated(source: str) -> None:
         ("<b>H</b>ello", ["Hello"]),
         ("<a>Home</a> | <a>About</a> · <i>x</i>", ["Home", "|", "About · x"]),
         ("Garden<i>12</i><b>7</b>", ["Garden", "12", "7"]),
+        ("<h1>Main title\n <a href=x>\n ¶\n</a></h1>", ["Main title"]),
+        ("<h2>Main title <a href=x>\uf0c1</a></h2>", ["Main title"]),
+        ("write to a@b.org<a>show the map</a>", ["write to a@b.org", "show the map"]),
+        ("<sup>[1]</sup><b>When it rains</b>", ["When it rains"]),
+        ("<a>A licence</a><a id=x></a>; <a>terms</a> apply", ["A licence; terms apply"]),
+        ("A dog.<sup><a><i>[</i>5]</a></sup> A cat<sup>2</sup>", ["A dog. A cat2"]),
         ("H<sub>2</sub>O, 10<sup>th</sup> and 4<b>月</b>", ["H2O, 10th and 4月"]),
         ("<textarea>one\n\ntwo</textarea>", ["one", "two"]),
         ("<svg><g>no</g><text>one <tspan>two</tspan></text><desc>three</desc></svg>", ["one", "two", "three"]),
@@ -135,6 +141,7 @@ TEMPLATES = [
     ("{#if a}one{:else}two{/if}{@html no}", ["one", "two"]),
     ("<#if a gt b>one</#if>", ["one"]),
     ("one [[${no}]] ${a.b()} %sveltekit.body%", ["one"]),
+    ("{{ t('no', a='<a class=\"no\">no</a>', b=\"it's <b id='no'>\") }} one", ["one"]),
     ('<div {% if a > b %}class="no"{% endif %}>one</div>', ["one"]),
     ('<a href="{{ url("no") }}" {{ attrs }}>one</a>', ["one"]),
     ("<h{{ n }} id=no>one</h{{ n }}>two", ["one", "two"]),
@@ -287,3 +294,15 @@ def test_any_mix_keeps_its_skeleton(source: str) -> None:
     faults += pages.html_faults(source.encode(), content, "letters", named, ".html")
     # words that tags stand within, as in "one<b>two</b>", are the concern of the units
     assert [str(fault) for fault in faults if fault.kind in ("structure", "marks", "parse error", "left")] == []
+
+
+def test_a_number_that_is_raised_stays_raised() -> None:
+    source = "<p>80 ft<sup>2</sup> and 750 m<sup>2</sup></p>"
+    assert translated(source, stand_in="letters")[0].decode() == "<p>80 фт<sup>2</sup> анд 750 м<sup>2</sup></p>"
+    assert "м<sup>2</sup>" in translated(source, stand_in="reversed")[0].decode()
+
+
+def test_an_encoding_is_declared_anywhere_before_the_body() -> None:
+    head = f"<head><!--{'x' * 5000}--><meta charset=windows-1251><title>"
+    page = f"{head}Аренда квартир</title></head><body>Москва".encode("cp1251")
+    assert translated(page, stand_in="same")[0] == page

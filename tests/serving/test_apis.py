@@ -255,6 +255,42 @@ def test_html_keeps_its_tags(live: Any) -> None:
     assert re.findall(r"<[^>]*>", found) == re.findall(r"<[^>]*>", page)
 
 
+IN_PAGES = [
+    "the <button type=submit>dog</button> sees <a href='?translate=no'>a cat</a>",
+    "<a href=x/y?z>the dog</a> and <a href=y>a cat</a>",
+    'the dog <?php if ($a->b) echo "<b>no</b>"; ?> sees a cat',
+    "<p class=\"notranslate\">the <b>dog</b></p><p translate='no'>a cat</p>the cat",
+    "the <!-- a > b --> dog<br/><x id='a>b'/>",
+]
+IN_HTML = [
+    '<script>a = "<!--<script>the dog</script>"; b("<p>");</script><p>a cat</p>',
+    "<ruby>dog<rp>(</rp><rt>the dog</rt><rp>)</rp></ruby> and a cat",
+    '<p class="a"">the dog<p id=b\'\'>a cat<li>the cat<li>a dog',
+    "<h1>the dog<a class=headerlink href='#a'>¶</a></h1><textarea>a cat</textarea>",
+]
+
+
+@pytest.mark.parametrize(
+    ("source", "how"),
+    [(source, how) for source in IN_PAGES for how in ("libretranslate", "html", "xml")]
+    + [(source, how) for source in IN_HTML for how in ("libretranslate", "html")],
+)
+def test_every_api_keeps_the_markup_of_a_page(live: Any, source: str, how: str) -> None:
+    if how == "libretranslate":
+        asked = {"q": source, "source": "en", "target": "de", "format": "html"}
+        found = live("/translate", asked).json["translatedText"]
+    else:
+        asked = {"text": [source], "source_lang": "EN", "target_lang": "DE", "tag_handling": how}
+        found = live("/v2/translate", asked).json["translations"][0]["text"]
+    markup = re.compile(
+        r"<script>.*</script>|<!--.*?-->|<\?.*?\?>|<r[pt]>.*?</r[pt]>|<p [^>]*(?:notranslate|'no').*?</p>"
+        r"|<x id='a>b'/>|</?[a-z][^<>]*>|¶"
+    )
+    assert sorted(markup.findall(found)) == sorted(markup.findall(source))
+    assert markup.sub("", found).split() != markup.sub("", source).split()  # the text is translated
+    assert "&lt;" not in found
+
+
 def test_deepl_takes_json_and_forms(live: Any, served: Translator) -> None:
     expected = [one.text for one in served.translate(["the dog", "", "a cat"])]
     for answer in (

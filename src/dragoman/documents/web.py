@@ -17,6 +17,8 @@ _CHARSET = re.compile(
     rb"<meta\s(?:(?!<meta\s)[^>])*charset\s*+=\s*+[\"']?\s*+([\w:.-]+)|<\?xml(?:(?!<\?xml)[^>])*encoding=[\"']([\w:.-]+)",
     re.IGNORECASE,
 )
+LONGEST_HEAD = 65_536
+"""Most bytes before the body in which a page declares its encoding; browsers heed a late declaration too."""
 ODD_BYTES = 0.01
 """Largest share of bytes that are not in the encoding of a page; they stay as they are."""
 
@@ -41,7 +43,8 @@ def _decoded(data: bytes, info: DocumentInfo) -> Text:
     Raises:
         DataError: It has more than a few bytes that are not in that encoding.
     """
-    declared = _CHARSET.search(data[:4096])
+    body = data.find(b"<body")
+    declared = _CHARSET.search(data[: min(body, LONGEST_HEAD) if body >= 0 else LONGEST_HEAD])
     name = codec((declared[1] or declared[2]).decode("ascii", "replace")) if declared else None
     name = "utf-8" if name in ("utf-16-le", "utf-16-be") else name  # what declares it in ASCII is not in UTF-16
     try:

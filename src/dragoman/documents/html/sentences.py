@@ -12,6 +12,7 @@ picture or a comment at its edge. So a unit has whole elements only, and as few 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from dragoman.documents.units import Part, Tag, Unit
 
 _PUNCTUATION = frozenset(",.;:!?)")
 _SEPARATORS = "|•·/\\»›>–—- \n\t"
+_NOTE = re.compile(r"\[\s?(?:[0-9]{1,4}|[a-zA-Z]{1,2}|[ivxlIVXL]{1,5})\s?\]")
+_LONGEST_NOTE = 30  # tags and texts
+_SIGNS = "¶§#↑↓→←↗⇑∞✎†‡*"
 _CLOSING = {"(": ")", "[": "]", '"': '"', "'": "'", "«": "»", "“": "”", "„": "“", "‘": "’"}
 
 TagKind = Literal["open", "close", "point", "edge"]
@@ -61,13 +65,51 @@ class Sentence:
 
     def end(self) -> list[Part]:
         """Return the units of the sentence and the source between them, and begin the next sentence."""
-        nodes, self._nodes = _without_gaps(self._nodes), []
+        nodes, self._nodes = _without_gaps(_without_signs(_without_notes(self._nodes))), []
         if not any(node.kind == "text" and node.shown.strip() for node in nodes):
             return [part for node in nodes for part in node.parts]
         parts: list[Part] = []
         for piece in _cut(nodes):
             parts += _unit(piece, self._quote)
         return parts
+
+
+def _without_notes(nodes: list[Node]) -> list[Node]:
+    """Let each raised mark of a note, such as ``[5]``, be a placeholder: it is no part of the word before it."""
+    pairs = _pairs(nodes)
+    result: list[Node] = []
+    i = 0
+    while i < len(nodes):
+        is_near = nodes[i].name == "sup" and 0 < pairs.get(i, i) - i < _LONGEST_NOTE
+        inside = nodes[i : pairs[i] + 1] if is_near else []
+        if _NOTE.fullmatch("".join(node.shown for node in inside).strip()):
+            result.append(Node(tuple(part for node in inside for part in node.parts), "edge", "sup"))
+            i += len(inside)
+        else:
+            result.append(nodes[i])
+            i += 1
+    return result
+
+
+def _without_signs(nodes: list[Node]) -> list[Node]:
+    """Let an element at the end that shows no more than a sign, such as the link of a heading, be markup."""
+    last = len(nodes) - 1
+    while last >= 0 and nodes[last].kind in ("text", "edge") and not nodes[last].shown.strip():
+        last -= 1
+    first = _pairs(nodes).get(last, last)
+    inside = nodes[first : last + 1]
+    if first >= last or any(node.kind == "point" for node in inside):
+        return nodes
+    signs = "".join(node.shown for node in inside).strip()
+    if not signs or not all(map(_is_sign, signs)) or not any(node.shown.strip() for node in nodes[:first]):
+        return nodes
+    element = Node(tuple(part for node in inside for part in node.parts), "edge", nodes[last].name)
+    return [*nodes[:first], element, *nodes[last + 1 :]]
+
+
+def _is_sign(char: str) -> bool:
+    """True for a sign of a link, and for a character of a font of icons."""
+    return char in _SIGNS or "\ue000" <= char <= "\uf8ff"
 
 
 def _without_gaps(nodes: list[Node]) -> list[Node]:
@@ -148,14 +190,20 @@ def _between_neighbours(nodes: Sequence[Node]) -> set[int]:
     for first, second in pairwise(texts):
         run = range(first + 1, second)
         tags = [nodes[i] for i in run if nodes[i].kind != "text"]
-        closes, opens = (
-            [tag.name for tag in tags if tag.kind == "close"],
-            [tag.name for tag in tags if tag.kind == "open"],
-        )
+        n_open, closes = Counter[str](), set()  # elements in which the second text is, and that end after the first
+        for tag in tags:
+            if tag.kind == "open":
+                n_open[tag.name] += 1
+            elif tag.kind == "close" and n_open[tag.name]:  # an element without text
+                n_open[tag.name] -= 1
+            elif tag.kind == "close":
+                closes.add(tag.name)
+        opens = {name for name, n in n_open.items() if n}
         place = next((i for i in run if nodes[i].kind == "open"), second)
         before, after = nodes[first].shown, nodes[second].shown
         are_links = any(name in closes and (name == "a" or "-" in name) for name in opens)
-        meet = len(tags) == len(run) and _meet(before, after) and {"sub", "sup"}.isdisjoint([*closes, *opens])
+        may_meet = before[-1] in ")]" or {"sub", "sup"}.isdisjoint([*closes, *opens])  # a note, but not H2O
+        meet = len(tags) == len(run) and may_meet and _meet(before, after)
         if are_links or (tags and meet and all(tag.kind != "point" for tag in tags)):
             cuts.add(place)
         links.append("a" in closes)
@@ -166,11 +214,13 @@ def _between_neighbours(nodes: Sequence[Node]) -> set[int]:
 
 
 def _meet(before: str, after: str) -> bool:
-    """True if a number meets another or a word, or a capital letter meets a small one or the end of a sentence."""
+    """True if two texts would run together: a number and another or a word, an address and a word, or a small letter
+    or the end of a sentence and a capital letter."""
     last, first = before[-1], after[0]
     if last.isdigit() or first.isdigit():
         return (last.isdigit() or _is_cased(last)) and (first.isdigit() or _is_cased(first))
-    return (last.islower() or last in ".!?:") and first.isupper()
+    is_address = "@" in before.split()[-1] and first.isalnum()
+    return is_address or ((last.islower() or last in ".!?:)]") and first.isupper())
 
 
 def _is_cased(char: str) -> bool:

@@ -20,6 +20,7 @@ _STATEMENT = re.compile(
 _GO_COMMENT = re.compile(r"\{\{(?:- )?/\*")
 _GO_COMMENT_END = re.compile(r"\*/(?: -)?\}\}")
 _TAG_INSIDE = re.compile(r"</?[A-Za-z]")
+_LITERAL = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _QUOTE_THEN_END = re.compile(r"[\"']\s*/?>")
 _NAME = re.compile(r"\{%[-+~]?\s*(\w+)")
 _SVELTE = re.compile(r"\{(?:#(?:if|each|await|key|snippet)\b|:(?:else|then|catch)\b|/(?:if|each|await|key|snippet)\})")
@@ -133,7 +134,10 @@ class Templates:
             if inside.count("{") <= inside.count("}"):
                 break
             end = self._source.find(mark, end + 1, at + LONGEST_VALUE)
-        if "{{" in inside or ("\n" in inside and _TAG_INSIDE.search(inside)) or _QUOTE_THEN_END.search(inside):
+        outside_literals = _LITERAL.sub("", inside) if '">' in inside or "'>" in inside else inside
+        if "{{" in inside or ("\n" in inside and _TAG_INSIDE.search(inside)):
+            return None
+        if _QUOTE_THEN_END.search(outside_literals):  # the braces belong to an attribute, which ends first
             return None
         while self._source.startswith("}", end + len(mark)) and mark == "}}" and inside.count("{") > inside.count("}"):
             end += 1

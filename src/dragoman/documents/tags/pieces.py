@@ -190,10 +190,18 @@ def _divided(word: _Word, text: str, sources: Sequence[_Word], src: str) -> list
     inside = any(a < place < b for source in cut for place in source.cuts for a, b in source.stretches)
     pieces: list[WordSpan] = []
     for a, b in word.stretches:
-        if inside and not any(map(str.isdigit, text[a:b])):
-            pieces += [(a + i, a + j) for i, j in clusters(text[a:b])]
-        else:
-            pieces.append((a, b))
+        pieces += _letters(text, (a, b)) if inside else [(a, b)]
+    return pieces
+
+
+def _letters(text: str, span: WordSpan) -> list[WordSpan]:
+    """Return the letters of a stretch, and each number in it as a whole."""
+    pieces: list[WordSpan] = []
+    for i, j in clusters(text[span[0] : span[1]]):
+        start, end = span[0] + i, span[0] + j
+        if pieces and text[pieces[-1][0]].isdigit() and text[start].isdigit():
+            start = pieces.pop()[0]
+        pieces.append((start, end))
     return pieces
 
 
