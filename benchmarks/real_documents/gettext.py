@@ -115,7 +115,7 @@ def _keeps(old: Any, new: Any) -> bool:
 
 
 def _bare(text: str) -> str:
-    return " ".join(re.findall(r"[^\W\d_]{2,}", text))
+    return " ".join(re.findall(r"[^\W\d_]{2,}", re.sub(r"</?[A-Za-z][^<>]*>", " ", text)))
 
 
 def _entry_faults(entry: Any, mode: str, told: set[str]) -> list[Fault]:
