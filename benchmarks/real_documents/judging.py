@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from benchmarks.real_documents.stand_ins import deciphered
 
@@ -138,7 +139,7 @@ def _compared(before: Block, after: Block, mode: str, told: Sequence[str]) -> li
     if before.is_cue and mode == "reversed":
         emptied = words_of(before.text) and not words_of(after.text)
         return [Fault("emptied", before.name, repr(before.text[:80]))] if emptied else []
-    faults = _pieces(before, after)
+    faults = _pieces(before, after, by_element=mode != "reversed" or not _has_divided_word(before))
     if not faults and LATIN_WORD.search(before.text) and not CYRILLIC.search(after.text) and not _is_told(before, told):
         faults.append(Fault("untranslated", before.name, repr(before.text[:100])))
     return faults
@@ -169,9 +170,20 @@ def _with_words(block: Block) -> Counter[str]:
     return Counter(_NUMBER.sub("", place) for place in elements)
 
 
-def _pieces(before: Block, after: Block) -> list[Fault]:
+def _has_divided_word(block: Block) -> bool:
+    """True if an element with several words ends in a word: with these reversed, no element can enclose its own."""
+    texts = [text for _, text in block.pieces if text]
+    for left, right in pairwise(texts):
+        first, last = left.split(), right.split()
+        is_inside = not (left[-1].isspace() or right[0].isspace()) and WORD.search(first[-1]) and WORD.search(last[0])
+        if is_inside and (len(first) > 1 or len(last) > 1):
+            return True
+    return False
+
+
+def _pieces(before: Block, after: Block, by_element: bool) -> list[Fault]:
     """Compare the words inside each element; those beside each other may have changed places."""
-    own, translated = _by_element(before), _by_element(after)
+    own, translated = _by_element(before, by_element), _by_element(after, by_element)
     for around in own.keys() | translated.keys():
         if Counter(map(_key, own[around])) == Counter(map(_key, translated[around])):
             continue
@@ -190,9 +202,11 @@ def _key(words: Counter[str]) -> frozenset[tuple[str, int]]:
     return frozenset(words.items())
 
 
-def _by_element(block: Block) -> dict[str, list[Counter[str]]]:
-    """Return the words of the elements of each kind and place, without those that have none."""
+def _by_element(block: Block, by_element: bool) -> dict[str, list[Counter[str]]]:
+    """Return the words of the elements of each kind and place, without those that have none; or all words together."""
     elements: dict[str, Counter[str]] = defaultdict(Counter)
+    if not by_element:
+        return {"": [Counter(words_of("".join(text for _, text in block.pieces)))]}
     for around, text in block.pieces:
         elements[around].update(words_of(text))
     result: dict[str, list[Counter[str]]] = defaultdict(list)

@@ -43,7 +43,7 @@ SHOWN = {
 }  # fmt: skip
 """Attributes that people read."""
 SUFFIXES = tuple(names(".docx .docm .pptx .pptm .ppsx .odt .odp"))
-ADDRESS = re.compile(r"\w+://\S+|\{\{[^{}]*\}\}|\{%[^{}]*%\}")
+ADDRESS = re.compile(r"\w+://\S+|\{\{[^{}]*\}\}|\{%[^{}]*%\}|`[^`]+`")
 TEXT_TYPES = re.compile(r"(?:wordprocessingml|presentationml|drawingml)[^\"]*\+xml")
 PARTS = ("word/", "ppt/", "content.xml", "styles.xml", "Object")
 NOT_READ = tuple(
