@@ -179,18 +179,18 @@ def _cluster(cluster: list[Mark], text: str) -> list[Mark]:
     kinds = [mark.kind for mark in cluster]
     joints = [n for n, pair in enumerate(pairwise(kinds), 1) if pair == ("close", "open") and n not in spaces]
     if joints:  # the model reads a space where two elements meet
-        kept = joints[0]
+        parting = joints[0]
     elif not edges[0]:
-        kept = 0
+        parting = 0
     elif ends[-1] == len(text):
-        kept = len(cluster)
+        parting = len(cluster)
     else:
         ideal = kinds.index("open") if "open" in kinds else len(cluster)
-        kept = min(spaces, key=lambda n: abs(n - ideal), default=0)
+        parting = min(spaces, key=lambda n: abs(n - ideal), default=0)
     for n in spaces:
-        if n < kept:
+        if n < parting:
             cluster[n] = replace(cluster[n], start=edges[n])
-        elif n > kept:
+        elif n > parting:
             cluster[n - 1] = replace(cluster[n - 1], end=ends[n])
     return cluster
 
