@@ -320,7 +320,7 @@ _CODE = re.compile(r"\{\{[^{}]*+\}\}|\{%(?:[^%{}]|%(?!\}))*+%\}|\{#(?:[^#{}]|#(?
 
 def _with_code(items: Sequence[_Item]) -> list[_Item]:
     """Return the pieces of a line with code of a template as points, but for values that the model reads."""
-    text = "".join(item.text for item in items if item.kind == "text")
+    text = "".join(piece.text for piece in items if piece.kind == "text")
     known = {(span.start, span.end) for span in find(text)} if "{" in text else set()
     spans = [match.span() for match in _CODE.finditer(text) if match.span() not in known]
     if not spans:
@@ -348,15 +348,15 @@ def _divided(items: Sequence[_Item], edges: Sequence[int]) -> list[_Item]:
     """Return the pieces of a line with those of its text divided at some of its characters."""
     pieces: list[_Item] = []
     at = 0
-    for item in items:
-        end = at + len(item.text)
+    for piece in items:
+        end = at + len(piece.text)
         inside = edges[bisect_right(edges, at) : bisect_left(edges, end)]
         if inside:
             for first, last in pairwise([at, *inside, end]):
-                own = item.text[first - at : last - at]
-                pieces.append(_Item("text", (item.style[0] + _escape(own) + item.style[1],), own, item.style))
+                own = piece.text[first - at : last - at]
+                pieces.append(_Item("text", (piece.style[0] + _escape(own) + piece.style[1],), own, piece.style))
         else:
-            pieces.append(item)
+            pieces.append(piece)
         at = end
     return pieces
 
@@ -364,7 +364,7 @@ def _divided(items: Sequence[_Item], edges: Sequence[int]) -> list[_Item]:
 def _unit(items: Sequence[_Item]) -> list[Part]:
     """Return a unit for the pieces of a line, with tags that enclose no word before and after it kept outside."""
     whole, items = items, _with_code(_with_fields(items))
-    if not any(has_letters(item.text) for item in items):
+    if not any(has_letters(piece.text) for piece in items):
         return _raw(whole)
     first = next((i for i, item in enumerate(items) if item.kind != "point"), len(items))
     last = next((i for i in range(len(items), first, -1) if items[i - 1].kind != "point"), first)
