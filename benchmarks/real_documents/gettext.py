@@ -115,7 +115,7 @@ def _keeps(old: Any, new: Any) -> bool:
 
 
 def _bare(text: str) -> str:
-    return " ".join(re.findall(r"[^\W\d_]{2,}", text))
+    return " ".join(re.findall(r"[^\W\d_]{2,}", re.sub(r"</?[A-Za-z][^<>]*>", " ", text)))
 
 
 def _entry_faults(entry: Any, mode: str, told: set[str]) -> list[Fault]:
@@ -127,7 +127,7 @@ def _entry_faults(entry: Any, mode: str, told: set[str]) -> list[Fault]:
     faults = []
     for text in texts:
         if not text.strip():
-            if not is_told and re.search(r"[A-Za-z]{2}", entry.msgid):
+            if not is_told and re.search(r"[A-Za-z]{2}", NO_WORDS.sub(" ", entry.msgid)):
                 faults.append(Fault("untranslated", entry.msgid, "no msgstr, and it is not named"))
             continue
         faults += _message_faults(entry, text, mode)

@@ -43,7 +43,7 @@ SHOWN = {
 }  # fmt: skip
 """Attributes that people read."""
 SUFFIXES = tuple(names(".docx .docm .pptx .pptm .ppsx .odt .odp"))
-ADDRESS = re.compile(r"\w+://\S+|\{\{[^{}]*\}\}|\{%[^{}]*%\}")
+ADDRESS = re.compile(r"\w+://\S+|\{\{[^{}]*\}\}|\{%[^{}]*%\}|`[^`]+`")
 TEXT_TYPES = re.compile(r"(?:wordprocessingml|presentationml|drawingml)[^\"]*\+xml")
 PARTS = ("word/", "ppt/", "content.xml", "styles.xml", "Object")
 NOT_READ = tuple(
@@ -53,6 +53,11 @@ NOT_READ = tuple(
     )
 )
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+OOXML = (
+    W, "http://purl.oclc.org/ooxml/wordprocessingml/main", "http://schemas.openxmlformats.org/drawingml/2006/main",
+    "http://purl.oclc.org/ooxml/drawingml/main",
+)  # fmt: skip
+"""Namespaces in which white space between runs is no text."""
 COUNTED = names(
     "drawing pict tbl table pic image br line-break footnoteReference note tab sym fldChar instrText dataBinding"
 )
@@ -118,13 +123,16 @@ def _read(
         around = ""
     elif name in LINKS:
         around = inside(around, name, counts[name])
-    if block is not None and name in TEXT and element.text:
+    is_direct = etree.QName(element).namespace not in OOXML or name == "t"
+    if block is not None and name in TEXT and element.text and (is_direct or element.text.strip()):
         block.add(around, element.text)
+    if block is not None and name == "noBreakHyphen":
+        block.add(around, "\u2011")
     if block is not None and name in ("tab", "br", "line-break", "s"):
         block.add(around, " ")
     for child in element:
         _read(child, part, block, around, blocks, counts)
-        if block is not None and child.tail and name in AROUND_TEXT:
+        if block is not None and child.tail and name in AROUND_TEXT and (is_direct or child.tail.strip()):
             block.add(around, child.tail)
 
 
@@ -157,7 +165,7 @@ def _unnamed(source: bytes, result: bytes, mode: str, told: list[str]) -> list[F
     faults = []
     after = dict(_other_texts(result))
     for kind, text in _other_texts(source):
-        words = plain(text)
+        words = plain(ADDRESS.sub(" ", text))
         if (
             LATIN_WORD.search(words)
             and not CYRILLIC.search(after.get(kind, ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -177,3 +178,27 @@ def test_a_role_whose_object_has_angle_brackets_stays() -> None:
     source = f'{HEADER}msgid "A type: :cpp:expr:`const List<int>&` here."\nmsgstr ""\n'
     content, _ = translated(source.encode())
     assert ":cpp:expr:`const List<int>&`" in polib.pofile(content.decode())[0].msgstr
+
+
+@pytest.mark.parametrize(
+    "msgid",
+    [
+        "a new <app> dog</app> window",
+        "an <cmd>ls </cmd> command",
+        "select <seq><gui>a</gui><gui> dog</gui> <gui>b</gui></seq>.",
+        "type: <screen> <input>run the=<app>dog</app> </input> </screen>",
+        "click on the <media><a/><b/></media> icon",
+        "a <media type='a b'> </media> dog",
+        "a program <a file> <file list>",
+        "a <code>$&lt;<b>dog</b>:<b>cat</b>&gt;</code> sleeps",
+        "<b>dog</b>-based <a>cat</a>:<x>tree</x> here",
+    ],
+)
+def test_spaces_and_references_beside_tags_stay(msgid: str) -> None:
+    assert message(msgid, stand_in="same") == msgid
+    reverse = message(msgid, stand_in="reversed")
+    assert sorted(TAGS.findall(reverse)) == sorted(TAGS.findall(msgid))
+    assert "  " not in reverse
+
+
+TAGS = re.compile(r"<[^<>]*>|&\w+;")

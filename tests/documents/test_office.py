@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Mapping
 
@@ -186,3 +187,26 @@ def test_an_embedded_object_with_entities_is_named_and_kept() -> None:
     assert [segment.text for segment in report.left] == ["Object 1/content.xml"]
     with pytest.raises(DataError, match="declares entities"):
         translated("a.odt", {"content.xml": bad})
+
+
+def test_code_of_templates_stays_whatever_runs_it_is_divided_into() -> None:
+    paragraph = "<w:p>{}</w:p>"
+    for code in ("{{r the_dog.name }}", "{%p for dog in dogs %}", "{# a comment #}"):
+        body = paragraph.format(run(code))
+        assert word(body)[0] == body
+    divided = paragraph.format(run("{%p for") + "<w:r><w:rPr><w:b/></w:rPr><w:t>dog in dogs %}</w:t></w:r>")
+    assert word(divided)[0] == divided
+    body = paragraph.format(run("A dog {%- if it.sleeps -%} sleeps {% endif %} here."))
+    assert letters_of(word(body)[0]) == "А дог {%- if it.sleeps -%} слеепс {% endif %} хере."
+    assert letters_of(word(paragraph.format(run("Dear {{ the_name }}, hello")))[0]) == "Деар {{ the_name }}, хелло"
+    assert letters_of(word(paragraph.format(run("{{ a dog")))[0]) == "{{ а дог"
+
+
+def test_white_space_beside_tags_makes_no_run() -> None:
+    body = f"<w:p> {run('a dog')} <w:bookmarkStart/> {run(' sleeps ')}</w:p>"
+    assert 'preserve"></w:t>' not in word(body)[0]
+
+
+def letters_of(source: str) -> str:
+    """Return the text of some XML."""
+    return re.sub("<[^<>]*>", "", source)

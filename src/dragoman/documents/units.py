@@ -143,7 +143,7 @@ def _translated(unit: Unit, translation: AlignedText, translations: Translations
             flush()
             written.append(write(piece.parts, translations, lost))
         elif isinstance(piece, str):
-            run.append(piece)
+            run += piece
         else:
             for i in piece:
                 if styles[i] != style:

@@ -6,8 +6,9 @@ marks("See `the book <https://a.org>`_.", is_rst=True)    # "`" opens, " <https:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 _INLINE = re.compile(
@@ -51,7 +52,7 @@ def marks(text: str, is_rst: bool) -> list[Mark]:
         is_rst: True if the message is written in reStructuredText.
     """
     all_marks = [mark for match in _matches(text) for mark in _of(match, is_rst)]
-    return sorted(_paired(all_marks, text), key=lambda mark: mark.start)
+    return _with_spaces(_merged(sorted(_paired(all_marks, text), key=lambda mark: mark.start), text), text)
 
 
 def _matches(text: str) -> Iterator[re.Match[str]]:
@@ -125,6 +126,74 @@ def _paired(all_marks: list[Mark], text: str) -> list[Mark]:
     alone = [mark for i, mark in enumerate(all_marks) if i not in paired and mark.kind != "point"]
     points = [Mark(mark.start, mark.end) for mark in alone if re.search(r"[\s=]", text[mark.start : mark.end])]
     return [mark for i, mark in enumerate(all_marks) if i in paired or mark.kind == "point"] + points
+
+
+def _merged(all_marks: Sequence[Mark], text: str) -> list[Mark]:
+    """Return the marks with an element that encloses no text, and points that stand together, as one point."""
+    merged: list[Mark] = []
+    for mark in all_marks:
+        merged.append(mark)
+        while (n := _n_as_one(merged, text)) > 1:
+            merged[-n:] = [Mark(merged[-n].start, mark.end)]
+    return merged
+
+
+def _n_as_one(marks_before: Sequence[Mark], text: str) -> int:
+    """Return how many of the last marks are one point."""
+    n = 2 + (len(marks_before) > 2 and marks_before[-1].kind == "close" and marks_before[-2].kind == "point")
+    last = marks_before[-n:]
+    if len(last) < n or any(mark.is_rst for mark in last):
+        return 1
+    is_empty = (last[0].kind, last[0].name, last[-1].kind) == ("open", last[-1].name, "close")
+    is_together = last[0].kind == last[-1].kind == "point"
+    gaps = (text[left.end : right.start] for left, right in pairwise(last))
+    return n if (is_empty or is_together) and not "".join(gaps).strip() else 1
+
+
+def _with_spaces(all_marks: Sequence[Mark], text: str) -> list[Mark]:
+    """Return the marks with the spaces around them that a model would not see, since it reads one of them only."""
+    spaced: list[Mark] = []
+    cluster: list[Mark] = []
+    for mark in all_marks:
+        is_tag = mark.kind != "point" and not mark.is_rst
+        if cluster and (not is_tag or text[cluster[-1].end : mark.start].strip()):
+            spaced += _cluster(cluster, text)
+            cluster = []
+        if is_tag:
+            cluster.append(mark)
+        else:
+            spaced.append(mark)
+    return [*spaced, *_cluster(cluster, text)]
+
+
+def _cluster(cluster: list[Mark], text: str) -> list[Mark]:
+    """Return tags that stand together, of which all spaces but one are a part; that one parts the words around them.
+
+    It is the one behind the last tag that closes an element, and before the first that opens one.
+    """
+    if not cluster:
+        return []
+    before, behind = text[: cluster[0].start], text[cluster[-1].end :]
+    edges = [len(before.rstrip()), *(mark.end for mark in cluster)]
+    ends = [*(mark.start for mark in cluster), len(text) - len(behind.lstrip())]
+    spaces = [n for n, (start, end) in enumerate(zip(edges, ends, strict=True)) if start < end]
+    kinds = [mark.kind for mark in cluster]
+    joints = [n for n, pair in enumerate(pairwise(kinds), 1) if pair == ("close", "open") and n not in spaces]
+    if joints:  # the model reads a space where two elements meet
+        parting = joints[0]
+    elif not edges[0]:
+        parting = 0
+    elif ends[-1] == len(text):
+        parting = len(cluster)
+    else:
+        ideal = kinds.index("open") if "open" in kinds else len(cluster)
+        parting = min(spaces, key=lambda n: abs(n - ideal), default=0)
+    for n in spaces:
+        if n < parting:
+            cluster[n] = replace(cluster[n], start=edges[n])
+        elif n > parting:
+            cluster[n - 1] = replace(cluster[n - 1], end=ends[n])
+    return cluster
 
 
 _RST = re.compile(

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import html
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 from dragoman.documents.document import Untranslated
 from dragoman.documents.units import Part, Tag, Unit, escape
 from dragoman.documents.xml import Token, closing_tags, tokens
-from dragoman.translation.keeping.protected import has_letters
+from dragoman.translation.keeping.protected import find, has_letters
 
 
 @dataclass(frozen=True)
@@ -312,9 +314,58 @@ def _is_balanced(items: Sequence[_Item]) -> bool:
     return depth == 0
 
 
+_CODE = re.compile(r"\{\{[^{}]*+\}\}|\{%(?:[^%{}]|%(?!\}))*+%\}|\{#(?:[^#{}]|#(?!\}))*+#\}")
+"""Code of the template languages of documents, such as Jinja."""
+
+
+def _with_code(items: Sequence[_Item]) -> list[_Item]:
+    """Return the pieces of a line with code of a template as points, but for values that the model reads."""
+    text = "".join(piece.text for piece in items if piece.kind == "text")
+    known = {(span.start, span.end) for span in find(text)} if "{" in text else set()
+    spans = [match.span() for match in _CODE.finditer(text) if match.span() not in known]
+    if not spans:
+        return list(items)
+    pieces = _divided(items, sorted({edge for span in spans for edge in span}))
+    result: list[_Item] = []
+    at = n = 0
+    while n < len(pieces):
+        if spans and at == spans[0][0] and pieces[n].text:
+            _, end = spans.pop(0)
+            first = n
+            while at < end:
+                at += len(pieces[n].text)
+                n += 1
+            own = pieces[first:n]
+            result += [_Item("point", tuple(_raw(own)))] if _is_balanced(own) else own
+        else:
+            at += len(pieces[n].text)
+            result.append(pieces[n])
+            n += 1
+    return result
+
+
+def _divided(items: Sequence[_Item], edges: Sequence[int]) -> list[_Item]:
+    """Return the pieces of a line with those of its text divided at some of its characters."""
+    pieces: list[_Item] = []
+    at = 0
+    for piece in items:
+        end = at + len(piece.text)
+        inside = edges[bisect_right(edges, at) : bisect_left(edges, end)]
+        if inside:
+            for first, last in pairwise([at, *inside, end]):
+                own = piece.text[first - at : last - at]
+                pieces.append(_Item("text", (piece.style[0] + _escape(own) + piece.style[1],), own, piece.style))
+        else:
+            pieces.append(piece)
+        at = end
+    return pieces
+
+
 def _unit(items: Sequence[_Item]) -> list[Part]:
     """Return a unit for the pieces of a line, with tags that enclose no word before and after it kept outside."""
-    items = _with_fields(items)
+    whole, items = items, _with_code(_with_fields(items))
+    if not any(has_letters(piece.text) for piece in items):
+        return _raw(whole)
     first = next((i for i, item in enumerate(items) if item.kind != "point"), len(items))
     last = next((i for i in range(len(items), first, -1) if items[i - 1].kind != "point"), first)
     before, after = items[:first], items[last:]

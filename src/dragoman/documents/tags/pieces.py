@@ -18,7 +18,7 @@ from itertools import accumulate
 
 from dragoman.decoding.words import Links, word_numbers
 from dragoman.languages.words import CHARACTERS, CLUSTER_OF_WORD, clusters, is_unspaced_at, kinds
-from dragoman.translation.keeping.protected import find
+from dragoman.translation.keeping.protected import Span, find
 
 WordSpan = tuple[int, int]
 """First character of a word, and the one after its last."""
@@ -134,15 +134,23 @@ def _parts(text: str) -> list[_Word]:
     for match in _STRETCH.finditer(kinds(text)):
         start, end = match.span()
         while at < len(spans) and spans[at].start < end:
-            parts.append(_Word((spans[at].start, spans[at].end), []))
+            parts.append(_protected(spans[at]))
             at += 1
         last = parts[-1] if parts else None
+        if last is not None and end <= last.span[1] and last.stretches[:1] == [last.span]:
+            continue  # inside a character reference
         if last is not None and start < last.span[1]:
             last.stretches.append((start, end))
             last.span = min(start, last.span[0]), max(end, last.span[1])
         else:
             parts.append(_Word((start, end), [(start, end)]))
-    return [*parts, *(_Word((span.start, span.end), []) for span in spans[at:])]
+    return [*parts, *map(_protected, spans[at:])]
+
+
+def _protected(span: Span) -> _Word:
+    """Return the part that is a protected span; the letters of a character reference, such as ``&gt;``, are no word."""
+    own = span.start, span.end
+    return _Word(own, [own] if span.text.startswith("&") else [])
 
 
 def _continues(text: str, end: int, start: int, stop: int) -> bool:
@@ -190,7 +198,7 @@ def _divided(word: _Word, text: str, sources: Sequence[_Word], src: str) -> list
     inside = any(a < place < b for source in cut for place in source.cuts for a, b in source.stretches)
     pieces: list[WordSpan] = []
     for a, b in word.stretches:
-        pieces += _letters(text, (a, b)) if inside else [(a, b)]
+        pieces += _letters(text, (a, b)) if inside and text[a] != "&" else [(a, b)]
     return pieces
 
 
