@@ -1,4 +1,4 @@
-"""What do documents cost beside the search: seconds of reading and writing them, and seconds of translating?
+"""Seconds that documents cost beside the search: reading, writing and checking them, and translating their texts.
 
     python -m benchmarks.document_times --src train.en --run RUN [--sample 400]
 
