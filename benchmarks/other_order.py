@@ -6,7 +6,8 @@ English documents are made of the sentences, with links and emphasis around word
 run translates them into Chinese; without one, each translation is as many Chinese characters as there are words, in a
 random order, with the links of that order. Parsers of other programs read both. An element is emptied if it had words
 and has none. It holds another's words if its characters have links, and none of them leads to its own words, which have
-links too. The links are those of the model, so the figure judges where tags are put, not whether the model is right.
+links to words too; a link to a full stop gives an element no word. The links are those of the model, so the figure
+judges where tags are put, not whether the model is right.
 """
 
 from __future__ import annotations
@@ -242,7 +243,8 @@ def others_words(bounds: tuple[int, int], text: str, translation: Translation) -
     first = target.index(text.strip())
     inside = {numbers[place] for place in range(first, first + len(text.strip())) if place in numbers}
     links = [src for src, tgt in translation.alignment if tgt in inside]
-    has_own = any(start <= src < end for src, _ in translation.alignment)
+    words = {number for place, number in numbers.items() if _WORD.match(target[place])}
+    has_own = any(start <= src < end for src, tgt in translation.alignment if tgt in words)
     return bool(links) and has_own and not any(start <= src < end for src in links)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import polib
 from babel.messages.pofile import PoFileError, read_po
 
-from benchmarks.real_documents.judging import CYRILLIC, LATIN_WORD, Block, Fault, UnreadableError
+from benchmarks.real_documents.judging import LATIN_WORD, Block, Fault, UnreadableError, stayed
 from benchmarks.real_documents.stand_ins import deciphered
 
 _C = r"%(?:\d+\$)?[-+ #0'I]*(?:\d+|\*(?:\d+\$)?)?(?:\.(?:\d+|\*(?:\d+\$)?)?)?"
@@ -132,7 +132,8 @@ def _entry_faults(entry: Any, mode: str, told: set[str]) -> list[Fault]:
             continue
         faults += _message_faults(entry, text, mode)
         words = LATIN_WORD.search(NO_WORDS.sub(" ", TEXT_ROLES.sub(" ", entry.msgid)))
-        if mode != "same" and words and not CYRILLIC.search(text) and not is_told:
+        is_left = any(stayed(original, text, mode) for original in (entry.msgid, entry.msgid_plural or entry.msgid))
+        if words and is_left and not is_told:
             faults.append(Fault("untranslated", entry.msgid, f"is {text[:80]!r}"))
     return faults
 

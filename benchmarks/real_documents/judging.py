@@ -156,10 +156,15 @@ def _by_model(before: Block, after: Block, told: Sequence[str]) -> list[Fault]:
     for around, n in (own - translated).items():
         detail = f"{n} of {own[around]} inside {around[-50:]!r}; {before.text[:50]!r} became {after.text[:50]!r}"
         return [Fault("emptied", before.name, detail)]
-    is_same = before.text == after.text and len(LATIN_WORD.findall(before.text)) >= LEAST_WORDS
-    return (
-        [Fault("untranslated", before.name, repr(before.text[:100]))] if is_same and not _is_told(before, told) else []
-    )
+    is_left = stayed(before.text, after.text, "model") and not _is_told(before, told)
+    return [Fault("untranslated", before.name, repr(before.text[:100]))] if is_left else []
+
+
+def stayed(before: str, after: str, mode: str) -> bool:
+    """True if a text was not translated: a stand-in writes Cyrillic, and a model changes at least some words."""
+    if mode == "model":
+        return plain(before) == plain(after) and len(LATIN_WORD.findall(before)) >= LEAST_WORDS
+    return mode != "same" and not CYRILLIC.search(after)
 
 
 LEAST_WORDS = 4

@@ -18,7 +18,6 @@ from lxml import etree
 from odf.opendocument import load as load_odf
 
 from benchmarks.real_documents.judging import (
-    CYRILLIC,
     LATIN_WORD,
     Block,
     Fault,
@@ -26,6 +25,7 @@ from benchmarks.real_documents.judging import (
     inside,
     names,
     plain,
+    stayed,
     words_of,
 )
 
@@ -160,15 +160,13 @@ def office_faults(source: bytes, result: bytes, mode: str, named: list[str], suf
 
 def _unnamed(source: bytes, result: bytes, mode: str, told: list[str]) -> list[Fault]:
     """Return readings of ruby, titles, and data that controls show which are neither translated nor named."""
-    if mode == "same":
-        return []
     faults = []
     after = dict(_other_texts(result))
     for kind, text in _other_texts(source):
         words = plain(ADDRESS.sub(" ", text))
         if (
             LATIN_WORD.search(words)
-            and not CYRILLIC.search(after.get(kind, ""))
+            and stayed(words, after.get(kind, ""), mode)
             and not any(words in other for other in told)
         ):
             faults.append(Fault("untranslated", kind, words[:80]))

@@ -138,6 +138,24 @@ def test_an_element_that_must_stay_empty_is_named() -> None:
     assert n_lost > 10
 
 
+def test_an_element_without_links_takes_no_word_of_another_element() -> None:
+    chance = random.Random(SEED)
+    for _ in range(300):
+        n_elements = chance.randint(2, 6)
+        n_unlinked = chance.randint(1, n_elements - 1)
+        is_element = [True] * n_elements + [False] * (n_unlinked + chance.randint(0, 2))
+        chance.shuffle(is_element)
+        source = numbered(" ".join("<e>w</e>" if element else "w" for element in is_element))
+        unlinked = chance.sample([i for i, element in enumerate(is_element) if element], n_unlinked)
+        order = [i for i in range(len(is_element)) if i not in unlinked]
+        chance.shuffle(order)
+        own = [i for i, element in enumerate(is_element) if element]
+        links = [(number, place) for place, number in enumerate(order)]
+        after = elements(translated(source, order, links, True, []))
+        for name, number in enumerate(own):
+            assert number in unlinked or HAN[number] in after[str(name)][1], (source, order, after)
+
+
 def test_tags_without_partner_keep_their_order_and_all_others_their_side() -> None:
     chance = random.Random(SEED)
     for _ in range(150):

@@ -89,7 +89,7 @@ def _runs(labels: Sequence[int], n: int) -> list[_Placed]:
 
 
 def _place_unlinked(placed: Sequence[_Placed], labels: Sequence[int], hint: Callable[[int], int]) -> None:
-    """Give each element without any piece one near its hint that translates nothing, if there is one."""
+    """Give each element without any piece one near its hint: that translates nothing, or that no run has."""
     missing = [own for own in placed if own.start < 0]
     if not missing:
         return
@@ -99,16 +99,22 @@ def _place_unlinked(placed: Sequence[_Placed], labels: Sequence[int], hint: Call
             inside[own.start : own.end] = [own.end] * (own.end - own.start)
     for own in missing:
         wanted = hint(own.child)
-        near = (wanted + step for n in range(REACH) for step in (n, -1 - n))
-        free = (at for at in near if 0 <= at < len(labels) and labels[at] == NO_ONE and inside[at] < 0)
-        at = next(free, -1)
-        if at >= 0:
+        at = _nearest(wanted, lambda i: labels[i] == NO_ONE and inside[i] < 0, len(labels))
+        if at < 0:
+            if 0 < wanted < len(labels) and inside[wanted] == inside[wanted - 1]:
+                wanted = max(wanted, inside[wanted])
+            at = _nearest(wanted, lambda i: inside[i] < 0, len(labels))
+        if at < 0:
+            own.start = own.end = wanted
+        else:
             own.start, own.end = at, at + 1
             inside[at] = at + 1
-        elif 0 < wanted < len(labels) and inside[wanted] == inside[wanted - 1] >= 0:
-            own.start = own.end = inside[wanted]
-        else:
-            own.start = own.end = wanted
+
+
+def _nearest(wanted: int, is_free: Callable[[int], bool], size: int) -> int:
+    """Return the free piece nearest to a place, of those that it can see; -1 if there is none."""
+    near = (wanted + step for n in range(REACH) for step in (n, -1 - n))
+    return next((at for at in near if 0 <= at < size and is_free(at)), -1)
 
 
 def _touch_end(own: _Placed, placed: Sequence[_Placed], labels: Sequence[int], end: str) -> None:
