@@ -4,7 +4,7 @@
 #   make test-faults  the fault suite at its full figures, one line a row (takes long; its quick half is in `make test`)
 #   make test-browser the pages and the documentation in a real browser (installs Chromium and node)
 #   make test-node    DeepL's library for Node.js (installs it, and node)
-#   make judges       the harnesses of all earlier issues: test-foreign, and every option past its limit
+#   make judges       the harnesses of all earlier issues: test-foreign, every option past its limit, documents that lost something
 #   make test-foreign what other projects' tests and programs expect (downloads Marian: 600 MB)
 #   make test-ray     bulk translation on a local Ray cluster (installs Ray: half a gigabyte)
 #   make wheel        a wheel and a source distribution in dist/; test-wheel tries the wheel in an empty environment
@@ -31,8 +31,9 @@ demo: .venv/ready
 demo-zh: .venv/ready
 	$(BIN)/dragoman demo --to zh
 
-# a process for each of up to 8 cores; a file stays in one, for what its tests share
+# a process for each of up to 8 cores; a file stays in one, for what its tests share. msgfmt judges message catalogues
 test: .venv/ready
+	command -v msgfmt >/dev/null || { apt-get update -qq && apt-get install -qq -y gettext; }
 	$(BIN)/pytest -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 test-slow: .venv/ready
@@ -93,7 +94,7 @@ test-newest: .venv/ready
 
 # those who judge, and did not write the code: run before an issue is closed
 judges: test-foreign
-	$(BIN)/pytest tests/test_declared_options.py tests/golden
+	$(BIN)/pytest tests/test_declared_options.py tests/golden tests/documents/test_trial.py
 
 check: .venv/ready
 	$(BIN)/ruff format --check .
