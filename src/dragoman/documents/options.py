@@ -24,7 +24,7 @@ class FormatOptions(Options):
     )
     front_matter: bool = option(False, "Documents", "Translate title and description in the front matter of Markdown.")
     line_length: int | None = option(
-        None, "Documents", "Largest number of characters in a line of subtitles, such as 42.", ge=10, le=1000
+        None, "Documents", "Largest number of columns in a line of subtitles, such as 42.", ge=10, le=1000
     )
     reading_speed: float | None = option(
         None, "Documents", "Largest reading speed of subtitles in characters per second, such as 17.", gt=0, le=1000
