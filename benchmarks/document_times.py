@@ -24,7 +24,7 @@ import docx
 import torch
 from docx.enum.text import WD_BREAK
 
-from benchmarks.documents import _time as time_of_cue
+from benchmarks.documents import clock_time as time_of_cue
 from benchmarks.other_order import permuted
 from benchmarks.real_documents.measure import by_model
 from benchmarks.record import save

@@ -91,7 +91,7 @@ def web_page(source: _Source) -> bytes:
     ).encode()
 
 
-def _time(seconds: float, mark: str) -> str:
+def clock_time(seconds: float, mark: str) -> str:
     whole = int(seconds)
     return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}{mark}{round(seconds % 1 * 1000):03}"
 
@@ -107,7 +107,7 @@ def _cues(source: _Source, mark: str) -> str:
             length_s = 0.4 * (end - start)
             shown = " ".join(words[start:end])
             shown = f"<i>{shown}</i>" if source.chance.random() < 0.2 and n == 1 else shown
-            out.append(f"{number}\n{_time(at_s, mark)} --> {_time(at_s + length_s, mark)}\n{shown}\n")
+            out.append(f"{number}\n{clock_time(at_s, mark)} --> {clock_time(at_s + length_s, mark)}\n{shown}\n")
             number, at_s = number + 1, at_s + length_s + 0.1
         at_s += 3
     return "\n".join(out)

@@ -113,7 +113,7 @@ def test_a_row_without_all_its_cells_stays_as_it_is_in_a_document() -> None:
     document = read(data, DocumentInfo("pairs.csv", columns=("en",)))
     assert document.save(lambda parts: "".join(getattr(part, "plain", part) for part in parts)) == data
     assert [segment.text for segment in document.left] == ["alone"]
-    assert "row 3 has 1 cell, but the first one has 2" in document.left[0].why
+    assert "line 3: the row has 1 cell, but the first one has 2" in document.left[0].why
 
 
 def test_a_cell_may_be_as_long_as_a_line(tmp_path: Path) -> None:

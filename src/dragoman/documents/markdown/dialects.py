@@ -76,7 +76,7 @@ _MOST_LINES = 5_000
 
 _COLONS = re.compile(r"(:{3,})[ \t]*(\{[^{}\n]*\}|[\w-]*)[ \t]*(.*)")
 _OBJECT = re.compile(r":::[ \t]+[\w-]+(?:[.:/][\w-]+)+[ \t]*\Z")
-"""An object of a program whose documentation is to stand here (mkdocstrings); indented lines below are its options."""
+"""An object of a program that mkdocstrings documents in its place; indented lines below are its options."""
 _NOT_A_TITLE = re.compile(r"\{[^{}]*\}\Z")
 _MYST_FENCE = re.compile(r"(`{3,}|~{3,})\{([\w:-]+)\}[ \t]*(.*)")
 _FENCE_END = re.compile(r"(`{3,}|~{3,})[ \t]*\Z")
