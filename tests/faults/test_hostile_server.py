@@ -89,7 +89,7 @@ def test_S14_a_worker_that_is_killed_costs_one_request(served: Attacked, n: int,
     small = document("short", "a.txt", b"the dog\n")
     for _ in range(n):
         assert served.sent(small) == "200"
-        before = {worker.pid: sum(worker.cpu_times()[:2]) for worker in served.workers()}
+        before = _when_idle(served)  # the short document is written by a worker after its upload was answered
         with ThreadPoolExecutor(1) as pool:
             upload = pool.submit(served.sent, LONG)
             killed = _busiest(served, before)
@@ -97,6 +97,19 @@ def test_S14_a_worker_that_is_killed_costs_one_request(served: Attacked, n: int,
             assert upload.result() == "400"
         assert served.sent(small) == "200"
     figure("S14", f"{n} workers killed with SIGKILL while they parsed: {n} times 400, and the next upload 200")
+
+
+def _when_idle(served: Attacked) -> dict[int, float]:
+    """Wait until no worker computes; return the seconds that each has computed."""
+    deadline = time.monotonic() + LONG_S
+    before: dict[int, float] = {}
+    while time.monotonic() < deadline:
+        now = {worker.pid: sum(worker.cpu_times()[:2]) for worker in served.workers()}
+        if now.keys() == before.keys() and all(now[pid] - before[pid] < 0.02 for pid in now):
+            return now
+        before = now
+        time.sleep(0.5)
+    raise AssertionError("the workers do not rest")
 
 
 def _busiest(served: Attacked, before: dict[int, float]) -> int:
@@ -124,7 +137,7 @@ def test_S14_a_document_that_unpacks_to_gigabytes_is_refused(served: Attacked, f
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a busy worker lives until its budget is used up")
 def test_S14_no_worker_outlives_a_killed_server(served: Attacked) -> None:
     with ThreadPoolExecutor(1) as pool:
-        before = {worker.pid: sum(worker.cpu_times()[:2]) for worker in served.workers()}
+        before = _when_idle(served)
         upload = pool.submit(served.sent, LONG)
         _busiest(served, before)
         orphans = served.workers()
