@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
+from dragoman.documents.tags.pairs import pairs_of
+
 _INLINE = re.compile(
     r"(?P<control>(?:\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f\udc00-\udcff])++)"
     r"|(?P<code>``[^`\n](?:[^`\n]|`(?!`))*``)"
@@ -110,19 +112,7 @@ def _of(match: re.Match[str], is_rst: bool) -> Iterable[Mark]:
 
 def _paired(all_marks: list[Mark], text: str) -> list[Mark]:
     """Return the marks without elements that are not closed or not opened, unless they have attributes."""
-    open_marks: dict[str, list[int]] = {}
-    stack: list[int] = []
-    paired: set[int] = set()
-    for i, mark in enumerate(all_marks):
-        if mark.kind == "open":
-            open_marks.setdefault(mark.name, []).append(len(stack))
-            stack.append(i)
-        elif mark.kind == "close" and open_marks.get(mark.name):
-            depth = open_marks[mark.name][-1]
-            while len(stack) > depth:
-                first = stack.pop()
-                open_marks[all_marks[first].name].pop()
-            paired |= {first, i}
+    paired = {i for pair in pairs_of(all_marks) for i in pair}
     alone = [mark for i, mark in enumerate(all_marks) if i not in paired and mark.kind != "point"]
     points = [Mark(mark.start, mark.end) for mark in alone if re.search(r"[\s=]", text[mark.start : mark.end])]
     return [mark for i, mark in enumerate(all_marks) if i in paired or mark.kind == "point"] + points

@@ -20,6 +20,7 @@ from itertools import pairwise
 from typing import Literal
 
 from dragoman.documents.html.spelling import Spelling
+from dragoman.documents.tags.pairs import pairs_of
 from dragoman.documents.units import Part, Tag, Unit
 
 _PUNCTUATION = frozenset(",.;:!?)")
@@ -134,21 +135,7 @@ def _without_gaps(nodes: list[Node]) -> list[Node]:
 
 def _pairs(nodes: Sequence[Node]) -> dict[int, int]:
     """Return for each tag of an element that opens and closes here the index of its other tag."""
-    pairs: dict[int, int] = {}
-    open_tags: list[int] = []
-    n_open = Counter[str]()
-    for i, node in enumerate(nodes):
-        if node.kind == "open":
-            open_tags.append(i)
-            n_open[node.name] += 1
-        elif node.kind == "close" and n_open[node.name]:
-            while True:
-                first = open_tags.pop()
-                n_open[nodes[first].name] -= 1
-                if nodes[first].name == node.name:
-                    break
-            pairs[first], pairs[i] = i, first
-    return pairs
+    return {i: other for pair in pairs_of(nodes) for i, other in (pair, pair[::-1])}
 
 
 def _cut(nodes: Sequence[Node]) -> list[list[Node]]:

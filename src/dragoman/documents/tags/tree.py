@@ -7,11 +7,11 @@ barrier is an element on each side: at the end of the part where it opens, at th
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from dragoman.documents.tags.pairs import pairs_of
 from dragoman.documents.tags.pieces import WordSpan
 
 MOST_DEPTH = 20
@@ -88,25 +88,9 @@ def is_free_cut(tag: Mark) -> bool:
 
 def _partners(tags: Sequence[Mark]) -> dict[int, int]:
     """Return for the number of each opening and closing tag that of its partner, if it has one."""
-    pairs: list[tuple[int, int]] = []
-    open_tags: list[int] = []
-    n_open = Counter[str]()
-    for i, tag in enumerate(tags):
-        if tag.share is not None:
-            continue
-        if tag.kind == "open":
-            open_tags.append(i)
-            n_open[tag.name] += 1
-        elif tag.kind == "close" and n_open[tag.name]:
-            while open_tags:
-                first = open_tags.pop()
-                n_open[tags[first].name] -= 1
-                if tags[first].name == tag.name:
-                    pairs.append((first, i))
-                    break
     partner: dict[int, int] = {}
     ends: list[int] = []  # of the elements around the next one
-    for first, last in sorted(pairs):
+    for first, last in sorted(pairs_of(tags)):
         while ends and ends[-1] < first:
             ends.pop()
         if len(ends) < MOST_DEPTH:
