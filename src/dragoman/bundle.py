@@ -33,7 +33,17 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
 from dragoman.files import MANIFEST, check_files, read_manifest, sealed_folder, standing
 from dragoman.model.build import EncoderDecoder, build
-from dragoman.model.weights import WithoutInitialisation, adopt, n_bytes, read_weights, restored, rounded, save_weights, shapes, untied
+from dragoman.model.weights import (
+    WithoutInitialisation,
+    adopt,
+    n_bytes,
+    read_weights,
+    restored,
+    rounded,
+    save_weights,
+    shapes,
+    untied,
+)
 from dragoman.options import refusals
 from dragoman.ready import NAMES, run_folder
 
@@ -78,7 +88,7 @@ class Facts:
     masks: str | None = None  # form of the masks that the model has learned, such as [{}]
     confidence: dict[str, Any] | None = None  # numbers of translation.confidence.Confidence
     fast: Fast = Fast()
-    stored: Literal["", "int8"] = ""  # int8: matrices are integers with a scale a row, to make the bundle small
+    stored: Literal["float32", "int8"] = "float32"  # int8: matrices are integers with a scale for each row
     parent: dict[str, Any] = field(default_factory=dict)  # the run that it was fine-tuned from
     sha256: str | None = None  # of the manifest
     dragoman: str = ""  # version that wrote the bundle

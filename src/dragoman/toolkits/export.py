@@ -117,7 +117,7 @@ def _refuse_what_is_no_export(folder: Path) -> None:
 
 
 def export_folder(run: Path | str, to: str, quantization: str) -> Path:
-    """Return the folder of a kept export of a run, of a bundle outside a run, or of a ready bundle: ``exports/NAME``."""
+    """Return the folder of a kept export of a run, a bundle outside a run, or a ready bundle (in ``exports/NAME``)."""
     if is_ready(run):
         return Path("exports") / run / f"{to}-{quantization}"
     owner = Path(run)
