@@ -2,8 +2,8 @@
 
     Translator.load("demo")    # unless a file or folder of that name stands in the current folder
 
-``ready/PAIR/`` is an ordinary bundle with a model card, ``README.md``, and ``certificate.json``: what it was measured
-to do. Their text is of tatoeba.org; ``benchmarks/ready`` made them.
+The folders ``en-de`` and ``en-zh`` are ordinary bundles with a model card, ``README.md``, and their measured quality,
+``certificate.json``. Their text is from tatoeba.org; ``benchmarks/ready`` made them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dragoman.files import standing
 
-FOLDER = Path(__file__).parent / "ready"
+FOLDER = Path(__file__).parent
 NAMES = {"demo": "en-de", "demo-zh": "en-zh", "en-de": "en-de", "en-zh": "en-zh"}
 """Folder of each name."""
 
