@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -97,3 +98,23 @@ def test_rounding_twice_changes_nothing() -> None:
     assert set(once) == {"w", f"w{SCALES}", "b", "zero", f"zero{SCALES}"}
     torch.testing.assert_close(rounded(restored(once)), once)
     assert restored(once)["zero"].eq(0).all()
+
+
+def test_every_command_that_takes_a_run_takes_the_name(
+    installed: Path, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    here = tmp_path / "here"
+    for name, text in (("a.en", "The dog sleeps.\n"), ("a.de", "Der Hund schläft.\n")):
+        (here / name).write_text(text, encoding="utf-8")
+    for args in (
+        ("translate", "demo", "a.en"),
+        ("explain", "demo", "The dog sleeps.", "--out", "page.html"),
+        ("score", "demo", "--src", "a.en", "--tgt", "a.de"),
+        ("evaluate", "demo", "--src", "a.en", "--ref", "a.de"),
+        ("export", "demo", "--to", "page"),
+        ("formats", "demo"),
+    ):
+        assert command(*args, cwd=here).status == 0, args
+    assert (here / "exports/demo/page-float32").is_dir()
+    assert not (installed / "exports").exists()
+    assert not (here / "demo").exists()

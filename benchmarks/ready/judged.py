@@ -3,8 +3,8 @@
     python -m benchmarks.ready.judged translate    # writes judged.de.tsv and judged.zh.tsv without marks, to be read
     python -m benchmarks.ready.judged report       # writes results/newcomer/ready.md and ready.json from the marks
 
-A line of ``judged.*.tsv`` is a mark, the source, the translation and a remark. ``+`` is a translation that a reader of the
-language understands and that says what the source says; small slips of style may be in it. All else is ``-``.
+A line of ``judged.*.tsv`` is a mark, the source, the translation and a remark. ``+`` is a translation that a reader of
+the language understands and that says what the source says; small slips of style may be in it. All else is ``-``.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def report() -> None:
     page = [
         "# The ready bundles, read",
         "",
-        "100 sentences drawn from Tatoeba's dev sets (tatoeba.org, CC BY 2.0 FR) and 20 of a lecture, written down before "
-        "the bundles were trained. ✓: understandable and right; ✗: not, with the reason.",
+        "100 sentences drawn from Tatoeba's dev sets (tatoeba.org, CC BY 2.0 FR) and 20 of a lecture, written down "
+        "before the bundles were trained. ✓: understandable and right; ✗: not, with the reason.",
         f"Judged by {READER}.",
         "",
     ]
