@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from benchmarks.ready import frozen
 from dragoman import ready
 from dragoman.bundle import amend_bundle, load_bundle, save_bundle
 from dragoman.cli.completion import runs
@@ -118,3 +121,32 @@ def test_every_command_that_takes_a_run_takes_the_name(
     assert (here / "exports/demo/page-float32").is_dir()
     assert not (installed / "exports").exists()
     assert not (here / "demo").exists()
+
+
+@pytest.mark.parametrize("pair", sorted(set(ready.NAMES.values())))
+def test_the_bundles_of_the_package_are_small_and_say_where_their_text_is_from(pair: str) -> None:
+    folder = ready.FOLDER / pair
+    card, figures = (
+        (folder / "README.md").read_text(encoding="utf-8"),
+        json.loads((folder / "certificate.json").read_text()),
+    )
+    assert "CC BY 2.0 FR" in card
+    assert "tatoeba.org" in card
+    assert figures["identical"] >= 0.8 * figures["lines"]  # storing in 8 bits changes little
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 4e6
+    for name in ("config.yaml", "manifest.json"):
+        assert "/" not in "".join(re.findall(r"(?:src|tgt|run|from).*", (folder / name).read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [("demo", ("Kannst du mir helfen?", "Können Sie mir helfen?")), ("demo-zh", ("你能帮我吗？", "你能帮助我吗？"))],
+)
+def test_an_ordinary_sentence_is_translated_at_once(name: str, right: tuple[str, ...]) -> None:
+    assert Translator.load(name).translate("Can you help me?").text in right
+
+
+def test_the_frozen_test_is_the_one_that_was_written_down() -> None:
+    for name in ("tatoeba.en", "lecture.en"):
+        assert frozen.sha256(frozen.FOLDER / name) == frozen.SUMS[name]
+    assert [len(frozen.lines(frozen.FOLDER / name)) for name in ("tatoeba.en", "lecture.en")] == [100, 20]
