@@ -28,7 +28,9 @@ MARKS = {
 }
 STYLE = re.compile(r"<(/?)(strong|em|s|del)>")
 """The same as the marks of Markdown, which cannot stand everywhere."""
-FENCE = re.compile(r"^((?:[ \t]|[-*+] |\d+[.)] )*)(```+|~~~+).*?^(?:\1|[ \t>]*)\2", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"^((?:[ \t]|[-*+] |\d+[.)] )*)(```+|~~~+).*?^(?:\1|[ \t>]*)\2[`~]*[ \t]*$", re.MULTILINE | re.DOTALL
+)
 SHORTCODE_OF_CODE = re.compile(
     r"^([ \t]*)(?:\{\{<\s*(code-toggle|highlight)\b(?!.*/>\}\}).*?^[ \t]*\{\{<\s*/\s*\2\s*>\}\}|"
     r"\[(prism|raw)\b[^\]\n]*\].*?\[/\3\])",
@@ -160,6 +162,8 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
             lines.append(line)
             continue
         groups = [group for group in titled.groups()[1:] if group is not None]
+        if re.fullmatch(r"\{[^{}]*\}", groups[-1]):  # attributes, no title
+            groups[:] = [" ".join(groups)]
         lines += [
             "",
             f"{titled[1]}<!-- {groups[0]} -->",
@@ -200,6 +204,8 @@ ROLE_TARGET = re.compile(r"(.*\S)(\s*<[^<>]*>)\Z", re.DOTALL)
 """The title and the target of a role of MyST."""
 FOREIGN = re.compile(r"\]\[[^\[\]]+\]")
 """The label of a link that another program defines."""
+CALLOUT = re.compile(r"\[!\w[\w-]*\][+-]?")
+"""The kind of a callout (Obsidian), which may have a title behind it."""
 COMPONENT_TAG = re.compile("<[A-Z]")
 INLINE = re.compile(
     r"</?(?:a|abbr|b|bdi|bdo|cite|code|del|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|u|var)\b", re.I
@@ -271,6 +277,9 @@ def _inline(tokens: list[Any], block: Block) -> None:
         elif token.nesting == -1:
             around.pop()
         elif token.type == "text":
+            if not block.pieces and (callout := CALLOUT.match(token.content)):
+                block.marks.append(callout[0])
+                token.content = token.content[callout.end() :]
             block.marks += FOREIGN.findall(token.content)
             block.add(place, FOREIGN.sub("]", token.content))
         elif token.type in ("softbreak", "hardbreak"):

@@ -86,6 +86,7 @@ CASES = {
     "kramdown": ("The dog.\n{: .big}\n\n* TOC\n{:toc}\n", "Тхе дог.\n{: .big}\n\n* ТОЦ\n{:toc}\n"),
     "critic": ("The {++big++} dog {>>why?<<} and ==cat==.\n", "Тхе {++биг++} дог {>>why?<<} анд ==цат==.\n"),
     "formulas": ("The dog \\(a_1\\) and\n\n$$\nx = the\n$$\n", "Тхе дог \\(a_1\\) анд\n\n$$\nx = the\n$$\n"),
+    "raised word": ("A superscript^2^ and a word^th^ run.\n", "А суперсцрипт^2^ анд а шорд^тх^ рун.\n"),
     "raised": ("The H~2~O and 2^nd^ dog.\n", "Тхе H~2~O анд 2^nd^ дог.\n"),
     "markdown in html": ('<div markdown="1">\nThe **dog**.\n</div>\n', '<div markdown="1">\nТхе **дог**.\n</div>\n'),
     "code in html": ("The <kbd>Enter</kbd> key.\n", "Тхе <kbd>Enter</kbd> кею.\n"),
