@@ -136,7 +136,7 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
 
     def taken(match: re.Match[str]) -> str:
         modules.append(VISIBLE.sub(r"\1", match[0]))
-        shown = "\n\n".join(found[2] for found in VISIBLE.finditer(match[0]))
+        shown = "\n\n".join(found[found.lastindex or 1] for found in VISIBLE.finditer(match[0]))
         return f"\n\n{shown}\n\n" if shown else "\n\n"
 
     if is_mdx:
@@ -204,6 +204,7 @@ ROLE_TARGET = re.compile(r"(.*\S)(\s*<[^<>]*>)\Z", re.DOTALL)
 """The title and the target of a role of MyST."""
 FOREIGN = re.compile(r"\]\[[^\[\]]+\]")
 """The label of a link that another program defines."""
+BREAK = re.compile(r"</?(?:br|p)\b", re.IGNORECASE)
 CALLOUT = re.compile(r"\[!\w[\w-]*\][+-]?")
 """The kind of a callout (Obsidian), which may have a title behind it."""
 COMPONENT_TAG = re.compile("<[A-Z]")
@@ -212,7 +213,8 @@ INLINE = re.compile(
 )
 VISIBLE_OF_HTML = re.compile(r"(\s(?:alt|title|placeholder|aria-label)=)(?:\"([^\"]*)\"|'[^']*')")
 VISIBLE = re.compile(
-    r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle)=)[\"']([^\"'{}]*)[\"']"
+    r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle)=)"
+    r"(?=[\"'])(?:\"([^\"{}]*)\"|'([^'{}]*)')"
 )
 
 
@@ -299,4 +301,6 @@ def _inline(tokens: list[Any], block: Block) -> None:
             block.marks.append(f"role {role[2]}")
             block.add(place, role[1])
         else:  # code, HTML, math, footnotes
+            if token.type == "html_inline" and BREAK.match(token.content):
+                block.add(place, " ")
             block.marks.append(f"{token.type} {token.content or token.meta.get('label', '')}")

@@ -86,6 +86,8 @@ CASES = {
     "kramdown": ("The dog.\n{: .big}\n\n* TOC\n{:toc}\n", "Тхе дог.\n{: .big}\n\n* ТОЦ\n{:toc}\n"),
     "critic": ("The {++big++} dog {>>why?<<} and ==cat==.\n", "Тхе {++биг++} дог {>>why?<<} анд ==цат==.\n"),
     "formulas": ("The dog \\(a_1\\) and\n\n$$\nx = the\n$$\n", "Тхе дог \\(a_1\\) анд\n\n$$\nx = the\n$$\n"),
+    "picture in a link": ("[![Dog][badge]][page] and a dog\n", "[![Дог][badge]][page] анд а дог\n"),
+    "tilde": ("Dog\n  ~ A cat\n", "Дог\n  ~ А цат\n"),
     "raised word": ("A superscript^2^ and a word^th^ run.\n", "А суперсцрипт^2^ анд а шорд^тх^ рун.\n"),
     "raised": ("The H~2~O and 2^nd^ dog.\n", "Тхе H~2~O анд 2^nd^ дог.\n"),
     "markdown in html": ('<div markdown="1">\nThe **dog**.\n</div>\n', '<div markdown="1">\nТхе **дог**.\n</div>\n'),
@@ -115,6 +117,11 @@ def test_markup_of_a_dialect_stays_and_its_text_is_translated(case: str) -> None
         assert content == wanted.replace("\n", end)
         assert report.left == ()
         assert translated(source.replace("\n", end), "same")[0] == source.replace("\n", end)
+
+
+def test_links_keep_their_words_beside_half_of_an_html_element() -> None:
+    source = "Add <source> to ([one](x)), closes [two](y)\n"
+    assert translated(source, "reversed")[0] == "[тшо](y) цлосес ([оне](x)), то <source> Адд\n"
 
 
 def test_a_directive_that_is_not_known_is_left_and_named() -> None:

@@ -30,6 +30,7 @@ _SHOWN = re.compile(
     r"(?<=\s)(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|aria-label)="
     r"(?:\"([^\"\\{}]*)\"|'([^'\\{}]*)')"
 )
+_OPENED, _CLOSED = re.compile(r"<([A-Za-z][\w.:-]*)"), re.compile(r"</([A-Za-z][\w.:-]*)")
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w.:-]*)")
 _HIDDEN = re.compile(r"\btranslate\s*=\s*[\"']?no\b", re.IGNORECASE)
 _CODE = re.compile(r"`[^`\n]+`")
@@ -112,6 +113,7 @@ class _Walk:
         self.wrapped: list[Wrapped] = []
         self.breaks: list[tuple[int, str]] = []  # of the open unit, see ``Wrapped``
         self.start, self.shrunk = 0, 0  # where the open unit begins, and how much shorter spaces are than its breaks
+        self.elements = set(_OPENED.findall(paragraph.text)) & set(_CLOSED.findall(paragraph.text))
         self.opened: list[tuple[str, int]] = []  # links and images that are not closed, and where their text begins
 
     def original(self, start: int, end: int) -> str:
@@ -251,8 +253,10 @@ class _Walk:
             return
         is_single = named is None or source.endswith("/>") or named[1].lower() in ("img", "input", "hr", "wbr")
         kind: Any = span.kind if span is not None else "point"
-        if span is None and not is_single:
+        if span is None and not is_single and named is not None:
             kind = "close" if source.startswith("</") else "open"
+            if named[1] not in self.elements:  # half of an element, such as <source>: it stands where its neighbours do
+                kind = "point"
         shown = shown_in(source) if span is not None else attributes(source)
         self._tag(start, end, kind, named[1] if named else "", *shown)
 

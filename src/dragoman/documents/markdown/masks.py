@@ -268,7 +268,10 @@ class _Scan:
         ):
             return 0
         start, depth = at - 1, 1
-        while depth and at - start < _MOST_OF_A_LABEL and start > self.floor:
+        # A picture in the text of the link may have such a label too.
+        floor = max((span.end for span in self.spans[-20:] if span.name != "reference"), default=0)
+        floor = floor if len(self.spans) < 20 or self.spans[-20].name != "reference" else self.floor
+        while depth and at - start < _MOST_OF_A_LABEL and start > floor:
             start -= 1
             depth += {"]": 1, "[": -1}.get(self.text[start], 0)
         if depth or any(span.start <= start < span.end for span in self.spans[-20:]):
