@@ -121,7 +121,7 @@ def test_markup_of_a_dialect_stays_and_its_text_is_translated(case: str) -> None
 
 def test_links_keep_their_words_beside_half_of_an_html_element() -> None:
     source = "Add <source> to ([one](x)), closes [two](y)\n"
-    assert translated(source, "reversed")[0] == "[тшо](y) цлосес ([оне](x)), то <source> Адд\n"
+    assert translated(source, "reversed")[0] == "[тшо](y) цлосес ([оне](x)), <source> то Адд\n"
 
 
 def test_a_directive_that_is_not_known_is_left_and_named() -> None:
