@@ -18,7 +18,7 @@ from dragoman.data.store import Store
 from dragoman.data.tokenizer import PAD_ID, Tokenizer
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.cancellation import Cancellation
-from dragoman.decoding.request import SearchSettings, Segment
+from dragoman.decoding.request import Progress, SearchSettings, Segment
 from dragoman.errors import BundleError
 from dragoman.evaluation.calibration import learn_confidence
 from dragoman.files import check_sealed, standing
@@ -65,7 +65,7 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
         return task_of(config).measure(src, ref, hyp, lang or config.data.tgt_lang)
 
     @torch.inference_mode()
-    def measure(model: Any, must_stop: Callable[[], bool]) -> Validation:
+    def measure(model: Any, must_stop: Callable[[], bool], progress: Progress) -> Validation:
         device = next(model.parameters()).device
         loss, tokens = 0.0, 0
         for batch in (batch.to(device) for batch in batches):
@@ -75,7 +75,7 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
             tokens += batch.n_tgt_tokens
         stop = Cancellation(must_stop)
         segments = [Segment(ids=ids, cancellation=stop) for ids in src_ids]
-        hypotheses = search_all(model, segments, greedy, device).complete()
+        hypotheses = search_all(model, segments, greedy, device, progress=progress).complete()
         if must_stop():
             raise Stopped
         hyps = [one_line(text) for text in tgt_tokenizer.decode([own[0].ids for own in hypotheses])]
@@ -84,8 +84,8 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
         return Validation(loss=loss / tokens, samples=samples, **scores)
 
     def validate(model: Any, must_stop: Callable[[], bool] = lambda: False) -> Validation:
-        with ticker.task("validating"):
-            return measure(model, must_stop)
+        with ticker.task("validating") as progress:
+            return measure(model, must_stop, progress)
 
     return validate
 
