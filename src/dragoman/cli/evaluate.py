@@ -13,7 +13,7 @@ import typer
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
-from dragoman.cli.tables import at_terminal, broken_after, print_line, print_table
+from dragoman.cli.tables import WIDE, at_terminal, broken_after, print_line, print_table
 from dragoman.errors import ConfigError
 from dragoman.evaluation.options import ScoreOptions
 from dragoman.options import option, option_group
@@ -132,10 +132,6 @@ def _print_evaluation(evaluation: Evaluation, as_json: bool) -> None:
             print(score)
     if evaluation.seconds:
         say(f"{lines:,} lines in {evaluation.seconds:.1f} s")
-
-
-WIDE = 80
-"""Cells of a terminal from which on a table has room for signatures."""
 
 
 def _show_scores(scores: Sequence[Score]) -> None:

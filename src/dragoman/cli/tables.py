@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+WIDE = 80
+"""Cells of a terminal from which on a table has room for wide gaps and long texts."""
+
+
 def at_terminal() -> bool:
     """Return True if stdout is a terminal."""
     return sys.stdout.isatty()
@@ -48,9 +52,11 @@ def table(names: Sequence[str] = (), *, right: Collection[str] = (), fixed: Coll
     """
     from rich.table import Table
 
-    made = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(names), header_style="bold")
+    gap = 2 if columns(sys.stdout) >= WIDE else 1
+    made = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, show_header=bool(names), header_style="bold")
     for name in names:
-        made.add_column(name, justify="right" if name in right else "left", no_wrap=name in fixed or name in right)
+        is_whole = name in fixed or name in right
+        made.add_column(name, justify="right" if name in right else "left", no_wrap=is_whole, overflow="fold")
     return made
 
 
