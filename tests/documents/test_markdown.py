@@ -124,6 +124,10 @@ def test_links_keep_their_words_beside_half_of_an_html_element() -> None:
     assert translated(source, "reversed")[0] == "[тшо](y) цлосес ([оне](x)), <source> то Адд\n"
 
 
+def test_links_side_by_side_are_units_of_their_own_and_words_do_not_run_together() -> None:
+    assert translated("See [dog 5](x)[cat 7](y) and\n", "reversed")[0] == "[5 дог](x) Сее анд [7 цат](y)\n"
+
+
 def test_a_directive_that_is_not_known_is_left_and_named() -> None:
     source = ":::{my-box}\nThe cat.\n:::\n\n:::{toctree}\nchapters/dog\n:::\n"
     content, report = translated(source)

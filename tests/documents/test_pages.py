@@ -104,6 +104,7 @@ def test_only_text_that_a_browser_shows_is_translated(source: str) -> None:
         ("H<sub>2</sub>O, 10<sup>th</sup> and 4<b>月</b>", ["H2O, 10th and 4月"]),
         ("<i>one</i><i>•</i><i>two 3</i>, <b>Ann Lee</b> · 2 days <i>ago</i>, x &gt; <b>y</b>", ["one", "•", "two 3, Ann Lee", "·", "2 days ago, x > y"]),
         ("<i>Copy URL</i><i>Copied!</i>, <b>T</b><i>he</i> <b>US</b><i>A</i>", ["Copy URL", "Copied!, The USA"]),
+        ("A dog<sup>[<a>source needed</a>]</sup> ran", ["A dog ran", "[source needed]"]),
         ("<textarea>one\n\ntwo</textarea>", ["one", "two"]),
         ("<svg><g>no</g><text>one <tspan>two</tspan></text><desc>three</desc></svg>", ["one", "two", "three"]),
         ("a <svg><title>b</title></svg> c", ["a c", "b"]),

@@ -81,15 +81,23 @@ class Sentence:
 
 
 def _without_notes(nodes: list[Node]) -> list[Node]:
-    """Let each raised mark of a note, such as ``[5]``, be a placeholder: it is no part of the word before it."""
+    """Let each raised mark of a note, such as ``[5]``, be a placeholder: it is no part of the word before it.
+
+    A raised note such as ``[citation needed]`` is one too, with a unit of its own.
+    """
     pairs = _pairs(nodes)
     result: list[Node] = []
     i = 0
     while i < len(nodes):
         is_near = nodes[i].name == "sup" and 0 < pairs.get(i, i) - i < _LONGEST_NOTE
         inside = nodes[i : pairs[i] + 1] if is_near else []
-        if _NOTE.fullmatch("".join(node.shown for node in inside).strip()):
+        note = "".join(node.shown for node in inside).strip()
+        if _NOTE.fullmatch(note):
             result.append(Node(tuple(part for node in inside for part in node.parts), "edge", "sup"))
+            i += len(inside)
+        elif note.startswith("[") and note.endswith("]"):
+            parts = [*inside[0].parts, *_unit(inside[1:-1], ""), *inside[-1].parts]
+            result.append(Node(tuple(parts), "edge", "sup"))
             i += len(inside)
         else:
             result.append(nodes[i])

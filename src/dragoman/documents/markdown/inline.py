@@ -181,6 +181,7 @@ class _Walk:
         elif kind == "link_open" and token.markup == "autolink":
             self._tag(start, end, "point", "")
         elif kind == "link_open":
+            self._part_links(start)
             self.opened.append(("link", end))
             self._tag(start, end, "open", "link")
         elif kind == "link_close":
@@ -194,6 +195,14 @@ class _Walk:
         else:
             return False
         return True
+
+    def _part_links(self, start: int) -> None:
+        """End the unit between two links side by side, whose words would run together."""
+        tags = self.unit.tags
+        is_behind_link = bool(tags) and tags[-1].name == "link" and tags[-1].kind == "close"
+        balance = sum(tag.kind == "open" for tag in tags) - sum(tag.kind == "close" for tag in tags)
+        if is_behind_link and tags[-1].place == len(self.unit.text) and start == self.at and not balance:
+            self.end_unit()
 
     def _add_text(self, source: str, text: str, end: int) -> None:
         self.unit.text += text
