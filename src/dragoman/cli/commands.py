@@ -93,6 +93,21 @@ COMMANDS = {
             "dragoman evaluate first other --segment-scores first.comet other.comet",
         ),
     ),
+    "runs": About(
+        "runs:runs",
+        "List trained and unfinished runs: languages, state, steps, time, best scores, size and last change.",
+        ("dragoman runs", "dragoman runs runs/old", "dragoman runs --json"),
+    ),
+    "report": About(
+        "report:report",
+        "Write a page with the learning curves, settings and translations of one run, or of several side by side.\n\n"
+        "The page works offline, and CSV files next to it hold its numbers. With --ref it also compares translations.",
+        (
+            "dragoman report runs/first",
+            "dragoman report runs/first runs/second --out comparison.html",
+            "dragoman report runs/first runs/second --src test.en --ref test.de --out comparison.html",
+        ),
+    ),
     "explain": About(
         "explain:explain",
         "Visualise a translation: word alignment, attention of every head, candidates at each step.",
