@@ -34,7 +34,9 @@ def report(
     test: TestText,
     runs: Annotated[
         list[Path],
-        typer.Argument(autocompletion=completion.runs, metavar="RUN...", help="Run folders; several are laid over each other."),
+        typer.Argument(
+            autocompletion=completion.runs, metavar="RUN...", help="Run folders; several are laid over each other."
+        ),
     ],
     out: Annotated[
         Path, typer.Option(help="Page to write; its CSV files get the same name.", rich_help_panel="Output")

@@ -120,7 +120,7 @@ def charts(runs: Sequence[Record]) -> list[Chart]:
 
 
 def draw(quantity: Quantity, curves: Sequence[tuple[list[Point], list[Point]]]) -> Chart | None:
-    """Return the chart of a quantity; None if no run has two numbers of it."""
+    """Return the chart of a quantity; None if no run has a finite number of it."""
     series = [
         (number, is_validation, points)
         for number, both in enumerate(curves)
@@ -128,7 +128,7 @@ def draw(quantity: Quantity, curves: Sequence[tuple[list[Point], list[Point]]]) 
         if any(math.isfinite(point.value) for point in points)
     ]
     values = [point for _, _, points in series for point in points if math.isfinite(point.value)]
-    if len(values) < 2:
+    if not values:
         return None
     late = _late(series) if quantity.clips else values
     low, high = min(point.value for point in values), max(point.value for point in late)

@@ -67,7 +67,9 @@ def read_runs(folders: Sequence[Path]) -> list[Record]:
         if not folder.is_dir():
             raise ConfigError(f"{folder}: no such run; `dragoman runs` lists those that there are")
         if not (folder / "log.jsonl").exists():
-            raise ConfigError(f"{folder}: has no log.jsonl, so there is nothing to draw; name a run that was trained here")
+            raise ConfigError(
+                f"{folder}: has no log.jsonl, so there is nothing to draw; name a run that was trained here"
+            )
     return [read_run(folder) for folder in folders]
 
 
@@ -86,7 +88,10 @@ def write_report(folders: Sequence[Path], out: Path, outputs: Outputs | None = N
         check_name(path)
     runs = read_runs(folders)
     names = [str(folder) for folder in folders]
-    written = {out: page(runs, names, outputs), out.with_suffix(".csv"): as_csv(csv_rows(zip(names, runs, strict=True)))}
+    written = {
+        out: page(runs, names, outputs),
+        out.with_suffix(".csv"): as_csv(csv_rows(zip(names, runs, strict=True))),
+    }
     if outputs is not None:
         written[sentences_file(out)] = as_csv(outputs.csv_rows())
     for path, text in written.items():
@@ -129,7 +134,10 @@ def facts(about: Sequence[Summary]) -> list[tuple[str, list[str]]]:
         ("state", [run.state for run in about]),
         ("steps", [f"{run.steps or 0:,}" for run in about]),
         ("time of training", [duration(run.seconds or 0) for run in about]),
-        *((title, [f"{run.scores[key]:.2f}" if key in run.scores else "" for run in about]) for key, title in scores.items()),
+        *(
+            (title, [f"{run.scores[key]:.2f}" if key in run.scores else "" for run in about])
+            for key, title in scores.items()
+        ),
     ]  # fmt: skip
     return [(name, cells) for name, cells in rows if any(cells)]
 

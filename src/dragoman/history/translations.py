@@ -1,6 +1,6 @@
 """Translations of several systems side by side: scores, significance, and the sentences that differ most.
 
-    compared = compare_outputs([("runs/a", a), ("runs/b", b)], refs, srcs, "de")
+compared = compare_outputs([("runs/a", a), ("runs/b", b)], refs, srcs, "de")
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dragoman.evaluation.metrics import Score, scores, select_metrics, sentence_chrf
 from dragoman.evaluation.significance import Comparison, compare
 
-MOST_SHOWN = 100
+MOST_SHOWN = 50
 """Largest number of sentences on a page; the CSV file has all."""
 
 N_SAMPLES = 2000
@@ -79,9 +79,7 @@ class Outputs:
         rows: list[tuple[str, ...]] = [("line", "source", "reference", *head)]
         for sentence in self.sentences:
             cells = [
-                cell
-                for text, chrf in zip(sentence.texts, sentence.chrf, strict=True)
-                for cell in (text, f"{chrf:.2f}")
+                cell for text, chrf in zip(sentence.texts, sentence.chrf, strict=True) for cell in (text, f"{chrf:.2f}")
             ]
             rows.append((str(sentence.line), sentence.src, sentence.ref, *cells))
         return rows
