@@ -335,9 +335,9 @@ def _say_writing(lang: str | None, test: _Test, ticker: Ticker) -> None:
 def _enter(test: _Test, refs: Sequence[Path | str], evaluation: Evaluation, ticker: Ticker) -> None:
     """Enter an evaluation in the ledger of its run; print whether its scores can be trusted."""
     texts = _texts(evaluation.translations)
-    if len(texts) >= SURELY_COPIED and texts == test.references[0]:
-        ticker.say(f"warning: {refs[0]}: the same text as the translations; is it a file of references?")
     if test.translator is not None:
+        if len(texts) >= SURELY_COPIED and texts == test.references[0]:
+            ticker.say(f"warning: {refs[0]}: the same text as the translations; is it a file of references?")
         files = [str(test.src), *map(str, refs)]
         if note := enter(test.translator, TestSet(files, [test.lines, *test.references]), evaluation.scores):
             ticker.say(f"note: {note}")
