@@ -84,14 +84,14 @@ def extra_line(d: Damaged, chance: random.Random) -> bool:
     at, side = chance.randrange(len(d.src) // 10, len(d.src) * 9 // 10), chance.randrange(2)
     lines = (d.src, d.tgt)[side]
     lines.insert(at, lines[chance.randrange(len(lines))])
-    return _shifted(d, [(2, at + 1, at + 1)], set())
+    return _shifted(d, [(side, at + 1, at + 1)], set())
 
 
 def early_missing_line(d: Damaged, chance: random.Random) -> bool:
     """One line missing on one side within the first fiftieth: nearly every pair is wrong."""
     at, side = chance.randrange(5, len(d.src) // 50), chance.randrange(2)
     del (d.src, d.tgt)[side][at]
-    return _shifted(d, [(2, at + 1, at + 1)], {at})
+    return _shifted(d, [(1 - side, at + 1, at + 1)], {at})
 
 
 def several_shifts(d: Damaged, chance: random.Random) -> bool:
@@ -106,7 +106,8 @@ def several_shifts(d: Damaged, chance: random.Random) -> bool:
         del (d.src, d.tgt)[side][at : at + count]
     moved, points = [0, 0], []
     for at, side, count in reversed(places):
-        points.append((2, at + 1 - moved[0], at + 1 - moved[0]))
+        first = at + 1 - moved[1 - side]
+        points.append((1 - side, first, first + count - 1))
         moved[side] += count
     return _shifted(d, points, touched)
 
@@ -115,17 +116,18 @@ def shift_and_return(d: Damaged, chance: random.Random) -> bool:
     """A line is missing on one side, and further down one on the other: both files have the same length."""
     first = chance.randrange(len(d.src) // 10, len(d.src) // 2)
     last = first + chance.randrange(len(d.src) // 10, len(d.src) // 3)
-    a, b = (d.src, d.tgt) if chance.randrange(2) else (d.tgt, d.src)
-    del b[last]
-    del a[first]
-    return _shifted(d, [(2, first + 1, first + 1), (2, last + 1, last + 1)], {first, last})
+    side = chance.randrange(2)
+    del (d.src, d.tgt)[1 - side][last]
+    del (d.src, d.tgt)[side][first]
+    return _shifted(d, [(1 - side, first + 1, first + 1), (side, last, last)], {first, last})
 
 
 def far_shift(d: Damaged, chance: random.Random) -> bool:
     """A block of 20 to 60 lines is missing on one side."""
     at, count = chance.randrange(len(d.src) // 5, len(d.src) * 3 // 5), chance.randint(20, 60)
-    del (d.src, d.tgt)[chance.randrange(2)][at : at + count]
-    return _shifted(d, [(2, at + 1, at + 1)], set(range(at, at + count)))
+    side = chance.randrange(2)
+    del (d.src, d.tgt)[side][at : at + count]
+    return _shifted(d, [(1 - side, at + 1, at + count)], set(range(at, at + count)))
 
 
 def _shifted(d: Damaged, points: list[Place], touched: set[int]) -> bool:
@@ -194,7 +196,7 @@ def repeated_block(d: Damaged, chance: random.Random) -> bool:
 def truncated(d: Damaged, chance: random.Random) -> bool:
     """The longer targets, a tenth of all, are cut at one length."""
     limit = sorted(map(len, d.tgt))[len(d.tgt) * 9 // 10]
-    rows = [i for i, line in enumerate(d.tgt) if len(line) > limit + 1]
+    rows = [i for i, line in enumerate(d.tgt) if len(line) > limit]
     for i in rows:
         d.tgt[i] = d.tgt[i][:limit]
     d.names, d.places, d.touched = ("truncated",), [(1, i + 1, i + 1) for i in rows], set(rows)
@@ -368,11 +370,6 @@ def utf16(d: Damaged, chance: random.Random) -> bool:
     return _in(d, "utf-16-le")
 
 
-def utf16_marked(d: Damaged, chance: random.Random) -> bool:
-    """The target is a file in UTF-16 with its mark."""
-    return _in(d, "utf-16")
-
-
 def legacy(d: Damaged, chance: random.Random) -> bool:
     """The target is a file in the encoding that its language had before UTF-8."""
     return _in(d, {"zh": "gb18030", "mk": "cp1251", "cs": "cp1250"}.get(d.corpus.tgt_lang, "cp1252"))
@@ -421,7 +418,7 @@ KINDS: dict[str, Damager] = {
         extra_line, early_missing_line, several_shifts, shift_and_return, far_shift, other_language, swapped_block,
         copied_source, wrong_pairs, boilerplate, repeated_block, truncated, placeholder, decomposed, bpe_marks,
         piece_marks, tokenised, lower_cased, number_column, name_column, homoglyphs, full_width, entities, markup,
-        spaces, mojibake, cyrillic_as_latin, utf16, utf16_marked, legacy,
+        spaces, mojibake, cyrillic_as_latin, utf16, legacy,
     )
 }  # fmt: skip
 

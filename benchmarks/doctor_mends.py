@@ -99,12 +99,15 @@ def judged(damaged: Damaged, files: tuple[Path, Path], folder: Path) -> dict[str
 def placed(damaged: Damaged, files: tuple[Path, Path], lines: list[tuple[str, str, int]]) -> bool:
     """True if the lines of a report are those of the damage."""
     if damaged.exact:
-        numbers = sorted({line for _, _, line in lines})
-        runs = [n for i, n in enumerate(numbers) if i == 0 or n - numbers[i - 1] > TOLERANCE]
-        wanted = [first for _, first, _ in damaged.places]
-        near = [min((abs(n - place) for n in runs), default=10**9) for place in wanted]
-        # The last lines of a missing block are numbered on the side that has them: one run of lines is one place.
-        return max(near) <= 2 * TOLERANCE and len(runs) == len(wanted)
+        sides = {str(path): side for side, path in enumerate(files)}
+        numbers = sorted({(sides.get(file, 2), line) for _, file, line in lines})
+        # Lines of one file that follow each other are one place.
+        runs = [n for i, n in enumerate(numbers) if i == 0 or n[0] != numbers[i - 1][0] or n[1] > numbers[i - 1][1] + 1]
+        near = [
+            min((abs(n - first) for side, n in runs if side in (wanted, 2)), default=10**9)
+            for wanted, first, _ in damaged.places
+        ]
+        return max(near) <= TOLERANCE and len(runs) == len(damaged.places)
     wanted = {(side, n) for side, first, last in damaged.places for n in range(first, last + 1)}
     names = {path.name: side for side, path in enumerate(files)}
     sides = {side for side, _ in wanted}

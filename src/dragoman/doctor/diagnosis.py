@@ -8,14 +8,15 @@ In a notebook, a diagnosis shows itself as a page.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.config import Config, ModelConfig, OneFile, TextFiles, each, read_yaml, with_overrides
-from dragoman.data.texts import languages_of, texts_named
+from dragoman.data.texts import files_of, languages_of, texts_named
 from dragoman.doctor.facts import corpus_facts, fact_lines, quantiles
-from dragoman.doctor.findings import Finding, ranked, report
+from dragoman.doctor.findings import FIT, MEND, Finding, ranked, report, verdict
 from dragoman.doctor.memory import batch_finding
 from dragoman.doctor.mixture import Part, entry_name, entry_sizes, merge_examinations, mixture_findings
 from dragoman.doctor.page import page
@@ -46,19 +47,37 @@ class Diagnosis(NamedTuple):
     findings: list[Finding]
     text: Examination | None = None
     run: Record | None = None
+    entries: tuple[TextFiles, ...] = ()  # the training texts that were examined
+
+    @property
+    def verdict(self) -> str:
+        """``fit to train`` or ``mend first`` of text; "" of a run."""
+        return verdict(self.findings) if self.entries else ""
+
+    def next_step(self) -> str:
+        """Return the verdict on text, and the command that comes next; "" of a run."""
+        if not self.entries:
+            return ""
+        if self.verdict == FIT:
+            return f"{FIT}: {train_command(self.entries)}"
+        costly = sum(finding.is_harmful for finding in self.findings)
+        words = f"{MEND}: {costly} finding{'s' * (costly > 1)} would spoil the training or cost quality"
+        return f"{words}; {mend_command(self.entries[0])}" if len(self.entries) == 1 else words
 
     def as_json(self) -> dict[str, Any]:
         """Return the title, the facts and the findings as plain values for JSON."""
-        return {"of": self.title, "facts": self.facts, "findings": [finding.as_json() for finding in self.findings]}
+        findings = [finding.as_json() for finding in self.findings]
+        return {"of": self.title, "verdict": self.verdict, "facts": self.facts, "findings": findings}
 
     def as_text(self) -> str:
         """Return the report as lines of text for a terminal."""
         findings = report(self.findings) if self.findings else "no problems found"
-        return "\n".join([self.title, *fact_lines(self.facts), "", findings])
+        verdict_lines = [self.next_step(), ""] if self.entries else []
+        return "\n".join([self.title, *verdict_lines, *fact_lines(self.facts), "", findings])
 
     def as_page(self) -> str:
         """Return the report as one HTML page; without matplotlib it has no figures and says so."""
-        return page(self.title, self.facts, self.findings, self.text, self.run)
+        return page(self.title, self.next_step(), self.facts, self.findings, self.text, self.run)
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, as notebooks show it."""
@@ -124,9 +143,29 @@ def diagnose_text(
     facts = corpus_facts(examination)
     if len(parts) == 1:
         numbered = " (its pairs are numbered from 1)" if isinstance(train[0], OneFile) else ""
-        return Diagnosis(parts[0].name + numbered, facts, ranked(findings), text=examination)
+        return Diagnosis(parts[0].name + numbered, facts, ranked(findings), text=examination, entries=tuple(train))
     title = f"{f'data.train of {where}' if 'train' not in texts else 'training text'}, {len(parts)} texts"
-    return Diagnosis(title, {**entry_sizes(parts), **facts}, ranked(findings), text=examination)
+    facts = {**entry_sizes(parts), **facts}
+    return Diagnosis(title, facts, ranked(findings), text=examination, entries=tuple(train))
+
+
+def train_command(entries: Sequence[TextFiles]) -> str:
+    """Return the command that trains on texts."""
+    return f"dragoman train {' '.join(map(_as_typed, entries))} --out runs/first"
+
+
+def mend_command(entry: TextFiles) -> str:
+    """Return the command that writes a text mended."""
+    langs = [lang or side for lang, side in ((entry.src_lang, "src"), (entry.tgt_lang, "tgt"))]
+    if langs[0] == langs[1]:
+        langs = ["src", "tgt"]
+    return f"dragoman doctor {_as_typed(entry)} --write {shlex.join(f'clean.{lang}' for lang in langs)}"
+
+
+def _as_typed(entry: TextFiles) -> str:
+    """Return a text as arguments of a command."""
+    columns = ["--columns", ",".join(entry.columns)] if isinstance(entry, OneFile) and entry.columns else []
+    return shlex.join([*map(str, files_of(entry)), *columns])
 
 
 def config_and_texts(

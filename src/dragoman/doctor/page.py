@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
 from dragoman.doctor.facts import fact_rows
-from dragoman.doctor.findings import Finding
+from dragoman.doctor.findings import Finding, shown_places
 from dragoman.doctor.text_checks import Examination, log_ratio
 from dragoman.errors import ConfigError
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
@@ -58,12 +58,14 @@ def check_page_folder(folder: Path) -> None:
 
 
 def page(
-    title: str, facts: Mapping[str, Any], findings: Sequence[Finding], text: Examination | None, run: Record | None
-) -> str:
+    title: str, verdict: str, facts: Mapping[str, Any], findings: Sequence[Finding], text: Examination | None,
+    run: Record | None,
+) -> str:  # fmt: skip
     """Return the report as one HTML page, without figures where matplotlib is missing.
 
     Args:
         title: Name of the corpus or run.
+        verdict: The verdict on a corpus, and the command that comes next; "" of a run.
         facts: Its counts and lengths.
         findings: Findings, worst first.
         text: The examined corpus, if figures are to show it.
@@ -74,7 +76,7 @@ def page(
     columns, rows = fact_rows(facts)
     missing = no_figures()
     figures = [] if missing else figures_of(text, run)
-    return render("doctor.html", title=title, summary=summary, findings=findings, columns=columns, rows=rows,
+    return render("doctor.html", title=title, verdict=verdict, summary=summary, shown_places=shown_places, findings=findings, columns=columns, rows=rows,
                   figures=figures, missing=missing)  # fmt: skip
 
 
