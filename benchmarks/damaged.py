@@ -337,7 +337,7 @@ def spaces(d: Damaged, chance: random.Random) -> bool:
         chance,
         3,
         0,
-        ("no-break-space", "invisible"),
+        ("no-break-words", "no-break-space", "invisible"),
         lambda line, i: line.replace(" ", "\u00a0", 2) if i % 2 else line[:3] + "\u200b" + line[3:],
     )
 

@@ -3,7 +3,7 @@
     python -m benchmarks.doctor_mends --data DATA --phase before|after [--kind KIND ...] [--corpus NAME ...] [--seed 1]
 
 Each kind of damage of ``benchmarks.damaged`` is put into each real corpus that can have it. For each the command runs
-as a user types it, twice: ``doctor SRC TGT --json --list FILE`` and ``doctor SRC TGT --write OUT OUT``. The rules:
+as a user types it: ``doctor SRC TGT --json --list FILE --write OUT OUT``. The rules:
 
 named     the first finding that is an error or a warning has a right name
 placed    a shift: as many places as were made, each within 3 lines; else precision and recall of the lines in FILE or,
@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,30 +55,42 @@ def _command(args: list[str], files: tuple[Path, Path]) -> None:
     main()
 
 
-def examined(files: tuple[Path, Path], folder: Path) -> tuple[dict[str, Any], list[tuple[str, str, int]] | None]:
-    """Return the report as JSON, and the lines of each finding as its name, the file and the line; None without them.
+@dataclass(frozen=True)
+class Report:
+    """What the command says of a text, and the text that it writes."""
+
+    findings: dict[str, Any]  # as JSON
+    rows: list[tuple[str, str, int]] | None  # name, file and line of each finding; None where there is no --list
+    written: list[tuple[str, str]] | None  # None where there is no --write
+
+
+def examined(files: tuple[Path, Path], folder: Path) -> Report:
+    """Run the command on two files.
 
     Raises:
         RuntimeError: The command failed.
     """
     listed = folder / "lines.tsv"
-    listed.unlink(missing_ok=True)
-    status, out, err = doctor(*files, "--json", "--list", listed, folder=folder)
-    if status == 2:  # there is no such option
+    outs = folder / f"out{files[0].suffix}", folder / f"out{files[1].suffix}"
+    for path in (listed, *outs, *folder.glob("out.log*")):
+        path.unlink(missing_ok=True)
+    status, out, err = doctor(*files, "--json", "--list", listed, "--write", *outs, folder=folder)
+    if status == 2:  # there are no such options
         status, out, err = doctor(*files, "--json", folder=folder)
-        if status:
-            raise RuntimeError(err)
-        return json.loads(out), None
+        if not status:
+            return Report(json.loads(out), None, None)
     if status:
         raise RuntimeError(err)
-    rows = [line.split("\t") for line in listed.read_text(encoding="utf-8").split("\n")[1:-1]]
-    return json.loads(out), [(name, file, int(number)) for name, file, number, *_ in rows]
+    cells = [line.split("\t") for line in listed.read_text(encoding="utf-8").split("\n")[1:-1]]
+    sides = (path.read_text(encoding="utf-8").split("\n")[:-1] for path in outs)
+    return Report(json.loads(out), [(c[0], c[1], int(c[2])) for c in cells], list(zip(*sides, strict=True)))
 
 
 def judged(damaged: Damaged, files: tuple[Path, Path], folder: Path) -> dict[str, Any]:
     """Return what the rules of this module say of one damaged corpus."""
     started = time.perf_counter()
-    report, rows = examined(files, folder)
+    result = examined(files, folder)
+    report, rows = result.findings, result.rows
     seconds = time.perf_counter() - started
     faults = [f for f in report["findings"] if f["level"] != "note" and f["name"] not in NO_FAULT]
     named = bool(faults) and faults[0]["name"] in damaged.names
@@ -92,7 +105,7 @@ def judged(damaged: Damaged, files: tuple[Path, Path], folder: Path) -> dict[str
         "placed": placed(damaged, files, lines),
         "verdict": report.get("verdict") == "mend first",
         "seconds": round(seconds, 1),
-        **mended(damaged, files, folder),
+        **mended(damaged, result.written),
     }
 
 
@@ -118,17 +131,10 @@ def placed(damaged: Damaged, files: tuple[Path, Path], lines: list[tuple[str, st
     return hits >= ENOUGH * len(wanted) and hits >= ENOUGH * max(len(reported), 1)
 
 
-def mended(damaged: Damaged, files: tuple[Path, Path], folder: Path) -> dict[str, Any]:
+def mended(damaged: Damaged, written: list[tuple[str, str]] | None) -> dict[str, Any]:
     """Return how much of the clean text ``--write`` gives back; nothing where there is no such option."""
-    outs = folder / f"out.{damaged.corpus.src_lang}", folder / f"out.{damaged.corpus.tgt_lang}"
-    for out in (*outs, *folder.glob("out*.log*"), *folder.glob("*.tsv")):
-        out.unlink(missing_ok=True)
-    status, _, err = doctor(*files, "--write", *outs, folder=folder)
-    if status == 2:
+    if written is None:
         return {"equal": None, "lost": None, "restored": None}
-    if status:
-        raise RuntimeError(err)
-    written = list(zip(*(out.read_text(encoding="utf-8").split("\n")[:-1] for out in outs), strict=True))
     clean = damaged.corpus.pairs
     available, wanted = Counter(written), Counter(clean)
     equal = sum((available & wanted).values())
@@ -145,9 +151,10 @@ def clean_verdict(corpus: Clean, folder: Path) -> dict[str, Any]:
     """Return the verdict on a corpus without damage, and what ``--write`` does to it."""
     undamaged = Damaged(corpus, "none", corpus.src[:], corpus.tgt[:])
     files = undamaged.write(folder)
-    report, _ = examined(files, folder)
+    result = examined(files, folder)
+    report = result.findings
     warned = [f["name"] for f in report["findings"] if f["level"] != "note"]
-    return {"verdict": report.get("verdict"), "errors_and_warnings": warned, **mended(undamaged, files, folder)}
+    return {"verdict": report.get("verdict"), "errors_and_warnings": warned, **mended(undamaged, result.written)}
 
 
 def summary(kinds: dict[str, dict[str, Any]]) -> dict[str, Any]:

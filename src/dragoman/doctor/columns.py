@@ -1,9 +1,9 @@
 """Faults that only a whole file shows: a column left in, tokenised text, lower case.
 
-    habits = Habits("de")
-    for line in lines:
-        habits.add(line)
-    habits.column()         # Column("\\t", 2, 1): of two fields, the second is the text
+habits = Habits("de")
+for line in lines:
+    habits.add(line)
+habits.column()         # Column("\\t", 2, 1): of two fields, the second is the text
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
+from dragoman.doctor.alignment import last_mark
 from dragoman.doctor.findings import N_EXAMPLES, LineRuns
 from dragoman.doctor.forms import spaced_marks
 from dragoman.languages.codes import primary
@@ -61,6 +62,7 @@ class Habits:
         self._distances: Counter[int] = Counter()
         self._spaced = self._marked = 0
         self._with_spaced = self._with_marks = 0
+        self._with_end = 0
         self._cased = self._with_capitals = 0
 
     def add(self, line: str) -> None:
@@ -82,6 +84,7 @@ class Habits:
         self._marked += marked
         self._with_spaced += spaced > 0
         self._with_marks += spaced + marked > 0
+        self._with_end += last_mark(line) in (1, 2, 3)
         lower = line.lower()
         if lower != line.upper():
             self._cased += 1
@@ -124,6 +127,11 @@ class Habits:
         if self._with_spaced < max(LEAST_LINES, 0.3 * self._with_marks):
             return 0.0
         return self._spaced / max(self._spaced + self._marked, 1)
+
+    @property
+    def has_sentences(self) -> bool:
+        """True if most lines end as sentences do."""
+        return 2 * self._with_end >= self.n
 
     @property
     def has_case(self) -> bool:

@@ -70,8 +70,8 @@ class Finding(NamedTuple):
 
     @property
     def is_harmful(self) -> bool:
-        """True if training should wait until it is mended: it is an error, or it costs ``COSTLY`` or more."""
-        return self.level == "error" or self.cost >= COSTLY
+        """True if training should wait until it is mended: an error, or a warning that costs ``COSTLY`` or more."""
+        return self.level == "error" or (self.level == "warning" and self.cost >= COSTLY)
 
     def headline(self) -> str:
         """Return the finding in one line, with its count."""
@@ -194,7 +194,7 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
 
     def rank(finding: Finding) -> tuple[int, float, float, str]:
         concerns_all = not finding.total and finding.level != "note"
-        group = 0 if finding.is_harmful and finding.total or finding.level == "error" else LEVELS.index(finding.level)
+        group = 0 if (finding.is_harmful and finding.total) or finding.level == "error" else LEVELS.index(finding.level)
         cost = 2.0 if concerns_all else finding.cost
         return group, -cost, -finding.share, finding.name
 

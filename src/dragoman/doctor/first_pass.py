@@ -32,7 +32,7 @@ class FirstPass:
         self.sample = Sample()
         self.n = 0
         self._in_other_script: tuple[list[tuple[int, str]], list[tuple[int, str]]] = ([], [])
-        self.untranslated: list[int] = []
+        self.explained: list[int] = []  # pairs whose script needs no other explanation
         self._open_ends: list[NDArray[np.bool_]] = [np.zeros((0, 2), np.bool_)]
         self._scripts: list[tuple[str, ...]] = []
         self._digests: list[Digests] = [np.zeros((0, 4), np.int64)]
@@ -68,8 +68,8 @@ class FirstPass:
             digests[i] = src_text, tgt_text, src_normal, tgt_normal
             for name in pair_problems((s, t), src_words, tgt_words, both_cased):
                 self._tally(name).add(self.reading.line(self.n + i), pair_text(s, t))
-                if name == "untranslated":
-                    self.untranslated.append(self.n + i)
+                if name in ("untranslated", "placeholder"):
+                    self.explained.append(self.n + i)
             if "<" in s or "<" in t:
                 for side, (text, is_odd) in enumerate(zip((s, t), has_other_tags(s, t), strict=True)):
                     if is_odd:
@@ -93,7 +93,7 @@ class FirstPass:
 
         Args:
             tallies: Counts by kind.
-            explained: True for each pair whose sides are swapped or the same, ``(pairs,)``.
+            explained: True for each pair that another finding explains, ``(pairs,)``.
         """
         for side, name in enumerate(("source-script", "target-script")):
             for pair, example in self._in_other_script[side]:

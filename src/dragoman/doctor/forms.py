@@ -4,8 +4,8 @@
     form.faults("Der Hund bellt&nbsp;laut .")                  # ["entity"]
     form.repaired("Der kluge Leh@@ rer", {"subword-marks"})    # "Der kluge Lehrer"
 
-A repair of one line needs nothing but the line and its language. What only a whole file shows, such as a column that was
-left in, is in ``columns.py``.
+A repair of one line needs nothing but the line and its language. What only a whole file shows, such as a column that
+was left in, is in ``columns.py``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ _JOINED = re.compile(r"(?:@@|\uffed) | \uffed| ##(?=[^\W_])|(?:@@|\uffed)$")
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SPACE_BETWEEN = re.compile(r"(?<=[^\W\d_])[\u00a0\u2007\u202f](?=[^\W\d_])")
+_SPACE_OF_WORDS = re.compile(r"(?<![\d«„])[\u00a0\u2007\u202f](?![\d;:!?»%‰°€$£])")
+"""No-break spaces but those that typographers put beside numbers and French marks."""
 _UNSEEN = re.compile(r"[\u00ad\u200b\u200e\u200f\u2060\ufeff\u202a-\u202e\u2066-\u2069]")
 _SEPARATORS = re.compile(r"[\x0b-\x0d\x1c-\x1f\x85\u2028\u2029]+")
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x9f]+")
@@ -101,7 +103,7 @@ class Form(NamedTuple):
         if "normal-form" in names:
             text = unicodedata.normalize("NFC", text)
         if "no-break-words" in names:
-            text = _SPACE_BETWEEN.sub(" ", text)
+            text = _SPACE_OF_WORDS.sub(" ", text)
         if "invisible" in names:
             text = _UNSEEN.sub("", text)
         if "mixed-script" in names:
@@ -159,7 +161,9 @@ def without_subword_marks(text: str) -> str:
 
 
 _BRACKETED = re.compile(r"\s*(?:<[^<>]{1,40}>|\[[^\[\]]{1,40}\]|\{[^{}]{1,40}\}|#[A-Z/]{1,12}[!?]?)\s*")
-_NOTHING = frozenset("n/a na n.a. null none nil nan todo tbd tba xxx untranslated missing empty".split()) | {"no translation", "not translated", "to be translated", "translation missing"}
+_NOTHING = frozenset(
+    ["n/a", "na", "n.a.", "null", "none", "nil", "nan", "todo", "tbd", "tba", "xxx", "untranslated", "missing", "empty"]
+) | {"no translation", "not translated", "to be translated", "translation missing"}
 
 
 def is_placeholder(text: str, words: Sequence[str], other_words: Sequence[str]) -> bool:
@@ -212,7 +216,9 @@ def spaced_marks(text: str, french: bool) -> tuple[int, int]:
 
 _FRENCH = re.compile(r"\s+(?=[.,%)\]}…]|\.{2,})|(?<=[(\[{])\s+")
 _OTHERS = re.compile(r"\s+(?=[.,;:!?%)\]}…”»])|(?<=[(\[{«„])\s+")
-_APOSTROPHE = re.compile(r"(?<=[^\W\d_]) ?(['’]) (?=[^\W\d_])|(?<=[^\W\d_]) (['’])(?=(?:s|m|re|ve|d|ll|t)\b)| (?=n['’]t\b)")
+_APOSTROPHE = re.compile(
+    r"(?<=[^\W\d_]) ?(['’]) (?=[^\W\d_])|(?<=[^\W\d_]) (['’])(?=(?:s|m|re|ve|d|ll|t)\b)| (?=n['’]t\b)"
+)
 _HYPHEN = re.compile(r" @(\S)@ ")
 _QUOTE = re.compile(r'\s*"\s*')
 

@@ -249,7 +249,7 @@ KINDS: dict[str, Kind] = {
         "look at the examples; drop these pairs",
         warning=0.02,
         error=0.3,
-        harm=0.4,
+        harm=0.25,
     ),
     "duplicate": Kind(
         "repeat an earlier pair",

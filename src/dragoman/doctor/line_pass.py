@@ -1,8 +1,7 @@
-"""The pass over each side by itself: bytes, characters and forms of every line; what of it is mended when text is read."""
+"""The pass over each side by itself: bytes, characters and forms of every line, and what mends them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -61,14 +60,13 @@ class LinePass:
             counts = [count_classes(lines) for lines in sides]
             if not self._forms:
                 langs = self.corpus.src_lang, self.corpus.tgt_lang
-                self._forms = [
-                    Form(lang, scripts_of(lang, c.sum(0))) for lang, c in zip(langs, counts, strict=True)
-                ]
+                self._forms = [Form(lang, scripts_of(lang, c.sum(0))) for lang, c in zip(langs, counts, strict=True)]
             for side, lines in enumerate(sides):
                 self._surfaces[side].add(lines)
                 self._check(side, n, lines, counts[side])
             n += len(sides[0])
         self.n_lines = pairs.n_lines
+        self._count_habits()
 
     def _check(self, side: int, n: int, lines: list[str], counts: np.ndarray) -> None:
         """Count the faults of the next lines of one side, of which ``n`` were read before."""
@@ -111,22 +109,26 @@ class LinePass:
         src, tgt = (surface.table()[:n] for surface, n in zip(self._surfaces, self.n_lines, strict=True))
         return src, tgt
 
-    def repairs(self) -> tuple[Repair | None, Repair | None]:
-        """Count what each file as a whole shows, and return the repairs of its lines; None where none is needed."""
+    def repairs(self, of_notes: bool) -> tuple[Repair | None, Repair | None]:
+        """Return the repairs of the lines of both sides; None where none is needed.
+
+        Args:
+            of_notes: True to repair all that was seen, as checks need it; False to leave alone what is only a note.
+        """
         n = sum(self.n_lines)
-        self._count_habits()
-        bad = {
+        names = {
             name
             for name in FORMS
-            if name in self.tallies and level_of(KINDS[name], self.tallies[name].count / max(n, 1)) != "note"
+            if name in self.tallies
+            and (of_notes or level_of(KINDS[name], self.tallies[name].count / max(n, 1)) != "note")
         }
         repairs: list[Repair | None] = []
         for side, habits in enumerate(self._habits):
             steps: list[Repair] = []
             if column := habits.column():
                 steps.append(column.text_of)
-            if names := frozenset(name for name in bad if side in self.tallies[name].runs):
-                steps.append(partial(self._forms[side].repaired, names=names))
+            if own := frozenset(name for name in names if side in self.tallies[name].runs):
+                steps.append(partial(self._forms[side].repaired, names=own))
             if "tokenised" in self.tallies and side in self.tallies["tokenised"].runs:
                 steps.append(partial(detokenised, lang=self._forms[side].lang))
             repairs.append(_one_after_another(steps) if steps else None)
@@ -140,7 +142,11 @@ class LinePass:
                 self._add_runs("column", side, column.separator)
             if habits.tokenised >= TOKENISED:
                 self._add_runs("tokenised", side, "tokenised")
-            if habits.lower_case >= LOWER_CASE and 0 < other.n and other.has_case and other.lower_case <= CASED:
+            if (
+                habits.lower_case >= LOWER_CASE
+                and other.n > 0
+                and (other.lower_case <= CASED if other.has_case else habits.has_sentences)
+            ):
                 self._add_runs("lower-case", side, "lower-case")
 
     def _add_runs(self, kind: str, side: int, name: str) -> None:
@@ -157,5 +163,3 @@ def _one_after_another(steps: list[Repair]) -> Repair:
         return line
 
     return repaired
-
-

@@ -1,7 +1,7 @@
 """Write a text mended: lines put side by side, forms of lines repaired, and what cannot be repaired left out.
 
-    mended = write_mended(text, examination, (Path("clean.en"), Path("clean.de")))
-    mended.log      # clean.log.tsv: every line that was mended or dropped, and why
+mended = write_mended(text, examination, (Path("clean.en"), Path("clean.de")))
+mended.log      # clean.log.tsv: every line that was mended or dropped, and why
 """
 
 from __future__ import annotations
@@ -195,7 +195,9 @@ def _without_partner(text: TextFiles, reading: Reading) -> Iterator[tuple[int, i
         n_src += src is not None
         n_tgt += tgt is not None
     pending = gaps(reading.segments, (n_src, n_tgt))
-    numbers = [{line for gap in pending if gap.side == side for line in range(gap.first, gap.last + 1)} for side in (0, 1)]
+    numbers = [
+        {line for gap in pending if gap.side == side for line in range(gap.first, gap.last + 1)} for side in (0, 1)
+    ]
     for i, pair in enumerate(Pairs(text, reading=as_it_stands), start=1):
         for side, line in enumerate(pair):
             if line is not None and i in numbers[side]:
@@ -209,7 +211,9 @@ class _Cursors:
         files = names_of(text)
         self._runs: dict[tuple[str, int], list[Place]] = {}
         for finding in findings:
-            if finding.level != "note" and finding.name in (*MENDED, *DROPPED):
+            # Free translations are among the pairs that do not seem to belong together: a few are left alone.
+            counts = finding.is_harmful if finding.name == "misaligned" else finding.level != "note"
+            if counts and finding.name in (*MENDED, *DROPPED):
                 for place in finding.places:
                     side = files.index(place.file) if place.file in files else 2
                     self._runs.setdefault((finding.name, side), []).append(place)

@@ -76,8 +76,10 @@ def page(
     columns, rows = fact_rows(facts)
     missing = no_figures()
     figures = [] if missing else figures_of(text, run)
-    return render("doctor.html", title=title, verdict=verdict, summary=summary, shown_places=shown_places, findings=findings, columns=columns, rows=rows,
-                  figures=figures, missing=missing)  # fmt: skip
+    return render(
+        "doctor.html", title=title, verdict=verdict, summary=summary, shown_places=shown_places, findings=findings,
+        columns=columns, rows=rows, figures=figures, missing=missing,
+    )  # fmt: skip
 
 
 class Figure(NamedTuple):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -117,9 +117,7 @@ class Side:
                 self._add(name, text)
 
     def _add(self, name: str, text: str) -> None:
-        self.tallies.setdefault(name, Tally()).add(
-            self.n_lines, f"{self.path.name}: {text[:200]}", self.side
-        )
+        self.tallies.setdefault(name, Tally()).add(self.n_lines, f"{self.path.name}: {text[:200]}", self.side)
 
 
 class _Transcoded(io.RawIOBase):
@@ -147,7 +145,7 @@ class _Transcoded(io.RawIOBase):
 
 
 def _transcoded(stream: BinaryIO, codec: str) -> BinaryIO:
-    return io.BufferedReader(_Transcoded(stream, codec), 2**17)  # type: ignore[return-value]
+    return cast(BinaryIO, io.BufferedReader(_Transcoded(stream, codec), 2**17))
 
 
 def _as_stream(side: Any) -> BinaryIO:
@@ -167,9 +165,7 @@ class Pairs:
         DataError: A file is a pipe.
     """
 
-    def __init__(
-        self, text: TextFiles, tallies: dict[str, Tally] | None = None, reading: Reading = AS_IT_IS
-    ) -> None:
+    def __init__(self, text: TextFiles, tallies: dict[str, Tally] | None = None, reading: Reading = AS_IT_IS) -> None:
         self.text, self.reading = text, reading
         self._sides: tuple[Side, Side] | None = None
         if isinstance(text, PairOfFiles):

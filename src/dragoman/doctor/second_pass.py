@@ -13,7 +13,7 @@ from dragoman.config import TextFiles
 from dragoman.doctor import alignment
 from dragoman.doctor.alignment import Lexicon, Shift
 from dragoman.doctor.findings import Tally, pair_text
-from dragoman.doctor.paired_lines import AS_IT_IS, Reading, Sample, Sides, chunks_with_context
+from dragoman.doctor.paired_lines import Reading, Sample, Sides, chunks_with_context
 from dragoman.doctor.shifts import BLOCK
 from dragoman.doctor.stretches import MARKS, joined
 from dragoman.languages.codes import primary
@@ -21,6 +21,11 @@ from dragoman.languages.stopwords import ambiguous, another_language, main_langu
 
 CERTAIN = -6.0
 """Score in nats below which a pair counts as not being a translation."""
+
+POSSIBLE = -1.5
+"""The same where many pairs are no translations; below the share of ``MANY_WRONG`` it is ``CERTAIN``."""
+
+MANY_WRONG = 0.045
 
 FOREIGN = 6.0
 """Evidence in nats above which a line counts as being in the language of the other side."""
@@ -73,9 +78,16 @@ def target_likeness(words: Sequence[str], preferences: dict[str, float]) -> floa
 
 
 def second_pass(
-    corpus: TextFiles, known: Knowledge, tallies: dict[str, Tally], reading: Reading = AS_IT_IS
+    corpus: TextFiles, known: Knowledge, tallies: dict[str, Tally], reading: Reading, explained: Sequence[int]
 ) -> tuple[NDArray[np.float32], list[Shift], NDArray[np.int8]]:
     """Count foreign lines, swapped sides and wrong pairs in ``tallies``, and find runs of shifted lines.
+
+    Args:
+        corpus: The text.
+        known: Facts learned from a sample of it.
+        tallies: Counts by kind.
+        reading: How the text is read.
+        explained: Pairs, from 0, of which an earlier check has said what is wrong.
 
     Returns:
         The score of each pair in nats, ``(pairs,)``, empty without a lexicon; the runs of shifted lines; and what was
@@ -104,16 +116,21 @@ def second_pass(
             grids.append(neighbour_scores(lexicon, src, tgt, suspects))
             numbers.append(suspects - own.start + n_done)
             scores.append(all_scores[own])
-            for i in np.flatnonzero(scores[-1] < CERTAIN).tolist():
+            for i in np.flatnonzero(scores[-1] < POSSIBLE).tolist():
                 if i in foreign:
                     scores[-1][i] = 0.0  # counted already, as foreign
                 else:
                     chunk_marks[i] = MARKS.index("misaligned")
-                    if len(examples) < N_REMEMBERED:
+                    if scores[-1][i] < CERTAIN and len(examples) < N_REMEMBERED:
                         examples[n_done + i] = pair_text(chunk[0][i], chunk[1][i])
         marks.append(chunk_marks)
         n_done += len(chunk[0])
-    all_marks = joined(np.concatenate(marks)) if marks else np.zeros(0, np.int8)
+    all_marks = np.concatenate(marks) if marks else np.zeros(0, np.int8)
+    if lexicon is not None:
+        wrong = all_marks == MARKS.index("misaligned")
+        all_marks[wrong & (np.concatenate(scores) >= _limit(np.concatenate(scores)))] = 0
+    all_marks = joined(all_marks)
+    all_marks[list(explained)] = 0
     shifts = [] if lexicon is None else alignment.find_shifts(np.concatenate(numbers), np.concatenate(grids))
     # Lines of a shifted run are reported as such, and not a second time as wrong pairs.
     for shift in shifts:
@@ -121,6 +138,12 @@ def second_pass(
         run[run == MARKS.index("misaligned")] = 0
     _count(all_marks, examples, tallies, reading)
     return np.concatenate(scores) if scores else np.zeros(0, np.float32), shifts, all_marks
+
+
+def _limit(scores: NDArray[np.float32]) -> float:
+    """Return the score below which a pair is more likely wrong than right, given how many surely are."""
+    share = float((scores < CERTAIN).mean())
+    return CERTAIN if share < MANY_WRONG else max(CERTAIN, min(POSSIBLE, float(np.log(share / (1 - share)))))
 
 
 def _count(marks: NDArray[np.int8], examples: dict[int, str], tallies: dict[str, Tally], reading: Reading) -> None:

@@ -107,7 +107,7 @@ class _Evidence:
         return np.clip(gain, -CLIP, CLIP)
 
     def at(self, offset: int, first: int = 0, last: int | None = None) -> Floats:
-        """Return the evidence of source lines ``first`` to ``last - 1`` at an offset; -CLIP where a line has no partner."""
+        """Return the evidence of source lines ``first`` to ``last - 1`` at an offset; -CLIP without a partner."""
         i = np.arange(first, len(self.src) if last is None else last)
         inside = (i + offset >= 0) & (i + offset < len(self.tgt))
         scores = np.full(len(i), -CLIP)
@@ -172,7 +172,9 @@ def _candidates(evidence: _Evidence, reach: int) -> list[int]:
     best = max(correlations, key=correlations.__getitem__)
     # Of a file with many shifts no offset has all lines; a part of them tells the correlation of true pairs.
     parts = [slice(start, start + 8 * BLOCK) for start in range(0, max(1, n - 8 * BLOCK), max(8 * BLOCK, n // 16))]
-    tops = [max(_correlation(evidence, offset, part) for offset in {0, best, *_spread(min(reach, 150))}) for part in parts]
+    tops = [
+        max(_correlation(evidence, offset, part) for offset in {0, best, *_spread(min(reach, 150))}) for part in parts
+    ]
     strength = float(np.median(tops))
     if strength < LEAST_CORRELATION:
         return [0]

@@ -6,8 +6,8 @@ The first pass looks at each side by itself: its encoding, its characters, and h
 there is mended from then on when the text is read, so that later checks see what the mended text would show. The second
 checks each pair, stores 64-bit digests and lengths of its sides, and draws a sample. Word translations are learned from
 the sample. The third uses them to find pairs, and runs of lines, that do not belong together. Where lines stand beside
-the wrong line, both are repeated with the lines put right. In memory are about 90 bytes per pair, one chunk of text, the
-sample, and what was learned from it.
+the wrong line, both are repeated with the lines put right. In memory are about 120 bytes per pair, one chunk of text,
+the sample, and what was learned from it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dragoman.data.corpus import conversion, encoding_of
 from dragoman.data.texts import files_of
 from dragoman.doctor import realignment
 from dragoman.doctor.alignment import Shift
-from dragoman.doctor.findings import Finding, Place, Tally, findings_of
+from dragoman.doctor.findings import N_EXAMPLES, Finding, Place, Tally, findings_of
 from dragoman.doctor.first_pass import FirstPass
 from dragoman.doctor.kinds import KINDS
 from dragoman.doctor.line_pass import LinePass
@@ -72,7 +72,7 @@ def examine(corpus: TextFiles, ticker: Ticker) -> Examination:
     """
     with ticker.task("reading every line"):
         lines = _read_lines(corpus)
-    reading = replace(lines.reading, repairs=lines.repairs())
+    reading = replace(lines.reading, repairs=lines.repairs(of_notes=True))
     found = realignment.by_surface(*lines.surfaces())
     if found:
         reading = replace(reading, segments=found)
@@ -119,9 +119,9 @@ def _passes(corpus: TextFiles, reading: Reading, ticker: Ticker) -> _Passes:
         known = learn_from_sample(first.sample, corpus)
     tallies = dict(first.tallies)
     with ticker.task("comparing the sides of every pair"):
-        scores, shifts, marks = second_pass(corpus, known, tallies, reading)
+        scores, shifts, marks = second_pass(corpus, known, tallies, reading, first.explained)
     explained = marks == MARKS.index("swapped-sides")
-    explained[first.untranslated] = True
+    explained[first.explained] = True
     first.count_scripts(tallies, explained)
     return _Passes(first, tallies, known, scores, shifts)
 
@@ -141,9 +141,9 @@ def _examination(corpus: TextFiles, lines: LinePass, reading: Reading, passes: _
         *_language_findings(corpus, passes.known.other_languages),
         *_encoding_findings(corpus, reading, lines.n_lines),
         *_with_encodings(corpus, _counted_findings(tallies, sum(lines.n_lines), len(digests), files)),
-        *_shift_findings(corpus, lines.n_lines, reading.segments, segments),
+        *_shift_findings(corpus, lines.n_lines, segments),
     ]
-    mended = replace(reading, segments=segments)
+    mended = replace(reading, segments=segments, repairs=lines.repairs(of_notes=False))
     return Examination(findings, lengths[:, :2], lengths[:, 2:], passes.scores, digests, mended)
 
 
@@ -201,15 +201,12 @@ def _with_encodings(corpus: TextFiles, findings: Iterable[Finding]) -> Iterator[
         yield finding
 
 
-def _shift_findings(
-    corpus: TextFiles, n_lines: tuple[int, int], long: tuple[Segment, ...], segments: tuple[Segment, ...]
-) -> Iterator[Finding]:
+def _shift_findings(corpus: TextFiles, n_lines: tuple[int, int], segments: tuple[Segment, ...]) -> Iterator[Finding]:
     """Yield errors about two files of different length, and about lines that stand beside the wrong line.
 
     Args:
         corpus: The text.
         n_lines: Lines of source and target.
-        long: Its segments without short runs.
         segments: All segments; none where every line is in place.
     """
     n_src, n_tgt = n_lines
@@ -226,14 +223,20 @@ def _shift_findings(
     n = sum(segment.n for segment in segments if segment.offset)
     if n:
         files, kind = names_of(corpus), KINDS["shifted"]
-        places = tuple(
-            Place(files[gap.side], gap.first, gap.last, realignment.in_words(gap, files)) for gap in gaps
-        )
+        shown = [segment for segment in segments if segment.offset][:N_EXAMPLES]
+        places = tuple(Place(files[gap.side], gap.first, gap.last, realignment.in_words(gap, files)) for gap in gaps)
         yield Finding(
             "error" if n >= kind.error * n_src else "warning", "shifted", kind.what,
             "lines were lost or added there: mend the file, or let --write put the lines side by side",
-            n, n_src, lines=tuple(gap.first for gap in gaps[:1]), places=places, harm=kind.harm,
+            n, n_src, lines=tuple(s.src + 1 for s in shown), harm=kind.harm, places=places,
+            examples=tuple(f"to line {s.src + s.n:,}, targets are {_lines(s.offset)}" for s in shown),
         )  # fmt: skip
+
+
+def _lines(offset: int) -> str:
+    """Return an offset in words, such as "2 lines further down"."""
+    plural = "s" * (abs(offset) > 1)
+    return f"{abs(offset)} line{plural} {'further down' if offset > 0 else 'further up'}"
 
 
 def count_length_ratios(characters: NDArray[np.uint32], tallies: dict[str, Tally], reading: Reading) -> None:

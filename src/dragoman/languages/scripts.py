@@ -158,8 +158,8 @@ def lookalikes(word: str, known: Set[str]) -> bool:
 
 
 _ALIKE = dict(zip(
-    "асеорхуіјѕһԁԛԝАВСЕНІЈКМОРЅТХУԌԚԜονρυχικΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳ", "aceopxyijshdqwABCEHIJKMOPSTXYGQWovpuxikABEZHIKMNOPTYXcj",
-    strict=True,
+    "асеорхуіјѕһԁԛԝАВСЕНІЈКМОРЅТХУԌԚԜονρυχικΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳ",
+    "aceopxyijshdqwABCEHIJKMOPSTXYGQWovpuxikABEZHIKMNOPTYXcj", strict=True,
 ))  # fmt: skip
 """Latin letters by the Cyrillic and Greek ones that look like them."""
 _TO_CYRILLIC = {latin: other for other, latin in _ALIKE.items() if "\u0400" <= other < "\u0530"}
@@ -185,8 +185,10 @@ def plain_letters(word: str, prefers_latin: bool) -> str:
 
 
 _MOJIBAKE = re.compile(
-    r"[\u00c2-\u00f4][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122]+"
+    r"(?:[\u00c2-\u00f4][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac"
+    r"\u2122]+)+"
 )
+"""Characters of UTF-8 that were read as Windows-1252; those of Chinese follow each other without a break."""
 _ENTITY = re.compile(r"&(?:[a-zA-Z][a-zA-Z0-9]{1,7}|#\d{2,6}|#x[0-9a-fA-F]{2,5});")
 
 
