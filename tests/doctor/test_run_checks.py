@@ -244,12 +244,12 @@ def test_training_that_ended_too_early(case: Case) -> None:
 @pytest.mark.parametrize(
     ("train", "reason", "advice"),
     [
-        ({"max_minutes": 0.9, "max_steps": 9000}, "max_minutes", "train longer: train.max_minutes=2"),
-        ({"max_minutes": 0.9, "max_steps": 700}, "max_minutes", "train.max_minutes=2, train.max_steps=1000"),
-        ({"max_minutes": 0.1}, "max_steps", "train longer: train.max_minutes=1, train.max_steps=1000"),
-        ({"max_minutes": 60}, "max_steps", "train longer: train.max_steps=1000"),
-        ({"max_epochs": 3}, "max_epochs", "train longer: train.max_epochs=6"),
-        ({"patience": 2}, "patience", "train longer: train.patience=4"),
+        ({"max_minutes": 0.9, "max_steps": 9000}, "max_minutes", "--set train.max_minutes=2"),
+        ({"max_minutes": 0.9, "max_steps": 700}, "max_minutes", "--set train.max_minutes=2 --set train.max_steps=1000"),
+        ({"max_minutes": 0.1}, "max_steps", "--set train.max_minutes=1 --set train.max_steps=1000"),
+        ({"max_minutes": 60}, "max_steps", "--set train.max_steps=1000"),
+        ({"max_epochs": 3}, "max_epochs", "--set train.max_epochs=6"),
+        ({"patience": 2}, "patience", "--set train.patience=4"),
     ],
 )
 def test_to_train_longer_is_to_raise_what_ended_the_run(

@@ -36,6 +36,9 @@ DROPPED = (
 )  # fmt: skip
 """Kinds whose pairs are left out, where they are more than a note."""
 
+MENDABLE = frozenset((*MENDED, *DROPPED, "shifted"))
+"""Kinds of which a mended text is free."""
+
 BLOCK_CHARACTERS = 2**20
 """Characters of text that are written at a time."""
 

@@ -9,6 +9,7 @@ To add a check, write a function and append it to ``CHECKS``.
 from __future__ import annotations
 
 import math
+import shlex
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -79,7 +80,20 @@ def _lower_rate(run: Record) -> str:
     factor = 1.0 if train.lr is None else train.lr
     parts = [f"train.lr={factor / 2:g}"]
     parts += [] if train.clip_norm else ["train.clip_norm=1"]
-    return f"a new run with {', '.join(parts)} or train.warmup_steps={2 * train.warmup_steps}"
+    return f"{_again(run, 'lower', parts)} (or with --set train.warmup_steps={2 * train.warmup_steps})"
+
+
+def _again(run: Record, name: str, settings: Sequence[str]) -> str:
+    """Return the command that trains once more with other settings.
+
+    Args:
+        run: The run.
+        name: What is added to the name of its folder.
+        settings: The settings, such as ``train.lr=0.001``.
+    """
+    out = run.folder.with_name(f"{run.folder.name}-{name}")
+    options = [part for setting in settings for part in ("--set", setting)]
+    return shlex.join(["dragoman", "train", str(run.folder / "config.yaml"), "--out", str(out), *options])
 
 
 def diverged(run: Record) -> Iterator[Finding]:
@@ -114,9 +128,10 @@ def stuck(run: Record) -> Iterator[Finding]:
     peak = max(event["lr"] for event in run.reports)
     what = f"the training loss stays at {now:.1f} nats (perplexity {math.exp(now):,.0f}) since the middle of the run"
     if peak < 1e-4:
+        higher = ["train.lr=1" if run.config.train.schedule == "noam" else "train.lr=0.001"]
         yield Finding(
             "error", "rate-too-low", f"{what}, with a learning rate of {peak:.1e} at its peak: too low",
-            "raise train.lr (1e-3 is usual for cosine and inverse_sqrt, 1 for noam)",
+            f"raise the rate (1e-3 is usual for cosine and inverse_sqrt, 1 for noam): {_again(run, 'higher', higher)}",
         )  # fmt: skip
     else:
         yield Finding(
@@ -129,7 +144,9 @@ def _or_pre_norm(run: Record) -> str:
     """Return the advice to try pre-norm too, if the run is post-norm (docs/decisions/0030-pre-norm-by-default.md)."""
     model = run.config.model
     is_post = model.architecture == "transformer" and model.norm == "post"
-    return "; or model.norm=pre, which needs fewer epochs and trains deep models more easily" if is_post else ""
+    return (
+        "; or with --set model.norm=pre, which needs fewer epochs and trains deep models more easily" if is_post else ""
+    )
 
 
 def spikes(run: Record) -> Iterator[Finding]:
@@ -162,9 +179,10 @@ def overfitted(run: Record) -> Iterator[Finding]:
             f"{math.exp(after):.2f}: it overfits"
         )
         higher = min(0.5, run.config.model.dropout + 0.1)
+        more_noise = [f"model.dropout={higher:.1f}", "data.tokenizer.sampling=0.1"]
         advice = (
-            f"use more text; or model.dropout={higher:.1f}, data.tokenizer.sampling=0.1, a smaller model; or stop "
-            f"earlier with train.patience=5 (the best BLEU was at step {best_bleu['step']:,})"
+            f"use more text; or a smaller model; or {_again(run, 'other', more_noise)}; or stop earlier with --set "
+            f"train.patience=5 (the best BLEU was at step {best_bleu['step']:,})"
         )
         yield Finding("warning", "overfitting", what, advice)
 
@@ -185,8 +203,8 @@ def plateau(run: Record) -> Iterator[Finding]:
     if since >= 5 and since >= len(validations) / 2:
         yield Finding(
             "note", "plateau", f"no better BLEU than {best['bleu']:.2f} (step {best['step']:,}) in the "
-            f"{since} validations since", "end training earlier with train.patience=5; to get further, use more text, "
-            "another learning rate or a larger model",
+            f"{since} validations since", "end training earlier with --set train.patience=5; to get further, use more "
+            "text, another learning rate or a larger model",
         )  # fmt: skip
 
 
@@ -204,11 +222,11 @@ def underfitted(run: Record) -> Iterator[Finding]:
         yield Finding(
             "note", "still-learning", f"BLEU rose by {gained:.1f} to {last['bleu']:.1f} in the last fifth of the run: "
             "it was still learning",
-            f"train longer: a new run with {_longer(run, 2)}{_or_pre_norm(run)}",
+            f"train longer: {_again(run, 'longer', _longer(run, 2))}{_or_pre_norm(run)}",
         )  # fmt: skip
 
 
-def _longer(run: Record, times: int) -> str:
+def _longer(run: Record, times: int) -> list[str]:
     """Return the settings of a run that is ``times`` as long: those of its limits that would end it."""
     train, end = run.config.train, run.end or {}
     reason, steps, minutes = end.get("reason"), times * run.step, times * end.get("seconds", 0.0) / 60
@@ -221,7 +239,7 @@ def _longer(run: Record, times: int) -> str:
         settings["max_minutes"] = math.ceil(max(minutes, times * train.max_minutes))
     if not settings or reason == "max_steps" or steps > train.max_steps:
         settings["max_steps"] = steps
-    return ", ".join(f"train.{name}={value}" for name, value in settings.items())
+    return [f"train.{name}={value}" for name, value in settings.items()]
 
 
 def no_translations(run: Record) -> Iterator[Finding]:
@@ -238,10 +256,11 @@ def no_translations(run: Record) -> Iterator[Finding]:
     last, train_loss = validations[-1], statistics.mean(losses[-5:])
     if train_loss > math.log(10) and run.tokens <= EARLY_TOKENS:
         if run.end is not None and run.end.get("reason") != "signal":
+            times = max(2, math.ceil(EARLY_TOKENS / max(1, run.tokens)))
             yield Finding(
                 "warning", "too-short", f"BLEU is {last['bleu']:.1f}: training ended after {run.tokens:,} target "
                 f"tokens; readable translations take about {EARLY_TOKENS:,}",
-                f"train longer: {_longer(run, max(2, math.ceil(EARLY_TOKENS / max(1, run.tokens))))}",
+                f"train longer: {_again(run, 'longer', _longer(run, times))}",
             )  # fmt: skip
         return
     if train_loss > math.log(10):
@@ -308,7 +327,7 @@ def small_validation(run: Record) -> Iterator[Finding]:
     if isinstance(n, int) and n < FEW_PAIRS:
         yield Finding(
             "note", "small-validation", f"the validation set has {n} pairs: its BLEU moves by several points by chance",
-            "set data.valid to a set of 500 pairs or more",
+            "name two files of 500 pairs or more: dragoman train ... --valid FILE --valid FILE",
         )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from dragoman.languages.stopwords import ambiguous, another_language, main_langu
 CERTAIN = -6.0
 """Score in nats below which a pair counts as not being a translation."""
 
-POSSIBLE = -1.5
+POSSIBLE = -3.0
 """The same where many pairs are no translations; below the share of ``MANY_WRONG`` it is ``CERTAIN``."""
 
 MANY_WRONG = 0.045
