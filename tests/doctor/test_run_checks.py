@@ -167,7 +167,7 @@ def test_divergence(case: Case) -> None:
         bleu=lambda s: rise(s) if s < 6000 else 0.1,
     )  # fmt: skip
     finding = only(found, "diverged", "error")
-    assert "train.lr=0.0005" in finding.advice
+    assert "train.lr=0.00075" in finding.advice
 
 
 def test_a_rate_that_is_too_low(case: Case) -> None:
@@ -345,7 +345,7 @@ def test_a_real_run_at_a_rate_far_too_high(tmp_path: Path, tiny: Callable[..., d
     found = {finding.name: finding for finding in check_run(read_run(run))}
     names = {"diverged", "stuck", "not-finite"} & set(found)
     assert names
-    assert all(found[name].level == "error" and "train.lr=15" in found[name].advice for name in names)
+    assert all(found[name].level == "error" and "train.lr=0.0015" in found[name].advice for name in names)
 
 
 def test_where_it_diverged_is_the_step_of_the_best_loss_whatever_was_no_number_before(case: Case) -> None:

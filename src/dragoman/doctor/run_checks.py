@@ -9,14 +9,14 @@ To add a check, write a function and append it to ``CHECKS``.
 from __future__ import annotations
 
 import math
-import shlex
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dragoman.doctor.findings import Finding, percent, shortened
 from dragoman.languages.codes import primary
 from dragoman.languages.stopwords import another_language, words_of
+from dragoman.training.advice import divergence, longer, lower_rate_of, retrain
 from dragoman.training.log import EARLY_TOKENS, SENSE
 from dragoman.training.record import Record
 from dragoman.training.task import task_of
@@ -63,7 +63,7 @@ def skipped(run: Record) -> Iterator[Finding]:
     if in_a_row and run.end is None:
         yield Finding(
             "error", "not-finite", f"training stopped at step {steps[-1]:,}: {limit} updates in a row were NaN or "
-            f"infinite, {n:,} in all", f"{lower}; if they began at the first steps, try train.precision=fp32",
+            f"infinite, {n:,} in all", f"{lower}; if they began at the first steps, try --set train.precision=fp32",
         )  # fmt: skip
     else:
         share = n / max(run.step, 1)
@@ -75,45 +75,15 @@ def skipped(run: Record) -> Iterator[Finding]:
 
 
 def _lower_rate(run: Record) -> str:
-    """Return advice to train again with half the learning rate, with clipping, or with a longer warm-up."""
-    train = run.config.train
-    factor = 1.0 if train.lr is None else train.lr
-    parts = [f"train.lr={factor / 2:g}"]
-    parts += [] if train.clip_norm else ["train.clip_norm=1"]
-    return f"{_again(run, 'lower', parts)} (or with --set train.warmup_steps={2 * train.warmup_steps})"
-
-
-def _again(run: Record, name: str, settings: Sequence[str]) -> str:
-    """Return the command that trains once more with other settings.
-
-    Args:
-        run: The run.
-        name: What is added to the name of its folder.
-        settings: The settings, such as ``train.lr=0.001``.
-    """
-    out = run.folder.with_name(f"{run.folder.name}-{name}")
-    options = [part for setting in settings for part in ("--set", setting)]
-    return shlex.join(["dragoman", "train", str(run.folder / "config.yaml"), "--out", str(out), *options])
+    """Return the advice to train again with a lower learning rate."""
+    return f"train again with a lower learning rate: {lower_rate_of(run.folder, run.config)}"
 
 
 def diverged(run: Record) -> Iterator[Finding]:
     """Report a training loss that has risen far above its best, or above the loss of guessing."""
-    losses = run.losses()
-    if len(losses) < 6:
-        return
-    means = _smooth(losses)
-    best, guessing = min(means), math.log(run.config.data.tokenizer.vocab_size)
-    if means[-1] > 1.5 * guessing:
-        yield Finding(
-            "error", "diverged", f"the training loss is {means[-1]:,.1f} nats; guessing would give {guessing:.1f}",
-            f"the learning rate is too high: {_lower_rate(run)}",
-        )  # fmt: skip
-    elif means[-1] > best + max(0.5, 0.25 * best):
-        best_step = run.finite_reports()[means.index(best)]["step"]
-        yield Finding(
-            "error", "diverged", f"the training loss rose from {best:.2f} nats (about step {best_step:,}) to "
-            f"{means[-1]:.2f}: it diverged", f"the learning rate is too high: {_lower_rate(run)}",
-        )  # fmt: skip
+    how = divergence(run.losses(), run.config, len(run.skipped), run.step)
+    if how is not None and len(run.losses()) >= 6:
+        yield Finding("error", "diverged", f"{how}: it diverged", _lower_rate(run))
 
 
 def stuck(run: Record) -> Iterator[Finding]:
@@ -128,10 +98,9 @@ def stuck(run: Record) -> Iterator[Finding]:
     peak = max(event["lr"] for event in run.reports)
     what = f"the training loss stays at {now:.1f} nats (perplexity {math.exp(now):,.0f}) since the middle of the run"
     if peak < 1e-4:
-        higher = ["train.lr=1" if run.config.train.schedule == "noam" else "train.lr=0.001"]
         yield Finding(
             "error", "rate-too-low", f"{what}, with a learning rate of {peak:.1e} at its peak: too low",
-            f"raise the rate (1e-3 is usual for cosine and inverse_sqrt, 1 for noam): {_again(run, 'higher', higher)}",
+            "raise train.lr (1e-3 is usual for cosine and inverse_sqrt, 1 for noam)",
         )  # fmt: skip
     else:
         yield Finding(
@@ -144,9 +113,7 @@ def _or_pre_norm(run: Record) -> str:
     """Return the advice to try pre-norm too, if the run is post-norm (docs/decisions/0030-pre-norm-by-default.md)."""
     model = run.config.model
     is_post = model.architecture == "transformer" and model.norm == "post"
-    return (
-        "; or with --set model.norm=pre, which needs fewer epochs and trains deep models more easily" if is_post else ""
-    )
+    return "; or model.norm=pre, which needs fewer epochs and trains deep models more easily" if is_post else ""
 
 
 def spikes(run: Record) -> Iterator[Finding]:
@@ -179,10 +146,9 @@ def overfitted(run: Record) -> Iterator[Finding]:
             f"{math.exp(after):.2f}: it overfits"
         )
         higher = min(0.5, run.config.model.dropout + 0.1)
-        more_noise = [f"model.dropout={higher:.1f}", "data.tokenizer.sampling=0.1"]
         advice = (
-            f"use more text; or a smaller model; or {_again(run, 'other', more_noise)}; or stop earlier with --set "
-            f"train.patience=5 (the best BLEU was at step {best_bleu['step']:,})"
+            f"use more text; or model.dropout={higher:.1f}, data.tokenizer.sampling=0.1, a smaller model; or stop "
+            f"earlier: {retrain(run.folder, {'patience': 5})} (the best BLEU was at step {best_bleu['step']:,})"
         )
         yield Finding("warning", "overfitting", what, advice)
 
@@ -203,8 +169,8 @@ def plateau(run: Record) -> Iterator[Finding]:
     if since >= 5 and since >= len(validations) / 2:
         yield Finding(
             "note", "plateau", f"no better BLEU than {best['bleu']:.2f} (step {best['step']:,}) in the "
-            f"{since} validations since", "end training earlier with --set train.patience=5; to get further, use more "
-            "text, another learning rate or a larger model",
+            f"{since} validations since", f"end training earlier: {retrain(run.folder, {'patience': 5})}; to get "
+            "further, use more text, another learning rate or a larger model",
         )  # fmt: skip
 
 
@@ -222,24 +188,15 @@ def underfitted(run: Record) -> Iterator[Finding]:
         yield Finding(
             "note", "still-learning", f"BLEU rose by {gained:.1f} to {last['bleu']:.1f} in the last fifth of the run: "
             "it was still learning",
-            f"train longer: {_again(run, 'longer', _longer(run, 2))}{_or_pre_norm(run)}",
+            f"train longer: {_longer(run, 2)}{_or_pre_norm(run)}",
         )  # fmt: skip
 
 
-def _longer(run: Record, times: int) -> list[str]:
-    """Return the settings of a run that is ``times`` as long: those of its limits that would end it."""
-    train, end = run.config.train, run.end or {}
-    reason, steps, minutes = end.get("reason"), times * run.step, times * end.get("seconds", 0.0) / 60
-    settings = {}
-    if reason == "patience" and train.patience is not None:
-        settings["patience"] = times * train.patience
-    if reason == "max_epochs" and train.max_epochs is not None:
-        settings["max_epochs"] = times * train.max_epochs
-    if train.max_minutes is not None and (reason == "max_minutes" or minutes > train.max_minutes):
-        settings["max_minutes"] = math.ceil(max(minutes, times * train.max_minutes))
-    if not settings or reason == "max_steps" or steps > train.max_steps:
-        settings["max_steps"] = steps
-    return [f"train.{name}={value}" for name, value in settings.items()]
+def _longer(run: Record, times: float) -> str:
+    """Return the command for a run that is ``times`` as long."""
+    end = run.end or {}
+    seconds = end.get("seconds", 0.0)
+    return retrain(run.folder, longer(run.config.train, end.get("reason"), run.step, seconds, times))
 
 
 def no_translations(run: Record) -> Iterator[Finding]:
@@ -256,11 +213,10 @@ def no_translations(run: Record) -> Iterator[Finding]:
     last, train_loss = validations[-1], statistics.mean(losses[-5:])
     if train_loss > math.log(10) and run.tokens <= EARLY_TOKENS:
         if run.end is not None and run.end.get("reason") != "signal":
-            times = max(2, math.ceil(EARLY_TOKENS / max(1, run.tokens)))
             yield Finding(
                 "warning", "too-short", f"BLEU is {last['bleu']:.1f}: training ended after {run.tokens:,} target "
                 f"tokens; readable translations take about {EARLY_TOKENS:,}",
-                f"train longer: {_again(run, 'longer', _longer(run, times))}",
+                f"train longer: {_longer(run, max(2, math.ceil(EARLY_TOKENS / max(1, run.tokens))))}",
             )  # fmt: skip
         return
     if train_loss > math.log(10):
@@ -372,11 +328,6 @@ def slower(run: Record) -> Iterator[Finding]:
             "note", "slower", f"training slowed down from {first:,.0f} to {last:,.0f} target tokens/s",
             "check what else runs on the machine, if it swaps memory, and if it is too hot",
         )  # fmt: skip
-
-
-def _smooth(values: Sequence[float]) -> list[float]:
-    """Return the mean of each value and its two neighbours on either side."""
-    return [statistics.mean(values[max(0, i - 2) : i + 3]) for i in range(len(values))]
 
 
 CHECKS: tuple[Callable[[Record], Iterator[Finding]], ...] = (

@@ -19,8 +19,10 @@ from typing import Any
 from dragoman.arguments import at_least_1
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import open_corpus, read_lines, read_lines_leniently, read_pairs
+from dragoman.data.sides import Side, refuse_by_name, warnings_about
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.bracket_f1 import PAPER_F1, bracket_scores
+from dragoman.evaluation.ledger import TestSet, enter
 from dragoman.evaluation.metrics import Metric, Score, scores, select_metrics
 from dragoman.evaluation.options import ScoreOptions
 from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison, compare_segments
@@ -34,6 +36,8 @@ from dragoman.pages.render import render
 from dragoman.parsing.trees import read_trees, right_branching, tree_of
 from dragoman.progress import Ticker
 from dragoman.translation.assemble import Translation
+from dragoman.translation.language_pairs import check_sides
+from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
 from dragoman.translation.notes import Events
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
@@ -41,6 +45,9 @@ from dragoman.translation.translator import Translator
 
 System = Path | str | Translator
 """Run folder, bundle, loaded translator, or text file of translations."""
+SURELY_COPIED = 20
+"""Number of lines from which translations that all equal their references are suspicious."""
+
 Reference = Path | str | Sequence[Path | str]
 """File of references, or several."""
 
@@ -62,12 +69,8 @@ class Evaluation:
         """Return a table for a notebook, with a row for each metric."""
         text = f"{len(self.translations):,} lines" + (f" in {self.seconds:.1f} s" if self.seconds else "")
         columns = ["metric", "score", "95% interval", "signature"]
-        rows = [(score.name, f"{score.value:.2f}", _interval(score), score.signature) for score in self.scores]
+        rows = [(score.name, f"{score.value:.2f}", score.interval(), score.signature) for score in self.scores]
         return render("table.html", text=text, columns=columns, rows=rows)
-
-
-def _interval(score: Score) -> str:
-    return "" if score.low is None else f"{score.low:.2f} to {score.high:.2f}"
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class _Test:
     lines: list[str]  # sources, or the translations of a file
     references: list[list[str]]  # lists with one for each line
     src: Path | str | None
+    warnings: tuple[str, ...] = ()  # about its files
 
     @property
     def tgt_lang(self) -> str | None:
@@ -101,7 +105,7 @@ class _Test:
         return None if self.plan is None else self.plan.tgt_lang
 
 
-@takes(ScoreOptions, QuietOptions, TranslateOptions)
+@takes(ScoreOptions, QuietOptions, WarningOptions, TranslateOptions)
 def evaluate(
     run: System,
     *,
@@ -119,7 +123,8 @@ def evaluate(
         src: Sources, line by line; a file of translations needs none.
         options: How to translate. ``changes`` are options by name, such as ``beam_size=5``; also ``metrics``, keys of
             ``dragoman.evaluation.metrics.METRICS`` such as ``["bleu", "chrf++"]`` (none: BLEU, chrF and TER),
-            ``old_style``, the BLEU of older papers (needs ``dragoman[moses]``), ``device`` and ``quiet``.
+            ``old_style``, the BLEU of older papers (needs ``dragoman[moses]``), ``device``, ``quiet``; and ``verbose``
+            or ``warnings="FILE"``, which list each warning instead of only their number.
 
     Returns:
         ``scores``: name, value in per cent, signature and 95% bootstrap interval of each metric; the ``translations``;
@@ -130,8 +135,10 @@ def evaluate(
         DataError: The files cannot be used, or their counts differ.
     """
     how, ticker = _scoring(changes)
+    warned = WarningOptions.taken_from(changes)
     metrics = check_metrics(how)
     refs = _references(ref)
+    begin_list(warned, *_paths(run, src, *refs))
     options = TranslateOptions.of(options, changes)
     if not _is_file(run):
         run = run if isinstance(run, Translator) else Translator.load(run, how.device)
@@ -142,10 +149,12 @@ def evaluate(
                 )
             return _evaluate_parser(run, refs[0], options, ticker)
     test = _read_test(run, src, refs, options, how.device)
-    translations, seconds = _translated(test, ticker)
+    translations, seconds = _translated(test, ticker, NoteReport(warned, say=ticker.say))
     lang = test.tgt_lang or language_of(Path(refs[0]))
     _say_writing(lang, test, ticker)
-    return Evaluation(scores(_texts(translations), test.references, lang, metrics), translations, seconds)
+    result = Evaluation(scores(_texts(translations), test.references, lang, metrics), translations, seconds)
+    _enter(test, refs, result, ticker)
+    return result
 
 
 def _evaluate_parser(parser: Translator, ref: Path | str, options: TranslateOptions, ticker: Ticker) -> Evaluation:
@@ -167,7 +176,7 @@ def _evaluate_parser(parser: Translator, ref: Path | str, options: TranslateOpti
     return Evaluation([*scores, baseline._replace(name="right-branching bracket F1"), paper], parses, seconds)
 
 
-@takes(ScoreOptions, QuietOptions, TranslateOptions)
+@takes(ScoreOptions, QuietOptions, WarningOptions, TranslateOptions)
 def compare(
     a: System,
     b: System,
@@ -194,8 +203,10 @@ def compare(
     """
     at_least_1("n_samples", n_samples)
     how, ticker = _scoring(changes)
+    warned = WarningOptions.taken_from(changes)
     metrics = check_metrics(how)
     refs = _references(ref)
+    begin_list(warned, *_paths(a, b, src, *refs))
     for path in (src, *refs):
         if path is not None:
             refuse_a_pipe(path)
@@ -205,7 +216,9 @@ def compare(
     if len({variety(lang) for lang in langs}) > 1:
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
     lang, references = next(iter(langs), language_of(Path(refs[0]))), tests[0].references
-    results = [_translated(test, ticker) for test in tests]
+    names = [letter if isinstance(system, Translator) else str(system) for letter, system in (("A", a), ("B", b))]
+    reports = [NoteReport(warned, name=name, say=ticker.say) for name in names]
+    results = [_translated(test, ticker, report) for test, report in zip(tests, reports, strict=True)]
     _say_writing(lang, tests[0], ticker)
     with ticker.task("resampling"):
         texts_a, texts_b = (_texts(translations) for translations, _ in results)
@@ -214,6 +227,8 @@ def compare(
         Evaluation(scores(_texts(translations), references, lang, metrics), translations, seconds)
         for translations, seconds in results
     )
+    for test, evaluation in zip(tests, (evaluation_a, evaluation_b), strict=True):
+        _enter(test, refs, evaluation, ticker)
     return Compared(evaluation_a, evaluation_b, comparisons)
 
 
@@ -317,6 +332,17 @@ def _say_writing(lang: str | None, test: _Test, ticker: Ticker) -> None:
         ticker.say(f"note: {note}")
 
 
+def _enter(test: _Test, refs: Sequence[Path | str], evaluation: Evaluation, ticker: Ticker) -> None:
+    """Enter an evaluation in the ledger of its run; print whether its scores can be trusted."""
+    texts = _texts(evaluation.translations)
+    if len(texts) >= SURELY_COPIED and texts == test.references[0]:
+        ticker.say(f"warning: {refs[0]}: the same text as the translations; is it a file of references?")
+    if test.translator is not None:
+        files = [str(test.src), *map(str, refs)]
+        if note := enter(test.translator, TestSet(files, [test.lines, *test.references]), evaluation.scores):
+            ticker.say(f"note: {note}")
+
+
 def _references(ref: Reference) -> list[Path | str]:
     """Return the files of references, one or several.
 
@@ -334,7 +360,11 @@ def _read_test(
 ) -> _Test:
     """Load a system and read its test set; whatever is impossible is refused here, before anything is translated."""
     if not isinstance(system, Translator) and _is_file(system):
-        return _Test(None, None, *_read(system, refs), None)
+        lang = language_of(Path(system)) or language_of(Path(refs[0]))
+        sides = [Side(Path(ref), lang, f"{system} is in") for ref in refs]
+        refuse_by_name(sides, "")
+        warnings = warnings_about([Side(Path(system), lang, "the translations should be in"), *sides])
+        return _Test(None, None, *_read(system, refs), None, tuple(warnings))
     translator = system if isinstance(system, Translator) else Translator.load(system, device)
     if translator.is_parser:
         raise ConfigError("parsers are evaluated one at a time, each with --ref GOLD_TREES alone")
@@ -342,20 +372,31 @@ def _read_test(
         raise ConfigError(
             f"nothing to translate: give the source side of the test set with --src, besides --ref {refs[0]}"
         )
-    return _Test(translator, translator.plan(options), *_read(src, refs), src)
+    plan = translator.plan(options)
+    name = translator.run if isinstance(system, Translator) else system
+    langs = plan.src_lang, plan.tgt_lang
+    warnings = check_sides(name or "the model", langs, options.from_lang, src, *refs)
+    return _Test(translator, plan, *_read(src, refs), src, tuple(warnings))
 
 
-def _translated(test: _Test, ticker: Ticker) -> tuple[list[Translation], float]:
+def _translated(test: _Test, ticker: Ticker, report: NoteReport) -> tuple[list[Translation], float]:
     """Return the translations of a test set, made now or read from a file, and the seconds of translating."""
+    for warning in test.warnings:
+        ticker.say(f"warning: {warning}")
     if test.translator is None or test.plan is None:
         return [Translation(line, math.nan) for line in test.lines], 0.0
-    events = Events(
-        progress=ticker, warn=lambda note: ticker.say(f"warning: {note}"), label=lambda number: f"{test.src}:{number}"
-    )
+    events = Events(progress=ticker.without_end(), warn=report.add, label=lambda number: f"{test.src}:{number}")
     started = time.perf_counter()
     ticker(0, len(test.lines), "sentences translated")
-    translations = test.translator.translate_planned(test.lines, test.plan, events)
+    with report:
+        translations = test.translator.translate_planned(test.lines, test.plan, events)
+        report.n_lines = len(test.lines)
     return translations, time.perf_counter() - started
+
+
+def _paths(*systems: System | None) -> list[Path]:
+    """Return those that are names of files."""
+    return [Path(system) for system in systems if system is not None and not isinstance(system, Translator)]
 
 
 def _is_file(system: System) -> bool:

@@ -34,6 +34,7 @@ from dragoman.languages.known import is_unspaced
 from dragoman.model.build import EncoderDecoder
 from dragoman.options import not_among, takes
 from dragoman.progress import Ticker
+from dragoman.ready import is_ready
 from dragoman.toolkits.choice import Engines
 from dragoman.toolkits.engine import Models, Needs, Searcher
 from dragoman.toolkits.ours.search import autocast
@@ -87,7 +88,7 @@ class Translator:
     @classmethod
     @checked
     def load(cls, path: Path | str | Sequence[Path | str], device: str = "auto") -> Self:
-        """Load a run or a bundle; several become an ensemble with the settings of the first.
+        """Load a run, a bundle or a ready bundle, ``demo``; several become an ensemble with the settings of the first.
 
         Raises:
             BundleError: A bundle is missing or damaged, or the subwords of an ensemble differ.
@@ -103,7 +104,7 @@ class Translator:
                     f"{other}: its subword models differ from those of {paths[0]}; ensemble members must "
                     "share their subword models (same text, same data.tokenizer)"
                 )
-        return cls(*bundles, run=Path(paths[0]))
+        return cls(*bundles, run=None if is_ready(paths[0]) else Path(paths[0]))
 
     def __reduce__(self) -> Any:
         """Pickle the bundles, weights included; the copy loads its engines again when it first uses them."""
