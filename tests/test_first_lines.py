@@ -9,7 +9,6 @@ import pytest
 
 from benchmarks.first_lines import FIRST_EIGHT, LINES, Line, fault, names
 
-RED = "a line of a user of another library ends in an error of Python, or in a refusal that names nothing"
 TRAINED = {"dragoman.train(df['en']", "dragoman.train(many,", "dragoman.train(wide,"}
 """Beginnings of the trainings that the tests run; the benchmark runs all."""
 
@@ -34,7 +33,6 @@ def test_the_table_has_eight_first_lines_and_twenty_more() -> None:
     assert len({line.code for line in LINES}) == len(LINES)
 
 
-@pytest.mark.xfail(strict=True, reason=RED)
 def test_each_line_runs_or_is_refused_in_one_plain_line(given: dict[str, Any], tmp_path: Path) -> None:
     tried = [line for line in LINES if _is_tried(line)]
     assert len(tried) > 40

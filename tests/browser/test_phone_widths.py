@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-from test_serve_page import explored, url  # noqa: F401 - the fixture
+from test_serve_page import explored, url  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.browser
 
