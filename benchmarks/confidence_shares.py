@@ -2,7 +2,8 @@
 
     python -m benchmarks.confidence_shares before RUN:SRC:REF ...    ``after`` for the state after a change
 
-Of the worst fifth of the lines by sentence chrF, the share in the lowest fifth by confidence: 20% by chance. A seed draws the lines of a long test set. Ties of chrF and confidence are broken by the number of the line.
+Of the worst fifth of the lines by sentence chrF, the share in the lowest fifth by confidence: 20% by chance. A seed
+draws the lines of a long test set. Of lines that are equal the first counts as lower.
 """
 
 from __future__ import annotations

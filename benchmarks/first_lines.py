@@ -175,7 +175,8 @@ def names(run: Path, src: Path, ref: Path) -> dict[str, Any]:
         "dragoman": dragoman, "printed": printed, "sizes": SIZES, "run": str(run), "src": str(src), "ref": str(ref),
         "t": dragoman.Translator.load(run), "texts": texts, "refs": refs,
         "many": many, "many_refs": many_refs, "wide": Frame({"en": many, "de": many_refs}),
-        "df": Frame({"en": texts, "de": refs}), "narrow": Frame({"en": texts}), "gaps": Frame({"en": [texts[0], missing, *texts[2:]], "de": refs}),
+        "df": Frame({"en": texts, "de": refs}), "narrow": Frame({"en": texts}),
+        "gaps": Frame({"en": [texts[0], missing, *texts[2:]], "de": refs}),
     }  # fmt: skip
 
 

@@ -38,7 +38,6 @@ BEHIND = """() => {
 }"""
 
 
-@pytest.mark.xfail(strict=True, reason="rows of words wrap, and ribbons run behind the words of the other line")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_ribbon_runs_behind_a_word(open_page: Callable[..., Any], url: str, theme: str) -> None:  # noqa: F811
     wrong = []

@@ -84,8 +84,7 @@ class Trained(NamedTuple):
 
 @takes(TrainOptions)
 def train(
-    config: Any = None, tgt: Any = None, *, out: Path | str | None = None, options: TrainOptions | None = None,
-    build: Build | None = None, **changes: Any,
+    config: Any = None, tgt: Any = None, *, out: Path | str | None = None, build: Build | None = None, **changes: Any
 ) -> Trained:  # fmt: skip
     """Train a model from two texts, source and target, or from a configuration.
 
@@ -96,10 +95,10 @@ def train(
             of these paths. Without a configuration all sizes are chosen from the text.
         tgt: The target side: a text file, or a list of texts, line by line.
         out: The run folder; by default ``runs/NAME``, where NAME is the beginning of the first file's name.
-        options: All options; see ``TrainOptions``.
         build: Makes the model. The default builds ``config.model``, which the weights must fit in any case.
         changes: Options by name: ``src``, ``tgt``, ``valid_src`` and ``valid_tgt``, files or lists of texts, which
-            replace those of ``config``; ``resume=True``, ``overrides=["train.max_steps=2000"]`` and others.
+            replace those of ``config``; ``resume=True``, ``overrides=["train.max_steps=2000"]`` and others; or all at
+            once, ``options=TrainOptions(...)``.
 
     Text in memory is written into the folder ``text`` of the run, so that the run can be resumed.
 
@@ -111,11 +110,12 @@ def train(
         ConfigError, DataError, BundleError: The input cannot be used; the message says what to do, and no incomplete
             file is left.
     """
+    options: TrainOptions | None = changes.pop("options", None)
     if out is None and config is None and changes.get("resume", options is not None and options.resume):
         raise ConfigError("to resume, name the run: --out runs/NAME --resume")
-    are_texts = tgt is not None and not isinstance(config, str | Path)
-    run = Path(out) if out is not None else Path("runs") / _default_name(None if are_texts else config)
+    first = config if tgt is None or isinstance(config, str | Path) else None  # else it is text
     config, given = GivenText.of(config, tgt, changes)
+    run = Path(out) if out is not None else Path("runs") / _default_name(_checked(first if tgt else config))
     return _train(config, run, TrainOptions.of(options, changes | given.paths(run)), given, build)
 
 
@@ -204,6 +204,12 @@ def _names_same_text(run: Path, what: ConfigOrText, options: TrainOptions) -> bo
         return False
     valid = () if data.valid is None else each(data.valid)
     return inputs.config is None and inputs.train in ((), each(data.train)) and inputs.valid in ((), valid)
+
+
+@checked
+def _checked(config: ConfigOrText) -> ConfigOrText:
+    """Return a configuration or paths of text; refuse anything else."""
+    return config
 
 
 def _default_name(what: ConfigOrText) -> str:
