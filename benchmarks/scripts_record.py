@@ -1,4 +1,4 @@
-"""Records of how text of every script is treated: figures before and after a change."""
+"""Records of figures before and after a change, in a folder of ``results``: ``scripts``, ``newcomer``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.record import RESULTS, machine
 
 
 def record(
-    name: str, when: str, figures: Mapping[str, Any], inputs: Mapping[str, Any], *, folder: str = "scripts"
+    name: str, when: str, figures: Mapping[str, Any], inputs: Mapping[str, Any], folder: str = "scripts"
 ) -> None:
     """Write the figures of ``when``, before or after, into ``results/FOLDER/NAME.json``; the others stay."""
     path = RESULTS / folder / f"{name}.json"

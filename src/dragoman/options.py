@@ -48,7 +48,7 @@ def option(
     """Declare an option: its default, the group that shows it, its help text, and its limits, such as ``ge=1``.
 
     Args:
-        flag: Its name on the command line, where that is another one.
+        flag: Its name on the command line, where that is another one; or several, with spaces between them.
         metavar: The name of its value there, where that is not its type.
     """
     shown = {"group": group, "flag": flag, "metavar": metavar}

@@ -19,8 +19,10 @@ from typing import Any
 from dragoman.arguments import at_least_1
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import open_corpus, read_lines_leniently
+from dragoman.data.sides import Side, refuse_by_name, warnings_about
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.bracket_f1 import PAPER_F1, bracket_scores
+from dragoman.evaluation.ledger import TestSet, enter
 from dragoman.evaluation.metrics import Metric, Score, scores, select_metrics
 from dragoman.evaluation.options import ScoreOptions
 from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison, compare_segments
@@ -35,6 +37,8 @@ from dragoman.pages.render import render
 from dragoman.parsing.trees import read_trees, right_branching, tree_of
 from dragoman.progress import Ticker
 from dragoman.translation.assemble import Translation
+from dragoman.translation.language_pairs import check_sides
+from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
 from dragoman.translation.notes import Events
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
@@ -42,6 +46,8 @@ from dragoman.translation.translator import Translator
 
 System = Path | str | Translator | Sequence[str]
 """Run folder, bundle, loaded translator, or translations: a text file or a list of texts."""
+SURELY_COPIED = 20
+"""Number of lines from which translations that all equal their references are suspicious."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,12 +67,8 @@ class Evaluation:
         """Return a table for a notebook, with a row for each metric."""
         text = f"{len(self.translations):,} lines" + (f" in {self.seconds:.1f} s" if self.seconds else "")
         columns = ["metric", "score", "95% interval", "signature"]
-        rows = [(score.name, f"{score.value:.2f}", _interval(score), score.signature) for score in self.scores]
+        rows = [(score.name, f"{score.value:.2f}", score.interval(), score.signature) for score in self.scores]
         return render("table.html", text=text, columns=columns, rows=rows)
-
-
-def _interval(score: Score) -> str:
-    return "" if score.low is None else f"{score.low:.2f} to {score.high:.2f}"
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ class _Test:
     lines: list[str]  # sources, or the translations of a file
     references: list[list[str]]  # lists with one for each line
     src: Lines | None
+    warnings: tuple[str, ...] = ()  # about its files
 
     @property
     def tgt_lang(self) -> str | None:
@@ -100,7 +103,7 @@ class _Test:
         return None if self.plan is None else self.plan.tgt_lang
 
 
-@takes(ScoreOptions, QuietOptions, TranslateOptions)
+@takes(ScoreOptions, QuietOptions, WarningOptions, TranslateOptions)
 def evaluate(
     run: System,
     src: Lines | None = None,
@@ -119,7 +122,8 @@ def evaluate(
             sees only the words.
         options: How to translate. ``changes`` are options by name, such as ``beam_size=5``; also ``metrics``, keys of
             ``dragoman.evaluation.metrics.METRICS`` such as ``["bleu", "chrf++"]`` (none: BLEU, chrF and TER),
-            ``old_style``, the BLEU of older papers (needs ``dragoman[moses]``), ``device`` and ``quiet``.
+            ``old_style``, the BLEU of older papers (needs ``dragoman[moses]``), ``device``, ``quiet``; and ``verbose``
+            or ``warnings="FILE"``, which list each warning instead of only their number.
 
     Returns:
         ``scores``: name, value in per cent, signature and 95% bootstrap interval of each metric; the ``translations``;
@@ -130,8 +134,10 @@ def evaluate(
         DataError: The files cannot be used, or their counts differ.
     """
     how, ticker = _scoring(changes)
+    warned = WarningOptions.taken_from(changes)
     metrics = check_metrics(how)
     refs = references_of(ref, _are_texts(run) or (src is not None and not is_file(src)))
+    begin_list(warned, *_paths(run, src, *refs))
     options = TranslateOptions.of(options, changes)
     if not _are_translations(run):
         run = _loaded(run, how.device)
@@ -144,10 +150,12 @@ def evaluate(
                 raise ConfigError("a parser is scored by a file of gold trees: give its path as ref")
             return _evaluate_parser(run, refs[0], options, ticker)
     test = _read_test(run, src, refs, options, how.device)
-    translations, seconds = _translated(test, ticker)
+    translations, seconds = _translated(test, ticker, NoteReport(warned, say=ticker.say))
     lang = test.tgt_lang or language_of_side(refs[0])
     _say_writing(lang, test, ticker)
-    return Evaluation(scores(_texts(translations), test.references, lang, metrics), translations, seconds)
+    result = Evaluation(scores(_texts(translations), test.references, lang, metrics), translations, seconds)
+    _enter(test, refs, result, ticker)
+    return result
 
 
 def _evaluate_parser(parser: Translator, ref: Path | str, options: TranslateOptions, ticker: Ticker) -> Evaluation:
@@ -169,7 +177,7 @@ def _evaluate_parser(parser: Translator, ref: Path | str, options: TranslateOpti
     return Evaluation([*scores, baseline._replace(name="right-branching bracket F1"), paper], parses, seconds)
 
 
-@takes(ScoreOptions, QuietOptions, TranslateOptions)
+@takes(ScoreOptions, QuietOptions, WarningOptions, TranslateOptions)
 def compare(
     a: System,
     b: System,
@@ -196,9 +204,11 @@ def compare(
     """
     at_least_1("n_samples", n_samples)
     how, ticker = _scoring(changes)
+    warned = WarningOptions.taken_from(changes)
     metrics = check_metrics(how)
     texts = [system for system in (a, b) if _are_texts(system)]
     refs = references_of(ref, bool(texts) or (src is not None and not is_file(src)))
+    begin_list(warned, *_paths(a, b, src, *refs))
     for path in (src, *refs):
         if isinstance(path, Path | str):
             refuse_a_pipe(path)
@@ -208,7 +218,9 @@ def compare(
     if len({variety(lang) for lang in langs}) > 1:
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
     lang, references = next(iter(langs), language_of_side(refs[0])), tests[0].references
-    results = [_translated(test, ticker) for test in tests]
+    names = [str(system) if is_file(system) else letter for letter, system in (("A", a), ("B", b))]
+    reports = [NoteReport(warned, name=name, say=ticker.say) for name in names]
+    results = [_translated(test, ticker, report) for test, report in zip(tests, reports, strict=True)]
     _say_writing(lang, tests[0], ticker)
     with ticker.task("resampling"):
         texts_a, texts_b = (_texts(translations) for translations, _ in results)
@@ -217,6 +229,8 @@ def compare(
         Evaluation(scores(_texts(translations), references, lang, metrics), translations, seconds)
         for translations, seconds in results
     )
+    for test, evaluation in zip(tests, (evaluation_a, evaluation_b), strict=True):
+        _enter(test, refs, evaluation, ticker)
     return Compared(evaluation_a, evaluation_b, comparisons)
 
 
@@ -320,12 +334,29 @@ def _say_writing(lang: str | None, test: _Test, ticker: Ticker) -> None:
         ticker.say(f"note: {note}")
 
 
+def _enter(test: _Test, refs: Sequence[Lines], evaluation: Evaluation, ticker: Ticker) -> None:
+    """Enter an evaluation in the ledger of its run; print whether its scores can be trusted."""
+    texts = _texts(evaluation.translations)
+    if len(texts) >= SURELY_COPIED and texts == test.references[0]:
+        ticker.say(f"warning: {named(refs[0], 'ref')}: the same text as the translations; is it a file of references?")
+    if test.translator is not None:
+        files = [named(test.src or "", "texts in memory"), *(named(ref, "texts in memory") for ref in refs)]
+        if note := enter(test.translator, TestSet(files, [test.lines, *test.references]), evaluation.scores):
+            ticker.say(f"note: {note}")
+
+
 def _read_test(
     system: System, src: Lines | None, refs: Sequence[Lines], options: TranslateOptions, device: str
 ) -> _Test:
     """Load a system and read its test set; whatever is impossible is refused here, before anything is translated."""
     if not isinstance(system, Translator) and _are_translations(system):
-        return _Test(None, None, *read(system, refs, "the list of translations"), None)
+        files = _paths(system, *refs)
+        lang = next((lang for file in files if (lang := language_of_side(file))), None)
+        sides = [Side(path, lang, f"{named(system, 'the list of translations')} is in") for path in _paths(*refs)]
+        refuse_by_name(sides, "")
+        translated = [Side(path, lang, "the translations should be in") for path in _paths(system)]
+        warnings = warnings_about([*translated, *sides])
+        return _Test(None, None, *read(system, refs, "the list of translations"), None, tuple(warnings))
     translator = _loaded(system, device)
     if translator.is_parser:
         raise ConfigError("parsers are evaluated one at a time, each with --ref GOLD_TREES alone")
@@ -334,23 +365,38 @@ def _read_test(
             "nothing to translate: give the source side of the test set with --src, besides --ref "
             f"{named(refs[0], 'TEXTS')}"
         )
-    return _Test(translator, translator.plan(options), *read(src, refs), src)
+    plan = translator.plan(options)
+    name = translator.run if isinstance(system, Translator) else system
+    langs = plan.src_lang, plan.tgt_lang
+    warnings = []
+    if isinstance(src, Path | str):
+        warnings = check_sides(name or "the model", langs, options.from_lang, src, *_paths(*refs))
+    return _Test(translator, plan, *read(src, refs), src, tuple(warnings))
 
 
-def _translated(test: _Test, ticker: Ticker) -> tuple[list[Translation], float]:
+def _translated(test: _Test, ticker: Ticker, report: NoteReport) -> tuple[list[Translation], float]:
     """Return the translations of a test set, made now or read from a file, and the seconds of translating."""
+    for warning in test.warnings:
+        ticker.say(f"warning: {warning}")
     if test.translator is None or test.plan is None:
         return [Translation(line, math.nan) for line in test.lines], 0.0
-    events = Events(progress=ticker, warn=lambda note: ticker.say(f"warning: {note}"), label=_label_of(test.src))
+    events = Events(progress=ticker.without_end(), warn=report.add, label=_label_of(test.src))
     started = time.perf_counter()
     ticker(0, len(test.lines), "sentences translated")
-    translations = test.translator.translate_planned(test.lines, test.plan, events)
+    with report:
+        translations = test.translator.translate_planned(test.lines, test.plan, events)
+        report.n_lines = len(test.lines)
     return translations, time.perf_counter() - started
 
 
 def _label_of(src: Lines | None) -> Callable[[int], str]:
     """Return a function that names a line of the sources in messages."""
     return lambda number: f"{src}:{number}" if isinstance(src, Path | str) else f"src {number}"
+
+
+def _paths(*systems: System | None) -> list[Path]:
+    """Return those that are names of files."""
+    return [Path(system) for system in systems if isinstance(system, Path | str)]
 
 
 def _are_texts(system: System) -> bool:

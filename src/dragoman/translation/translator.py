@@ -34,6 +34,7 @@ from dragoman.languages.known import is_unspaced
 from dragoman.model.build import EncoderDecoder
 from dragoman.options import not_among, takes
 from dragoman.progress import Ticker
+from dragoman.ready import is_ready
 from dragoman.toolkits.choice import Engines
 from dragoman.toolkits.engine import Models, Needs, Searcher
 from dragoman.toolkits.ours.search import autocast
@@ -79,7 +80,8 @@ class Translator:
         Raises:
             BundleError, ConfigError: As ``load``.
         """
-        run = Path(model) if run is None and not isinstance(model, Bundle) else run
+        if run is None and not isinstance(model, Bundle) and not is_ready(model):
+            run = Path(model)
         members = _opened((model, *others), device)
         bundle = members[0]
         self.config, self.manifest = bundle.config, bundle.manifest
@@ -103,7 +105,7 @@ class Translator:
     @classmethod
     @checked
     def load(cls, path: Path | str | Sequence[Path | str], device: str = "auto") -> Self:
-        """Load a run or a bundle; several become an ensemble with the settings of the first.
+        """Load a run, a bundle or a ready bundle, ``demo``; several become an ensemble with the settings of the first.
 
         Raises:
             BundleError: A bundle is missing or damaged, or the subwords of an ensemble differ.
