@@ -129,16 +129,14 @@ def page(runs: Sequence[Record], names: Sequence[str], outputs: Outputs | None) 
 def facts(about: Sequence[Summary]) -> list[tuple[str, list[str]]]:
     """Return rows of facts, each with a cell for every run."""
     scores = {"bleu": "best BLEU", "chrf": "best chrF", "f1": "best bracket F1"}
-    rows = [
+    rows: list[tuple[str, list[str]]] = [
         ("languages", [run.languages for run in about]),
-        ("state", [run.state for run in about]),
+        ("state", [str(run.state) for run in about]),
         ("steps", [f"{run.steps or 0:,}" for run in about]),
         ("time of training", [duration(run.seconds or 0) for run in about]),
-        *(
-            (title, [f"{run.scores[key]:.2f}" if key in run.scores else "" for run in about])
-            for key, title in scores.items()
-        ),
-    ]  # fmt: skip
+    ]
+    for key, title in scores.items():
+        rows.append((title, [f"{run.scores[key]:.2f}" if key in run.scores else "" for run in about]))
     return [(name, cells) for name, cells in rows if any(cells)]
 
 

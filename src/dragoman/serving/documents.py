@@ -204,7 +204,7 @@ class Documents:
         most = self._service.limits.chars
         translations: dict[str, Translation] = {}
         for texts in _windows(opened.texts, most):
-            cut = await asyncio.to_thread(lambda texts=texts: [_pieces(text, most, pair.src) for text in texts])
+            cut = await asyncio.to_thread(_all_pieces, texts, most, pair.src)
             lines: list[Translation] = []
             for pieces in _windows([piece for own in cut for piece in own], most):
                 answers = await self._service.translate_document(
@@ -253,6 +253,11 @@ def _windows(texts: Sequence[str], most_chars: int) -> Iterator[list[str]]:
         n_chars += len(text)
     if window:
         yield window
+
+
+def _all_pieces(texts: Sequence[str], most_chars: int, lang: str) -> list[list[str]]:
+    """Return the pieces of each text."""
+    return [_pieces(text, most_chars, lang) for text in texts]
 
 
 def _pieces(text: str, most_chars: int, lang: str) -> list[str]:
