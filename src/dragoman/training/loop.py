@@ -24,6 +24,7 @@ from dragoman.errors import DragomanError
 from dragoman.files import sealed_folder, standing
 from dragoman.model.weights import n_bytes, save_weights, untied
 from dragoman.progress import REWRITE_S, duration
+from dragoman.training.advice import lower_rate, retrain
 from dragoman.training.averaging import start_ema, update_ema
 from dragoman.training.checkpoint import (
     Learner,
@@ -47,6 +48,7 @@ from dragoman.training.distributed import (
     run_on_rank_0,
     total,
 )
+from dragoman.training.finetune import parent_of
 from dragoman.training.flops import training_flops
 from dragoman.training.log import EARLY_TOKENS, SENSE, RunLog
 from dragoman.training.loss import perplexity
@@ -326,10 +328,10 @@ def note_bad_step(job: Job, state: TrainState, result: StepResult, batches: Sequ
     some = f"pairs {pairs[:4]} ... of store/train"
     job.log.say(f"step {state.step:,}: loss or gradient not finite{where}, update skipped ({some})")
     if state.bad_steps >= job.config.max_bad_steps:
+        again = retrain(job.folder, lower_rate(job.config, job.sizes.d_model, bool(parent_of(job.folder))))
         raise DragomanError(
-            f"step {state.step}: {state.bad_steps} updates in a row had a non-finite loss or gradient; none "
-            "touched the weights, and the checkpoints are intact. Train a new run with a lower train.lr, more "
-            "train.warmup_steps or train.clip_norm=1"
+            f"step {state.step}: training diverged: {state.bad_steps} updates in a row had a non-finite loss or gradient; "
+            f"none touched the weights, and the checkpoints are intact. Train again with a lower learning rate: {again}"
         )
 
 

@@ -30,11 +30,15 @@ from dragoman.training.log import RunLog
 from dragoman.training.loop import Outcome, Validation
 from dragoman.training.loss import label_smoothed_loss
 from dragoman.training.memory import VALIDATION_TOKENS
+from dragoman.training.preparation import repeated_share
 from dragoman.training.signals import Stopped
 from dragoman.training.task import task_of
 from dragoman.translation.confidence import MIN_SENTENCES
 from dragoman.translation.segments import one_line
 from dragoman.translation.translator import Translator
+
+MOST_REPEATED = 0.1
+"""Share of the validation set in the training text above which a confidence learned from it is not praised."""
 
 logger = logging.getLogger(__name__)
 
@@ -137,6 +141,9 @@ def learned_confidence(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any]
     guide = next(
         word for least, word in ((0.6, "good"), (0.3, "fair"), (-1.0, "poor")) if learned.rank_correlation >= least
     )
+    if repeated_share(run) > MOST_REPEATED:
+        log.say("confidence learned from pairs of the training text: it promises too much")
+        return learned.model_dump(mode="json")
     log.say(
         f"confidence learned: a {guide} guide to quality (rank correlation {learned.rank_correlation:.2f} with the "
         f"chrF of {learned.sentences:,} validation sentences)"
