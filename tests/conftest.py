@@ -89,8 +89,8 @@ def make_corpus() -> Callable[..., Corpus]:
 
 
 def contents(folder: Path) -> dict[str, tuple[int, int]]:
-    """The size and the time of each file below ``folder``."""
-    files = ((path, path.stat()) for path in folder.rglob("*") if path.is_file())
+    """The size and the time of each file below ``folder``; not of the ledger, which every evaluation of a run fills."""
+    files = ((path, path.stat()) for path in folder.rglob("*") if path.is_file() and path.name != "evaluations.jsonl")
     return {str(path.relative_to(folder)): (stat.st_size, stat.st_mtime_ns) for path, stat in files}
 
 

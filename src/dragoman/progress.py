@@ -198,25 +198,33 @@ class Ticker:
             say(*parts)
 
     @contextlib.contextmanager
-    def task(self, what: str, keep: bool = True) -> Iterator[None]:
-        """Show the elapsed seconds while the body runs, for work whose progress is unknown.
+    def task(self, what: str, keep: bool = True) -> Iterator[Callable[..., None]]:
+        """Show the elapsed seconds while the body runs, and the percentage once the body reports what is done.
+
+        The body may call what it is given with the number of things done and their total.
 
         Args:
             what: Name of the work.
             keep: At the end, print how long it took, if it was at least a second.
         """
+        counts = [0, 0]
+
+        def report(done: int, total: int, _what: str = "") -> None:
+            counts[:] = done, total
+
         if self.quiet:
-            yield
+            yield report
             return
         started = time.monotonic()
 
         def tick() -> None:
-            text = f"{what} ... {time.monotonic() - started:.0f} s"
+            percentage = f"{counts[0] / counts[1]:.0%}, " if counts[1] else ""
+            text = f"{what} ... {percentage}{time.monotonic() - started:.0f} s"
             show(text) if has_live_line() else say(text)
 
         try:
             with repeated(tick, REWRITE_S if has_live_line() else self.every_s):
-                yield
+                yield report
         finally:
             clear()
         if keep and time.monotonic() - started >= 1:

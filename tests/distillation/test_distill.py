@@ -206,7 +206,7 @@ def test_bad_translations_are_dropped_and_the_nearest_is_taken(tiny_run: Path, t
     (tmp_path / "x.en").write_text("".join(f"{line}\n" for line in lines))
     (tmp_path / "x.de").write_text("der Hund rennt heute\neine Katze\n\nx\nx\nder Baum\nein Mann\n")
     (tmp_path / "found").write_text("".join(json.dumps(one) + "\n" for one in found))
-    text = Text(src=tmp_path / "x.en", ref=tmp_path / "x.de", held_out=5, n_lines=7)
+    text = Text(src=tmp_path / "x.en", ref=tmp_path / "x.de", held_out=frozenset({5}), n_lines=7)
     sides = io.BytesIO(), io.BytesIO()
     counts = choose_text([text], [tmp_path / "found"], Translator.load(tiny_run).plan(), sides, 0.1, QUIET)
     assert [side.getvalue() for side in sides] == [

@@ -167,7 +167,7 @@ def test_divergence(case: Case) -> None:
         bleu=lambda s: rise(s) if s < 6000 else 0.1,
     )  # fmt: skip
     finding = only(found, "diverged", "error")
-    assert "train.lr=0.0005" in finding.advice
+    assert "train.lr=0.00075" in finding.advice
 
 
 def test_a_rate_that_is_too_low(case: Case) -> None:
@@ -244,12 +244,12 @@ def test_training_that_ended_too_early(case: Case) -> None:
 @pytest.mark.parametrize(
     ("train", "reason", "advice"),
     [
-        ({"max_minutes": 0.9, "max_steps": 9000}, "max_minutes", "train longer: train.max_minutes=2"),
-        ({"max_minutes": 0.9, "max_steps": 700}, "max_minutes", "train.max_minutes=2, train.max_steps=1000"),
-        ({"max_minutes": 0.1}, "max_steps", "train longer: train.max_minutes=1, train.max_steps=1000"),
-        ({"max_minutes": 60}, "max_steps", "train longer: train.max_steps=1000"),
-        ({"max_epochs": 3}, "max_epochs", "train longer: train.max_epochs=6"),
-        ({"patience": 2}, "patience", "train longer: train.patience=4"),
+        ({"max_minutes": 0.9, "max_steps": 9000}, "max_minutes", "--set train.max_minutes=2"),
+        ({"max_minutes": 0.9, "max_steps": 700}, "max_minutes", "--set train.max_minutes=2 --set train.max_steps=1000"),
+        ({"max_minutes": 0.1}, "max_steps", "--set train.max_minutes=1 --set train.max_steps=1000"),
+        ({"max_minutes": 60}, "max_steps", "--set train.max_steps=1000"),
+        ({"max_epochs": 3}, "max_epochs", "--set train.max_epochs=6"),
+        ({"patience": 2}, "patience", "--set train.patience=4"),
     ],
 )
 def test_to_train_longer_is_to_raise_what_ended_the_run(
@@ -345,7 +345,7 @@ def test_a_real_run_at_a_rate_far_too_high(tmp_path: Path, tiny: Callable[..., d
     found = {finding.name: finding for finding in check_run(read_run(run))}
     names = {"diverged", "stuck", "not-finite"} & set(found)
     assert names
-    assert all(found[name].level == "error" and "train.lr=15" in found[name].advice for name in names)
+    assert all(found[name].level == "error" and "train.lr=0.0015" in found[name].advice for name in names)
 
 
 def test_where_it_diverged_is_the_step_of_the_best_loss_whatever_was_no_number_before(case: Case) -> None:

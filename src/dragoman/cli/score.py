@@ -62,6 +62,7 @@ def score(
     with loading():
         from dragoman.data.corpus import read_pairs
         from dragoman.files import check_output
+        from dragoman.translation.language_pairs import check_sides
         from dragoman.translation.translator import Translator
 
     if alignments is not None:
@@ -71,6 +72,9 @@ def score(
         translator = Translator.load([run, *(ensemble or ())], machine.device)
     options = replace(options, alignments=alignments is not None)
     plan = translator.plan_scoring(options)  # refuses impossible options before the file of --alignments is opened
+    langs = plan.reader.src_lang, plan.reader.tgt_lang
+    for warning in check_sides(run, langs, options.from_lang, src, tgt):
+        say(f"warning: {warning}")
     begin_list(warned, src, tgt, alignments)
     ticker, report = Ticker(), NoteReport(warned)
     if not as_json and sys.stdout.isatty():

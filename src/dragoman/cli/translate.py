@@ -112,6 +112,11 @@ def translate(
     with loading(run):
         translator = Translator.load(members, machines.device)
         plan = translator.plan(dataclasses.replace(options, alignments=output.alignments is not None))
+    if file is not None and file.is_file() and not is_document:
+        from dragoman.translation.language_pairs import check_sides
+
+        for warning in check_sides(run, (plan.src_lang, plan.tgt_lang), options.from_lang, file):
+            say(f"warning: {warning}")
     begin_list(warned, file, output.out, output.alignments)
     report = NoteReport(warned)
     if file is not None and output.out is not None:

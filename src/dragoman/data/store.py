@@ -101,6 +101,7 @@ def build_store(
     sources: Iterable[Path | str] = (),
     total: int | None = None,
     progress: Progress | None = None,
+    what: str = "the text",
 ) -> Report:
     """Encode, clean and write a corpus; the folder appears when it is complete, and replaces an older store.
 
@@ -113,6 +114,7 @@ def build_store(
         sources: Files whose size and SHA-256 are noted in the store.
         total: Number of pairs, if known, for ``progress``.
         progress: Called with the number of pairs read.
+        what: Name of the text, for messages.
 
     Raises:
         DataError: No pair is left, the folder holds something else than a store, or reading a corpus fails. Nothing
@@ -129,6 +131,11 @@ def build_store(
             for entry in entries:
                 for n_read in writer.add(entry):
                     report_progress(n_read, total, "pairs encoded")
+        if not writer.report.kept:
+            raise DataError(
+                f"no pair of {what} is left after filtering: {writer.report}. Check the files, data.max_tokens and "
+                "data.max_ratio"
+            )
         about.update(writer.about())
         about["sources"] = {str(Path(path).resolve()): fingerprint(path) for path in sources}
     return writer.report
@@ -188,10 +195,6 @@ class _Writer:
     def about(self) -> dict[str, Any]:
         """Return the content of ``store.json``."""
         report = self.report
-        if not report.kept:
-            raise DataError(
-                f"no pair left after filtering: {report}. Check the files, data.max_tokens and data.max_ratio"
-            )
         columns = {
             side: {"tokens": ids.size, "dtype": ids.dtype.str, "vocab_size": tokenizer.vocab_size}
             for side, ids, tokenizer in zip(SIDES, self._ids, self._tokenizers, strict=True)

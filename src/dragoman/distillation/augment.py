@@ -36,7 +36,8 @@ from dragoman.distillation.selection import Counts, choose_pairs, take_lines
 from dragoman.distillation.text import check_languages, check_text, translate_text
 from dragoman.errors import ConfigError, DataError
 from dragoman.files import explained, final_name, read_report, remove_leftovers, write_report, write_text
-from dragoman.languages.codes import language_of, variety
+from dragoman.languages.codes import variety
+from dragoman.languages.mixups import name_of, named_otherwise
 from dragoman.locks import LOCK, locked
 from dragoman.options import SamplingOptions, takes
 from dragoman.progress import Ticker
@@ -91,7 +92,7 @@ def augment(
     _refuse_another_folder(folder)
     directions = _directions(folder, (_names(forward), _names(src)), (_names(back), _names(tgt)), options)
     held_out = tuple(Path(path) for path in options.held_out)
-    _check_files(folder, directions, held_out)
+    _check_files(folder, directions, held_out, options)
     mixed = configuration(directions, folder / CONFIG, options)  # refused before anything is translated
     request = _request(directions, held_out, options)
     with explained(folder):
@@ -214,19 +215,21 @@ def _plan(translator: Translator, name: str, options: AugmentOptions, known: Lan
     )  # fmt: skip
 
 
-def _check_files(folder: Path, directions: Sequence[Direction], held_out: Sequence[Path]) -> None:
+def _check_files(
+    folder: Path, directions: Sequence[Direction], held_out: Sequence[Path], options: AugmentOptions
+) -> None:
     """Check that each file can be read, is in its language, and lies outside the output folder."""
     for direction in directions:
         option, lang, run = f"--{direction.name}", direction.plan.src_lang, direction.runs[0]
         turned = "--back with --tgt" if direction.name == "forward" else "--forward with --src"
         for path in direction.texts:
-            named = language_of(path)
-            if named and variety(named) == variety(direction.plan.tgt_lang) != variety(lang):
+            named = named_otherwise(path, lang)
+            if named and variety(named) == variety(direction.plan.tgt_lang):
                 raise ConfigError(
-                    f"{path}: {named} by its name, but {option} {run} translates {direction.translates}: give text in "
-                    f"{lang}, or give this model to {turned}, or one of the other direction here"
+                    f"{path}: {name_of(named)} by its name, but {option} {run} translates {direction.translates}: give "
+                    f"text in {lang}, or give this model to {turned}, or one of the other direction here"
                 )
-            check_text(path, lang, run)
+            check_text(path, None if options.any_language else lang, run, "add --any-language if it is meant")
     for path in held_out:
         refuse_a_pipe(path)
         next(lines_of(path), None)  # raises if it cannot be read

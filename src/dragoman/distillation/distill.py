@@ -21,15 +21,17 @@ from typing import Any, NamedTuple
 
 from dragoman import __version__
 from dragoman.bundle import Fast, amend_bundle, find_bundle, load_bundle
-from dragoman.config import Config, PairOfFiles, each, with_overrides
+from dragoman.config import PRESETS, Config, PairOfFiles, TextFiles, each, with_overrides
 from dragoman.data import shortlist as shortlists
 from dragoman.data.compression import refuse_a_pipe
-from dragoman.data.corpus import count_lines, read_pairs
+from dragoman.data.corpus import count_lines, lines_of, read_pairs
 from dragoman.data.store import Store, fingerprint
+from dragoman.data.texts import paths_of
 from dragoman.distillation.certificate import Certificate, Measuring, certify
 from dragoman.distillation.options import DistillOptions
 from dragoman.distillation.request import REQUEST, check_request
 from dragoman.distillation.shrink import check_shrinkable, write_shrunk
+from dragoman.distillation.sizes import sizes_below
 from dragoman.distillation.text import Text, check_languages, check_text, choose, hold_out, sides_of, translate_texts
 from dragoman.errors import ConfigError, DataError
 from dragoman.files import (
@@ -51,6 +53,7 @@ from dragoman.toolkits.export import export
 from dragoman.toolkits.options import EngineOptions
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.folder import begin_again
+from dragoman.training.hold_out import LEAST_EVERY, draw
 from dragoman.training.run import Trained, train
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
@@ -64,6 +67,9 @@ DROPOUT = 0.1
 
 SHRUNK_RATE = 7e-4
 """Peak learning rate for a shrunk teacher: half of training from scratch, as layers must replace removed ones."""
+
+LEAST_OF_TEACHER = 0.8
+"""Share of the teacher's BLEU below which a student has learned too little."""
 
 OF_THE_RUN = (
     "length_penalty", "length_penalty_form", "patience", "best_of", "precision", "drop_worst", "preset", "shrink",
@@ -141,7 +147,26 @@ def distill(
             if trained.signal is not None:
                 return Distilled(run, None, trained.signal)
         add_shortlist(run, ticker)
-        return Distilled(run, _certificate(valid, counts, job))
+        certificate = _certificate(valid, counts, job)
+        _report_shortcomings(certificate, job)
+        return Distilled(run, certificate)
+
+
+def _report_shortcomings(certificate: Certificate, job: _Job) -> None:
+    """Print whether the student is worse than it should be, or no faster or smaller, and what to do."""
+    teacher, student = certificate.rows[0], certificate.rows[certificate.chosen]
+    ours = [row for row in certificate.rows if row.engine == teacher.engine and row.precision == teacher.precision]
+    size = next((row.megabytes for row in ours if row.who == "student"), student.megabytes)
+    if student.bleu < LEAST_OF_TEACHER * teacher.bleu:
+        job.ticker.say(
+            f"warning: the student has BLEU {student.bleu:.1f} where the teacher has {teacher.bleu:.1f}: it has "
+            "learned too little. Distil again into another --out with more --minutes, or with more text (--mono)"
+        )
+    if size >= teacher.megabytes or student.sentences_per_s < teacher.sentences_per_s:
+        job.ticker.say(
+            f"warning: the student is {size / teacher.megabytes:.1f} times as large as the teacher and "
+            f"{student.sentences_per_s / teacher.sentences_per_s:.1f} times as fast; a smaller --preset helps"
+        )
 
 
 def _refuse_another_run(run: Path) -> None:
@@ -185,7 +210,8 @@ def _texts(src: Path, job: _Job) -> list[Text]:
     ref = job.options.ref
     paths = (src, *map(Path, job.options.mono))
     for path in paths:
-        check_text(path, job.plan.src_lang, "the teacher")
+        lang = None if job.options.from_lang else job.plan.src_lang
+        check_text(path, lang, "the teacher", f"add --from {lang} if it is meant")
     texts = [Text(src=path, n_lines=count_lines(path)) for path in paths]
     if ref is None:
         return texts
@@ -193,8 +219,27 @@ def _texts(src: Path, job: _Job) -> list[Text]:
     n_refs = count_lines(ref)
     if n_refs != texts[0].n_lines:
         raise DataError(f"{ref}: {n_refs:,} lines, but {src} has {texts[0].n_lines:,}: line i must translate line i")
-    every = None if _valid_files(job) else max(100, -(-n_refs // 2000))
-    return [Text(src=src, ref=Path(ref), held_out=every, n_lines=n_refs), *texts[1:]]
+    if _valid_files(job):
+        return [Text(src=src, ref=Path(ref), n_lines=n_refs), *texts[1:]]
+    return [Text(src=src, ref=Path(ref), n_lines=n_refs, **_chosen(src, Path(ref), n_refs, job)), *texts[1:]]
+
+
+def _chosen(src: Path, ref: Path, n_refs: int, job: _Job) -> dict[str, frozenset[int]]:
+    """Return the numbers of the lines to hold out and of their near twins; no numbers if the text is too short."""
+    if n_refs < LEAST_EVERY:
+        return {"held_out": frozenset()}
+
+    def read(_: TextFiles) -> Iterator[tuple[str, str]]:
+        return zip(lines_of(src), lines_of(ref), strict=True)
+
+    text, teacher = PairOfFiles(src=src, tgt=ref), job.teacher
+    with job.ticker.task("choosing pairs for validation"):
+        pool = draw([text], [text], read)
+    held_out = pool.choose((teacher.src_tokenizer, teacher.tgt_tokenizer), teacher.config.data)
+    return {
+        "held_out": frozenset(place + 1 for place in held_out.pairs),
+        "twins": frozenset(place + 1 for place in held_out.twins),
+    }
 
 
 def _valid_files(job: _Job) -> PairOfFiles | None:
@@ -220,14 +265,31 @@ def _validation(texts: Sequence[Text], job: _Job) -> PairOfFiles | None:
         DataError: The validation text cannot be read, or is empty.
     """
     valid = _valid_files(job)
-    if valid is None and (texts[0].held_out is None or texts[0].n_lines < texts[0].held_out):
-        raise ConfigError(
-            "no validation text: the teacher's is no longer there; give --valid-src and --valid-ref, or the references "
-            "of --src with --ref, of which 1% is held out"
-        )
+    if valid is None and not texts[0].held_out:
+        raise ConfigError(f"no validation text: {_why_no_validation(texts[0], job)}")
     if valid is not None and not any(True for _ in read_pairs(valid.src, valid.tgt)):
         raise DataError(f"{valid.src}: a validation text without a line; give another one with --valid-src")
     return valid
+
+
+def _why_no_validation(text: Text, job: _Job) -> str:
+    """Return what is missing to validate, and what to give."""
+    valid = job.teacher.config.data.valid
+    files = paths_of([] if valid is None else each(valid))
+    missing = next((path for path in files if not path.exists()), None)
+    if missing is not None:
+        of_teacher = f"that of the teacher is no longer there ({missing})"
+    else:
+        of_teacher = "the teacher has none of its own" if valid is None else "that of the teacher is not two files"
+    if text.held_out is None:
+        return (
+            f"{of_teacher}; give --valid-src and --valid-ref, or the references of --src with --ref, of which 1% is "
+            "held out"
+        )
+    return (
+        f"{text.n_lines:,} pairs of --src and --ref are too few to hold out 1%, which takes {LEAST_EVERY}, and "
+        f"{of_teacher}; give --valid-src and --valid-ref"
+    )
 
 
 def _plan(teacher: Translator, names: Sequence[str], options: DistillOptions) -> Plan:
@@ -253,6 +315,7 @@ def _request(texts: Sequence[Text], valid: PairOfFiles | None, job: _Job) -> dic
         "engine": plan.engine.name,
         "languages": [plan.src_lang, plan.tgt_lang],
         **{name: getattr(job.options, name) for name in OF_THE_RUN},
+        "preset": job.options.preset or "student",
     }  # fmt: skip
 
 
@@ -321,7 +384,8 @@ def _settings(job: _Job) -> Iterator[str]:
     if job.options.shrink is not None:
         yield f"train.lr={SHRUNK_RATE}"
         return
-    yield f"model.preset={job.options.preset}"
+    for name, value in _sizes(job).items():
+        yield f"model.{name}={value}"
     for side in ("src_lang", "tgt_lang"):
         if lang := getattr(job.plan, side):
             yield f'data.{side}="{lang}"'
@@ -332,6 +396,16 @@ def _settings(job: _Job) -> Iterator[str]:
         yield "model.share_embeddings=decoder"
     for name in ("beam_size", "length_penalty", "length_penalty_form"):
         yield f"decode.{name}={getattr(teacher.decode, name)}"
+
+
+def _sizes(job: _Job) -> dict[str, Any]:
+    """Return the student's sizes: the preset that was named, or sizes below those of the teacher."""
+    overridden = {override.partition("=")[0].strip() for override in job.options.overrides}
+    of_size = {"model.preset", *(f"model.{name}" for name in PRESETS["student"])}
+    if job.options.preset is not None or overridden & of_size:
+        return {"preset": job.options.preset or "student"}
+    sizes = sizes_below(job.teacher.bundle.model.config)
+    return {"preset": "student"} if sizes == PRESETS["student"] else sizes
 
 
 def add_shortlist(run: Path, ticker: Ticker) -> None:

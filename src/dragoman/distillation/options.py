@@ -56,7 +56,11 @@ class DistillOptions(RunOptions, FilterOptions, LanguageOptions, EngineOptions):
         ge=1,
         le=1000,
     )
-    preset: str = option("student", "Student", "The student's size, a preset: student, student-tiny or another.")
+    preset: str | None = option(
+        None,
+        "Student",
+        "The student's size, a preset: student, student-tiny or another (default: student, or smaller).",
+    )
     shrink: str | int | None = option(
         None,
         "Student",
@@ -93,7 +97,7 @@ class DistillOptions(RunOptions, FilterOptions, LanguageOptions, EngineOptions):
         for name, requested in (("--best-of", self.best_of > 1), ("--with-references", self.with_references)):
             if requested and self.ref is None:
                 raise ValueError(f"{name} needs the references of --src: give them with --ref")
-        if self.shrink is not None and self.preset != "student":
+        if self.shrink is not None and self.preset is not None:
             raise ValueError("--shrink takes the teacher's sizes: leave out --preset, or --shrink")
         if self.beam_size is not None and self.beam_size < self.best_of:
             raise ValueError(f"beam_size must be at least best_of = {self.best_of}, got {self.beam_size}")

@@ -16,12 +16,12 @@ from typing import BinaryIO, TypeVar
 
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import lines_of
+from dragoman.data.sides import Side, doubt, refuse_by_name
 from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.files import explained, read_report, whole_files, write_report
-from dragoman.languages.codes import language_of, variety
+from dragoman.languages.codes import variety
 from dragoman.languages.scripts import is_blank
-from dragoman.languages.stopwords import main_language, words_of
 from dragoman.progress import Ticker
 from dragoman.translation.assemble import LineFormat
 from dragoman.translation.filters import BLANK, SAMPLE, Language, Made, least_score, read_rendered, rendered, unfit
@@ -46,25 +46,31 @@ class Text:
 
     src: Path
     ref: Path | None = None  # line by line
-    held_out: int | None = None  # every N-th line is for validation only
+    held_out: frozenset[int] | None = None  # numbers of lines, from 1, that are for validation only; None: not held out
+    twins: frozenset[int] = frozenset()  # numbers of their near twins, which are left out
     n_lines: int = 0
 
 
-def check_text(path: Path, lang: str | None, who: str) -> None:
+def check_text(path: Path, lang: str | None, who: str, meant: str = "") -> None:
     """Check that a file has text, in the language that ``who`` translates from.
+
+    Args:
+        path: The file.
+        lang: The language; None: any, as it is not known or the text is meant.
+        who: Name of the model, for messages.
+        meant: How to say that the text is meant.
 
     Raises:
         ConfigError, DataError: It cannot be read, has no text, or is in another language by its name or its words.
     """
     refuse_a_pipe(path)
-    named = language_of(path)
-    if named and lang and variety(named) != variety(lang):
-        raise ConfigError(f"{path}: {named} by its name, but {who} translates from {lang}; give such text")
+    side = Side(path, lang, f"{who} translates from")
+    refuse_by_name([side], meant)
     sample = sample_of(path)
     if not sample:
         raise DataError(f"{path}: there is nothing to translate: no lines, or only blank ones")
-    if other := main_language(map(words_of, sample), lang):
-        raise DataError(f"{path}: looks like {other}, but {who} translates from {lang}; give text in {lang}")
+    if warning := doubt(path, sample, lang, side.expected_by):
+        raise DataError(f"{warning}: give text in {lang}{meant and f', or {meant}'}")
 
 
 def arrow(langs: Langs) -> str:
@@ -101,7 +107,7 @@ def sides_of(folder: Path, stem: str, langs: Langs) -> tuple[Path, Path]:
 
 def is_held_out(number: int, text: Text) -> bool:
     """True if a line, counted from 1, is for validation."""
-    return text.held_out is not None and number % text.held_out == 0
+    return text.held_out is not None and number in text.held_out
 
 
 def translate_text(
@@ -193,21 +199,22 @@ def first_translations(paths: Iterable[Path]) -> list[str]:
     return [read_rendered("", line)[0].text for path in paths for line in islice(lines_of(path), SAMPLE)]
 
 
-_Line = tuple[str | None, list[Made], bool]
-"""Reference of a line (or None), its n best translations, and True if it is held out."""
+_Line = tuple[str | None, list[Made], str]
+"""Reference of a line (or None), its n best translations, and why it is left out ("" if it is not)."""
 
 
 def _lines(text: Text, translations: Path) -> Iterator[_Line]:
     refs: Iterator[str | None] = iter(lambda: None, 0) if text.ref is None else iter(lines_of(text.ref))
     for number, (src, n_best) in enumerate(zip(lines_of(text.src), lines_of(translations), strict=True), 1):
-        yield next(refs, None), read_rendered(src, n_best), is_held_out(number, text)
+        why = "held out" if is_held_out(number, text) else "near twins of these" if number in text.twins else ""
+        yield next(refs, None), read_rendered(src, n_best), why
 
 
 def _nearest_of(chunk: Sequence[_Line], counts: Counter[str]) -> Iterator[Made]:
     """Yield one translation of each line to learn from; count the lines that are held out or blank."""
-    for ref, n_best, held_out in chunk:
-        if held_out or is_blank(n_best[0].src):
-            counts["held out" if held_out else BLANK] += 1
+    for ref, n_best, why in chunk:
+        if why or is_blank(n_best[0].src):
+            counts[why or BLANK] += 1
         else:
             yield _nearest(n_best, ref)._replace(score=n_best[0].score)  # lines are dropped by their best score
 
@@ -235,7 +242,8 @@ def hold_out(text: Text, sides: tuple[Path, Path], inverted: bool = False) -> No
     with explained(report), whole_files(sides, report) as outs:
         pairs = zip(lines_of(text.src), lines_of(text.ref), strict=True)
         for number, pair in enumerate(pairs, 1):
-            if is_held_out(number, text) != inverted:
+            is_out = is_held_out(number, text)
+            if is_out if not inverted else not (is_out or number in text.twins):
                 n_pairs += 1
                 for out, line in zip(outs, pair, strict=True):
                     out.write(f"{line}\n".encode())

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dragoman.doctor.findings import Finding, percent, shortened
 from dragoman.languages.codes import primary
 from dragoman.languages.stopwords import another_language, words_of
+from dragoman.training.advice import divergence, longer, lower_rate_of, retrain
 from dragoman.training.log import EARLY_TOKENS, SENSE
 from dragoman.training.record import Record
 from dragoman.training.task import task_of
@@ -62,7 +63,7 @@ def skipped(run: Record) -> Iterator[Finding]:
     if in_a_row and run.end is None:
         yield Finding(
             "error", "not-finite", f"training stopped at step {steps[-1]:,}: {limit} updates in a row were NaN or "
-            f"infinite, {n:,} in all", f"{lower}; if they began at the first steps, try train.precision=fp32",
+            f"infinite, {n:,} in all", f"{lower}; if they began at the first steps, try --set train.precision=fp32",
         )  # fmt: skip
     else:
         share = n / max(run.step, 1)
@@ -74,32 +75,15 @@ def skipped(run: Record) -> Iterator[Finding]:
 
 
 def _lower_rate(run: Record) -> str:
-    """Return advice to train again with half the learning rate, with clipping, or with a longer warm-up."""
-    train = run.config.train
-    factor = 1.0 if train.lr is None else train.lr
-    parts = [f"train.lr={factor / 2:g}"]
-    parts += [] if train.clip_norm else ["train.clip_norm=1"]
-    return f"a new run with {', '.join(parts)} or train.warmup_steps={2 * train.warmup_steps}"
+    """Return the advice to train again with a lower learning rate."""
+    return f"train again with a lower learning rate: {lower_rate_of(run.folder, run.config)}"
 
 
 def diverged(run: Record) -> Iterator[Finding]:
     """Report a training loss that has risen far above its best, or above the loss of guessing."""
-    losses = run.losses()
-    if len(losses) < 6:
-        return
-    means = _smooth(losses)
-    best, guessing = min(means), math.log(run.config.data.tokenizer.vocab_size)
-    if means[-1] > 1.5 * guessing:
-        yield Finding(
-            "error", "diverged", f"the training loss is {means[-1]:,.1f} nats; guessing would give {guessing:.1f}",
-            f"the learning rate is too high: {_lower_rate(run)}",
-        )  # fmt: skip
-    elif means[-1] > best + max(0.5, 0.25 * best):
-        best_step = run.finite_reports()[means.index(best)]["step"]
-        yield Finding(
-            "error", "diverged", f"the training loss rose from {best:.2f} nats (about step {best_step:,}) to "
-            f"{means[-1]:.2f}: it diverged", f"the learning rate is too high: {_lower_rate(run)}",
-        )  # fmt: skip
+    how = divergence(run.losses(), run.config, len(run.skipped), run.step)
+    if how is not None and len(run.losses()) >= 6:
+        yield Finding("error", "diverged", f"{how}: it diverged", _lower_rate(run))
 
 
 def stuck(run: Record) -> Iterator[Finding]:
@@ -164,7 +148,7 @@ def overfitted(run: Record) -> Iterator[Finding]:
         higher = min(0.5, run.config.model.dropout + 0.1)
         advice = (
             f"use more text; or model.dropout={higher:.1f}, data.tokenizer.sampling=0.1, a smaller model; or stop "
-            f"earlier with train.patience=5 (the best BLEU was at step {best_bleu['step']:,})"
+            f"earlier: {retrain(run.folder, {'patience': 5})} (the best BLEU was at step {best_bleu['step']:,})"
         )
         yield Finding("warning", "overfitting", what, advice)
 
@@ -185,8 +169,8 @@ def plateau(run: Record) -> Iterator[Finding]:
     if since >= 5 and since >= len(validations) / 2:
         yield Finding(
             "note", "plateau", f"no better BLEU than {best['bleu']:.2f} (step {best['step']:,}) in the "
-            f"{since} validations since", "end training earlier with train.patience=5; to get further, use more text, "
-            "another learning rate or a larger model",
+            f"{since} validations since", f"end training earlier: {retrain(run.folder, {'patience': 5})}; to get "
+            "further, use more text, another learning rate or a larger model",
         )  # fmt: skip
 
 
@@ -204,24 +188,15 @@ def underfitted(run: Record) -> Iterator[Finding]:
         yield Finding(
             "note", "still-learning", f"BLEU rose by {gained:.1f} to {last['bleu']:.1f} in the last fifth of the run: "
             "it was still learning",
-            f"train longer: a new run with {_longer(run, 2)}{_or_pre_norm(run)}",
+            f"train longer: {_longer(run, 2)}{_or_pre_norm(run)}",
         )  # fmt: skip
 
 
-def _longer(run: Record, times: int) -> str:
-    """Return the settings of a run that is ``times`` as long: those of its limits that would end it."""
-    train, end = run.config.train, run.end or {}
-    reason, steps, minutes = end.get("reason"), times * run.step, times * end.get("seconds", 0.0) / 60
-    settings = {}
-    if reason == "patience" and train.patience is not None:
-        settings["patience"] = times * train.patience
-    if reason == "max_epochs" and train.max_epochs is not None:
-        settings["max_epochs"] = times * train.max_epochs
-    if train.max_minutes is not None and (reason == "max_minutes" or minutes > train.max_minutes):
-        settings["max_minutes"] = math.ceil(max(minutes, times * train.max_minutes))
-    if not settings or reason == "max_steps" or steps > train.max_steps:
-        settings["max_steps"] = steps
-    return ", ".join(f"train.{name}={value}" for name, value in settings.items())
+def _longer(run: Record, times: float) -> str:
+    """Return the command for a run that is ``times`` as long."""
+    end = run.end or {}
+    seconds = end.get("seconds", 0.0)
+    return retrain(run.folder, longer(run.config.train, end.get("reason"), run.step, seconds, times))
 
 
 def no_translations(run: Record) -> Iterator[Finding]:
@@ -308,7 +283,7 @@ def small_validation(run: Record) -> Iterator[Finding]:
     if isinstance(n, int) and n < FEW_PAIRS:
         yield Finding(
             "note", "small-validation", f"the validation set has {n} pairs: its BLEU moves by several points by chance",
-            "set data.valid to a set of 500 pairs or more",
+            "name two files of 500 pairs or more: dragoman train ... --valid FILE --valid FILE",
         )  # fmt: skip
 
 
@@ -353,11 +328,6 @@ def slower(run: Record) -> Iterator[Finding]:
             "note", "slower", f"training slowed down from {first:,.0f} to {last:,.0f} target tokens/s",
             "check what else runs on the machine, if it swaps memory, and if it is too hot",
         )  # fmt: skip
-
-
-def _smooth(values: Sequence[float]) -> list[float]:
-    """Return the mean of each value and its two neighbours on either side."""
-    return [statistics.mean(values[max(0, i - 2) : i + 3]) for i in range(len(values))]
 
 
 CHECKS: tuple[Callable[[Record], Iterator[Finding]], ...] = (

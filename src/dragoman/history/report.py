@@ -129,7 +129,7 @@ def page(runs: Sequence[Record], names: Sequence[str], outputs: Outputs | None) 
 def facts(about: Sequence[Summary]) -> list[tuple[str, list[str]]]:
     """Return rows of facts, each with a cell for every run."""
     scores = {"bleu": "best BLEU", "chrf": "best chrF", "f1": "best bracket F1"}
-    rows = [
+    rows: list[tuple[str, list[str]]] = [
         ("languages", [run.languages for run in about]),
         ("state", [str(run.state) for run in about]),
         ("steps", [f"{run.steps or 0:,}" for run in about]),

@@ -50,7 +50,7 @@ _LABELS = {"fil": "tl", "nb": "no"}
 """Codes of py3langid that differ from ours."""
 
 _LETTER = regex.compile(r"\p{L}")
-_UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
+UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 
 
 class Detected(NamedTuple):
@@ -83,13 +83,13 @@ def probabilities(text: str, among: Sequence[str]) -> list[Detected]:
     letters = "".join(_LETTER.findall(text[:LONGEST]))
     if not letters:
         return [Detected(code, 0.0) for code in codes]
-    scores, size = _scores(text[:LONGEST])
-    others = [] if len(codes) > 1 else [label for label in scores if label != _label(codes[0])]
+    scores, size = likelihoods(text[:LONGEST])
+    others = [] if len(codes) > 1 else [code for code in scores if code != label(codes[0])]
     middle = sorted(scores.values())[len(scores) // 2]  # for a language that py3langid does not know
     logits = []
     for code in [*codes, *others]:
-        fit = math.log(_share(letters, tag_of(code).script) + 0.001)
-        logits.append(scores.get(_label(code), middle) / (TEMPERATURE * math.sqrt(size)) + SCRIPT_WEIGHT * fit)
+        fit = math.log(share_of_script(letters, tag_of(code).script) + 0.001)
+        logits.append(scores.get(label(code), middle) / (TEMPERATURE * math.sqrt(size)) + SCRIPT_WEIGHT * fit)
     greatest = max(logits)
     weights = [math.exp(logit - greatest) for logit in logits]
     return [Detected(code, weight / sum(weights)) for code, weight in zip(codes, weights, strict=False)]
@@ -111,7 +111,7 @@ def is_target(text: str, sources: Sequence[str], target: str) -> Detected | None
     letters = "".join(_LETTER.findall(text[:LONGEST]))
     if not letters or len(foreign) < len(sources):
         return None
-    in_other_script = not any(_share(letters, tag_of(code).script) for code in foreign)
+    in_other_script = not any(share_of_script(letters, tag_of(code).script) for code in foreign)
     if not in_other_script and _n_words(text[:LONGEST]) < LEAST_WORDS:
         return None
     best = detect(text, [*foreign, target])
@@ -120,7 +120,7 @@ def is_target(text: str, sources: Sequence[str], target: str) -> Detected | None
 
 def _n_words(text: str) -> int:
     """Return the number of words; without spaces two letters count as a word."""
-    n_unspaced = len(_UNSPACED.findall(text))
+    n_unspaced = len(UNSPACED.findall(text))
     return (
         n_unspaced // 2
         if 2 * n_unspaced > len(text)
@@ -128,12 +128,13 @@ def _n_words(text: str) -> int:
     )
 
 
-def _label(code: str) -> str:
+def label(code: str) -> str:
+    """Return py3langid's code of a language."""
     language = primary(code)
     return _LABELS.get(language, language)
 
 
-def _share(letters: str, script: str) -> float:
+def share_of_script(letters: str, script: str) -> float:
     """Return the share of letters that belong to a script, 0 to 1.
 
     Of Chinese characters those count that the character set of the way of writing has.
@@ -162,7 +163,7 @@ def _has(character_set: str, letter: str) -> bool:
     return True
 
 
-def _scores(text: str) -> tuple[dict[str, float], int]:
+def likelihoods(text: str) -> tuple[dict[str, float], int]:
     """Return a logarithm of the likelihood of each language that py3langid knows, and the number of bytes.
 
     Capitals say little in a short text, so it is read twice: in lower case, and with a capital at its beginning.

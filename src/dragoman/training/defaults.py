@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,9 +22,11 @@ from dragoman.config import (
 )
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.order import epoch_batches, weighted_pairs
+from dragoman.data.sides import FIRST_LINES, Side, are_one_text, doubt, refuse_by_name
 from dragoman.data.store import Store
-from dragoman.data.texts import FORMS, languages_of, paths_of, read_texts, refuse_stray_columns, texts_named
+from dragoman.data.texts import FORMS, files_of, languages_of, paths_of, read_texts, refuse_stray_columns, texts_named
 from dragoman.errors import ConfigError
+from dragoman.languages.codes import language_of
 from dragoman.options import flags
 from dragoman.progress import Ticker
 from dragoman.training.budget import Text, in_time, sizes_are_set, updates_in
@@ -129,6 +131,7 @@ def resolve(
     resolved = Config.from_mapping(settings if parent is None else inherit(settings, parent), where)
     if parent is not None:
         refuse_another_shape(resolved, parent, options.new_subwords)
+        refuse_other_names(settings["data"], resolved.data, parent.data, options.from_run)
     if not task_of(resolved).translates:  # a parser has one language, which nothing uses
         return Resolved(resolved, config is None, speed)
     return Resolved(resolved.model_copy(update={"data": with_languages(resolved.data)}), config is None, speed)
@@ -173,6 +176,53 @@ def with_languages(data: DataConfig) -> DataConfig:
     if data.valid is not None:
         texts["valid"] = valid if isinstance(data.valid, tuple) else valid[0]
     return data.model_copy(update={**common, **texts})
+
+
+def refuse_other_names(
+    settings: Mapping[str, Any], data: DataConfig, parent: DataConfig, from_run: Path | str | None
+) -> None:
+    """Check that the files to fine-tune on are not in other languages, by their names, than those of the parent.
+
+    Args:
+        settings: The section ``data`` as it was given; languages that it names are meant.
+        data: The same section, resolved.
+        parent: The section of the parent.
+        from_run: Name of the parent, for messages.
+
+    Raises:
+        ConfigError: The name of a file tells another language.
+    """
+    meant = [settings.get("src_lang"), settings.get("tgt_lang")]
+    reads = f"--from {from_run} translates"
+    for text in (*each(data.train), *(() if data.valid is None else each(data.valid))):
+        if isinstance(text, PairOfFiles):
+            langs = (
+                None if meant[0] or text.src_lang else parent.src_lang,
+                None if meant[1] or text.tgt_lang else parent.tgt_lang,
+            )
+            sides = [Side(text.src, langs[0], f"{reads} from"), Side(text.tgt, langs[1], f"{reads} into")]
+            names = [language_of(side.path) or side.lang for side in sides]
+            settings_of = (f"--set data.{side}_lang={lang}" for side, lang in zip(("src", "tgt"), names, strict=True))
+            refuse_by_name(sides, f"add {' '.join(settings_of)} if new languages are meant")
+
+
+def doubts(data: DataConfig, samples: Callable[[TextFiles], Iterable[tuple[str, str]]]) -> Iterator[str]:
+    """Yield a warning for each side of a text that looks like another language than the run's, or like the other side.
+
+    Args:
+        data: The text, with its languages.
+        samples: Returns the first pairs of a text.
+    """
+    for name, texts in (("training", each(data.train)), ("validation", () if data.valid is None else each(data.valid))):
+        for text in texts:
+            sides = list(zip(*islice(samples(text), FIRST_LINES), strict=True)) or [(), ()]
+            langs = text.src_lang or data.src_lang, text.tgt_lang or data.tgt_lang
+            files = files_of(text) * (1 if isinstance(text, PairOfFiles) else 2)
+            for file, lines, lang, side in zip(files, sides, langs, ("source", "target"), strict=True):
+                if warning := doubt(file, lines, lang, f"the {name} {side} should be"):
+                    yield warning
+            if are_one_text(*sides):
+                yield f"{files[1]}: the {name} target is the same text as the source; is it the right file?"
 
 
 def _as_setting(texts: Sequence[TextFiles]) -> Any:

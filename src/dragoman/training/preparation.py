@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -22,6 +24,7 @@ from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.files import explained, read_report, write_report, write_text
 from dragoman.model.weights import MAX_TENSORS, shapes
 from dragoman.progress import Ticker
+from dragoman.training.hold_out import HeldOut, Pool, draw
 from dragoman.training.log import NO_TENSORBOARD
 from dragoman.training.memory import GIB, device_memory, n_parameters, state_bytes
 from dragoman.training.task import task_of
@@ -67,10 +70,11 @@ def prepare(
         folder.mkdir(exist_ok=True)
         for name in (PREPARED, *SUBWORDS, LEXICON):  # of an attempt that died, or of other text
             (folder / name).unlink(missing_ok=True)
-    train, valid, n_pairs = _split_off_validation(config, ticker)
+    texts = _read_texts(config, ticker)
+    drawn = None if texts.pool is None else HeldOut(texts.pool.pairs, frozenset())
 
     def train_pairs() -> Iterator[tuple[str, str]]:
-        return chain.from_iterable(text.pairs() for text in train)
+        return chain.from_iterable(text.pairs() for text in texts.divided(config, drawn)[0])
 
     lexicon = (
         _learn_lexicon(train_pairs, folder, ticker, data.noise) if data.noise.one_word + data.noise.inserts > 0 else {}
@@ -89,21 +93,65 @@ def prepare(
     for tokenizer, side in zip(tokenizers, sides, strict=False):  # the target's rules are made of a joint one's
         with explained(folder):
             tokenizer.save(folder / f"{side}.spm")
-    for name, texts, keep_text in (
-        ("train", train, data.tokenizer.sampling > 0 or data.noise.is_on),
-        ("valid", valid, True),
-    ):
-        weighted = name == "train"  # in the validation text each pair counts once
-        report = build_store(
-            folder / name,
-            [text.entry(data, tokenizers[0], text.setting.weight if weighted else 1.0) for text in texts],
-            tokenizers, data, keep_text=keep_text, sources=paths_of([text.setting for text in texts]),
-            total=n_pairs if name == "train" else None, progress=ticker,
-        )  # fmt: skip
-        ticker.say(f"{name}: {report}")
-        _report_parts(name, Store.open(folder / name), tokenizers[0], ticker)
-    write_report(folder / PREPARED, {"settings": _request(config, reused)}, _small_files(folder))
+    held_out = _hold_out(texts, tokenizers, data, ticker)
+    train, valid = texts.divided(config, held_out)
+    # The validation set comes first: one that cannot be used is refused before the training text is encoded.
+    sources = paths_of([text.setting for text in valid])
+    entries = [text.entry(data, tokenizers[0], 1.0) for text in valid]  # in the validation text each pair counts once
+    name = "the held-out pairs" if held_out else f"the validation set ({' and '.join(map(str, sources[:2]))})"
+    report = build_store(
+        folder / "valid", entries, tokenizers, data, keep_text=True, sources=sources, progress=ticker, what=name
+    )
+    ticker.say(f"valid: {report}")
+    _report_parts("valid", Store.open(folder / "valid"), tokenizers[0], ticker)
+    repeated = Repeated.of(Store.open(folder / "valid"))
+    report = build_store(
+        folder / "train", [
+            replace(entry, pairs=repeated.watched(entry.pairs))
+            for entry in (text.entry(data, tokenizers[0], text.setting.weight) for text in train)
+        ],
+        tokenizers, data, keep_text=data.tokenizer.sampling > 0 or data.noise.is_on,
+        sources=paths_of([text.setting for text in train]), total=sum(texts.counts), progress=ticker,
+        what="the training text",
+    )  # fmt: skip
+    ticker.say(f"train: {report}")
+    _report_parts("train", Store.open(folder / "train"), tokenizers[0], ticker)
+    if repeated.found:
+        ticker.say(f"warning: {name}: {repeated}")
+    about = {"settings": _request(config, reused), "repeated": repeated.share}
+    write_report(folder / PREPARED, about, _small_files(folder))
     return _with_vocab_size(config, tokenizers), tokenizers
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Pairs of the validation set that also stand in the training text, found while that is read."""
+
+    pairs: frozenset[tuple[str, str]]
+    found: set[tuple[str, str]] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, valid: Store) -> Repeated:
+        """Look for the pairs of a store."""
+        return cls(frozenset(zip(*valid.texts(range(len(valid))), strict=True)))
+
+    def watched(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """Yield all pairs; note those of the validation set."""
+        for pair in pairs:
+            if pair in self.pairs:
+                self.found.add(pair)
+            yield pair
+
+    @property
+    def share(self) -> float:
+        """Share of the pairs that were found, 0 to 1."""
+        return len(self.found) / len(self.pairs)
+
+    def __str__(self) -> str:
+        where = "is the training text" if self.share > 0.9 else "stand in the training text"
+        what = f"{len(self.found):,} of its {len(self.pairs):,} pairs "
+        what = f"it {where} ({what.strip()})" if self.share > 0.9 else f"{what}{where}"
+        return f"{what}, so scores and confidence promise too much; give another one, or leave it out to hold out 1%"
 
 
 def _with_vocab_size(config: Config, tokenizers: tuple[Tokenizer, Tokenizer]) -> Config:
@@ -231,55 +279,60 @@ def check_readable(data: DataConfig) -> None:
         open_corpus(path).close()
 
 
-def _split_off_validation(config: Config, ticker: Ticker) -> tuple[list[Text], list[Text], int]:
-    """Return the training and the validation text, and the number of training pairs.
+class _Texts(NamedTuple):
+    """The training text, counted, and what is held out of it if there is no validation text."""
 
-    Without validation text every n-th pair is held out. Text with a tag is synthetic data; it is not held out if there
-    is other text.
+    settings: tuple[TextFiles, ...]
+    counts: tuple[int, ...]
+    pool: Pool | None
+
+    def divided(self, config: Config, held_out: HeldOut | None) -> tuple[list[Text], list[Text]]:
+        """Return the training and the validation text."""
+        read = task_of(config).read
+        if held_out is None:
+            valid = () if config.data.valid is None else each(config.data.valid)
+            return [Text(text, partial(read, text)) for text in self.settings], [
+                Text(text, partial(read, text)) for text in valid
+            ]
+        train, valid_texts, first = [], [], 0
+        for text, n in zip(self.settings, self.counts, strict=True):
+            train.append(Text(text, partial(held_out.remaining, read, text, first)))
+            if pairs := held_out.of(first, n):
+                valid_texts.append(Text(text, partial(iter, pairs)))
+            first += n
+        return train, valid_texts
+
+
+def _read_texts(config: Config, ticker: Ticker) -> _Texts:
+    """Count the training text, and draw the pairs that may be held out if there is no validation text.
+
+    Text with a tag is synthetic data; it is not held out if there is other text.
     """
-    settings, valid = each(config.data.train), config.data.valid
-    read = task_of(config).read
-
-    def whole(setting: TextFiles) -> Text:
-        return Text(setting, lambda: read(setting))
-
+    settings = each(config.data.train)
+    task = task_of(config)
     with ticker.task("reading the corpus"):
-        counts = [sum(1 for _ in read(setting)) for setting in settings]
-    for setting, count in zip(settings, counts, strict=True) if len(settings) > 1 else ():
-        ticker.say(f"{' and '.join(map(str, files_of(setting)))}: {count:,} pairs")
-    if valid is not None:
-        return list(map(whole, settings)), list(map(whole, each(valid))), sum(counts)
+        counts = tuple(sum(1 for _ in task.read(setting)) for setting in settings)
+    for setting, n in zip(settings, counts, strict=True) if len(settings) > 1 else ():
+        ticker.say(f"{' and '.join(map(str, files_of(setting)))}: {n:,} pairs")
+    if config.data.valid is not None:
+        return _Texts(settings, counts, None)
     divided = [setting for setting in settings if setting.tag is None] or settings
-    n_pairs = sum(count for setting, count in zip(settings, counts, strict=True) if setting in divided)
-    n = max(100, -(-n_pairs // 2000))
-    if n_pairs < n:
-        raise DataError(
-            f"{paths_of(divided)[0]}: {n_pairs} pairs are too few to hold out 1% for validation: give a validation set"
-        )
-    scope = "" if len(divided) == len(settings) else "of the text without a tag "
-    ticker.say(f"no validation set: {scope}every {n}th pair, {n_pairs // n:,} of {n_pairs:,}, is held out")
-    train, held_out, before = [], [], 0
-    for setting, count in zip(settings, counts, strict=True):
-        if setting in divided:
-            train.append(Text(setting, _every_nth(read, setting, before, n, False)))
-            held_out.append(Text(setting, _every_nth(read, setting, before, n, True)))
-            before += count
-        else:
-            train.append(whole(setting))
-    return train, held_out, sum(counts) - n_pairs // n
+    with ticker.task("choosing pairs for validation"):
+        # of a parser's pairs only the sentences are compared, as many trees are alike
+        return _Texts(settings, counts, draw(settings, divided, task.read, one_side=not task.translates))
 
 
-def _every_nth(
-    read: Callable[[TextFiles], Iterator[tuple[str, str]]], setting: TextFiles, before: int, every: int, held_out: bool
-) -> Pairs:
-    """Return the pairs of one text that are held out, or the others; ``before`` pairs come before this text."""
-
-    def pairs() -> Iterator[tuple[str, str]]:
-        for i, pair in enumerate(read(setting), start=before + 1):
-            if (i % every == 0) == held_out:
-                yield pair
-
-    return pairs
+def _hold_out(
+    texts: _Texts, tokenizers: tuple[Tokenizer, Tokenizer], data: DataConfig, ticker: Ticker
+) -> HeldOut | None:
+    """Choose the pairs that are held out, and print their number; None if there is validation text."""
+    if texts.pool is None:
+        return None
+    held_out = texts.pool.choose(tokenizers, data)
+    scope = " of the text without a tag" if any(text.tag for text in texts.settings) else ""
+    twins = f"; {len(held_out.twins):,} near twins of these are left out of the training text" if held_out.twins else ""
+    ticker.say(f"no validation set: {len(held_out.pairs):,} of {sum(texts.counts):,} pairs{scope} are held out{twins}")
+    return held_out
 
 
 def _learn_lexicon(pairs: Pairs, folder: Path, ticker: Ticker, noise: NoiseConfig) -> Lexicon:
@@ -294,6 +347,12 @@ def _learn_lexicon(pairs: Pairs, folder: Path, ticker: Ticker, noise: NoiseConfi
     ticker.say(f"{len(lexicon):,} words have a reliable translation; data.noise samples from them")
     write_text(folder / LEXICON, json.dumps(lexicon, ensure_ascii=False, indent=0))
     return lexicon
+
+
+def repeated_share(run: Path) -> float:
+    """Return the share of the validation set that stands in the training text; 0 for a run of an older version."""
+    report = read_report(run / "store" / PREPARED, _small_files(run / "store"))
+    return float((report or {}).get("repeated", 0.0))
 
 
 def load_lexicon(run: Path) -> Lexicon:

@@ -1,6 +1,6 @@
 """Training as a function, as ``dragoman train`` runs it.
 
-    dragoman.train(src="train.en", tgt="train.de", out="runs/x")
+    dragoman.train("train.en", "train.de", out="runs/x")    # or lists of texts, or columns of a table
 
 A run folder:
 
@@ -14,6 +14,7 @@ A run folder:
 from __future__ import annotations
 
 import contextlib
+import math
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -23,12 +24,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from dragoman.arguments import checked
 from dragoman.bundle import Bundle, facts_of_text, load_bundle, save_bundle
 from dragoman.config import Config, ModelConfig, each
 from dragoman.data.batching import BatchStream
 from dragoman.data.noise import MASK
 from dragoman.data.regularisation import Regularisation
 from dragoman.data.store import Store
+from dragoman.data.texts import read_one
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.errors import ConfigError
@@ -40,10 +43,12 @@ from dragoman.model.build import EncoderDecoder
 from dragoman.model.weights import load_into
 from dragoman.options import takes
 from dragoman.progress import Ticker, duration
+from dragoman.training.advice import MOST_PASSES, divergence, longer, lower_rate_of, retrain
 from dragoman.training.checkpoint import list_checkpoints
-from dragoman.training.defaults import ConfigOrText, choose_steps, resolve, split_inputs
+from dragoman.training.defaults import ConfigOrText, choose_steps, doubts, resolve, split_inputs
 from dragoman.training.distributed import World, broadcast_from_rank_0, joined, launch_name, open_group, run_on_rank_0
 from dragoman.training.finetune import adapt, parent_of
+from dragoman.training.flops import training_flops
 from dragoman.training.folder import (
     LAUNCH,
     PreparedRun,
@@ -56,10 +61,19 @@ from dragoman.training.folder import (
     refuse_a_run,
     reopened,
 )
+from dragoman.training.given_text import GivenText
 from dragoman.training.log import EARLY_TOKENS, RunLog
 from dragoman.training.loop import Job, Outcome, Validation, fit, is_nonsense
 from dragoman.training.options import TrainOptions
-from dragoman.training.preparation import check_trainable, load_lexicon, prepare, prepared, refuse_other_tags
+from dragoman.training.preparation import (
+    check_readable,
+    check_trainable,
+    load_lexicon,
+    prepare,
+    prepared,
+    refuse_other_tags,
+)
+from dragoman.training.record import read_run
 from dragoman.training.signals import StopRequest
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
@@ -82,20 +96,23 @@ class Trained(NamedTuple):
 
 @takes(TrainOptions)
 def train(
-    config: ConfigOrText = None, *, out: Path | str | None = None, options: TrainOptions | None = None,
-    build: Build | None = None, **changes: Any,
+    config: Any = None, tgt: Any = None, *, out: Path | str | None = None, build: Build | None = None, **changes: Any
 ) -> Trained:  # fmt: skip
-    """Train a model from a configuration, or from two text files alone.
+    """Train a model from two texts, source and target, or from a configuration.
 
     Args:
-        config: A ``Config``, the path of a YAML file, or text. Text is ``["train.en", "train.de"]``, the path of a
-            table or of a translation memory, or a list of several of these. Without a configuration all sizes are
-            chosen from the text.
+        config: The source side if ``tgt`` is given: a text file, or a list of texts, such as a column of a table. Else
+            a ``Config``, the path of a YAML file, or both sides in one: ``["train.en", "train.de"]``, a list of pairs
+            (source, target), a table in memory, the path of a table or of a translation memory, or a list of several
+            of these paths. Without a configuration all sizes are chosen from the text.
+        tgt: The target side: a text file, or a list of texts, line by line.
         out: The run folder; by default ``runs/NAME``, where NAME is the beginning of the first file's name.
-        options: All options; see ``TrainOptions``.
         build: Makes the model. The default builds ``config.model``, which the weights must fit in any case.
-        changes: Options by name: ``src``, ``tgt``, ``valid_src`` and ``valid_tgt``, which replace those of ``config``;
-            ``resume=True``, ``overrides=["train.max_steps=2000"]`` and others.
+        changes: Options by name: ``src``, ``tgt``, ``valid_src`` and ``valid_tgt``, files or lists of texts, which
+            replace those of ``config``; ``resume=True``, ``overrides=["train.max_steps=2000"]`` and others; or all at
+            once, ``options=TrainOptions(...)``.
+
+    Text in memory is written into the folder ``text`` of the run, so that the run can be resumed.
 
     Returns:
         The folder (``run``), why training ended (``reason``), after how many steps (``step``) and ``seconds``. Also the
@@ -105,9 +122,21 @@ def train(
         ConfigError, DataError, BundleError: The input cannot be used; the message says what to do, and no incomplete
             file is left.
     """
-    options = TrainOptions.of(options, changes)
+    options: TrainOptions | None = changes.pop("options", None)
+    if out is None and config is None and changes.get("resume", options is not None and options.resume):
+        raise ConfigError("to resume, name the run: --out runs/NAME --resume")
+    first = config if tgt is None or isinstance(config, str | Path) else None  # else it is text
+    config, given = GivenText.of(config, tgt, changes)
+    run = Path(out) if out is not None else Path("runs") / _default_name(_checked(first if tgt else config))
+    return _train(config, run, TrainOptions.of(options, changes | given.paths(run)), given, build)
+
+
+@checked
+def _train(
+    config: ConfigOrText, run: Path, options: TrainOptions, given: GivenText, build: Build | None
+) -> Trained:  # fmt: skip
+    """Train in the folder ``run``; text that was given in memory is written there."""
     ticker = Ticker(options.quiet)
-    run = Path(out) if out is not None else Path("runs") / _default_name(config)
     with (
         _report_interrupt(run, ticker),
         joined() as world,
@@ -117,13 +146,15 @@ def train(
             _wait_for_rank_0(world)
             return _fit(read_prepared(run), run, True, world, build)
         if options.resume:
-            _check_resuming(run, config, out, options, ticker)
+            _say_what_is_ignored(run, config, options, ticker)
         if options.resume or is_restart(run, ticker):
             overrides = options.settings if options.resume else ()
+            held.enter_context(given.written(run))
             ready = ready_to_resume(run, overrides, options.accept_changed_text, ticker)
             held.enter_context(reopened(run, ready.config))
         else:
             refuse_a_run(run)  # before text is counted and steps are timed, which may take long
+            held.enter_context(given.written(run))
             plan = _with_prepared(_plan(config, options, ticker), run, options, ticker)
             held.enter_context(claimed(run))
             ready = _prepare_run(plan, run, options, ticker, world.size)
@@ -154,16 +185,12 @@ def _wait_for_rank_0(world: World) -> None:
     run_on_rank_0(world, lambda: None)
 
 
-def _check_resuming(
-    run: Path, config: ConfigOrText, out: Path | str | None, options: TrainOptions, ticker: Ticker
-) -> None:
-    """Check that a run is named, and print which arguments of ``train`` are ignored.
+def _say_what_is_ignored(run: Path, config: ConfigOrText, options: TrainOptions, ticker: Ticker) -> None:
+    """Print which arguments of ``train`` are ignored when a run is resumed.
 
     Raises:
-        ConfigError: No run is named, or another process trains in it.
+        ConfigError: Another process trains in the run.
     """
-    if out is None and config is None:
-        raise ConfigError("to resume, name the run: --out runs/NAME --resume")
     if not _names_same_text(run, config, options):
         ticker.say(f"resuming with {run}/config.yaml and --set alone; other files that were named are ignored")
     refuse_if_locked(run)
@@ -191,6 +218,12 @@ def _names_same_text(run: Path, what: ConfigOrText, options: TrainOptions) -> bo
     return inputs.config is None and inputs.train in ((), each(data.train)) and inputs.valid in ((), valid)
 
 
+@checked
+def _checked(config: ConfigOrText) -> ConfigOrText:
+    """Return a configuration or paths of text; refuse anything else."""
+    return config
+
+
 def _default_name(what: ConfigOrText) -> str:
     """Return the default name of a run."""
     first = what[0] if isinstance(what, Sequence) and not isinstance(what, str) and what else what
@@ -211,6 +244,9 @@ def _plan(config: ConfigOrText, options: TrainOptions, ticker: Ticker) -> _Plan:
         langs = ", ".join(" -> ".join(lang or "unknown" for lang in pair) for pair in resolved.data.pairs)
         unknown = "; set data.src_lang and data.tgt_lang" if "unknown" in langs else ""
         ticker.say(f"languages: {langs}{unknown}")
+        check_readable(resolved.data)
+        for warning in doubts(resolved.data, read_one):
+            ticker.say(f"warning: {warning}")
     if resolved.train.ema and resolved.train.average > 1:
         ticker.say("both train.ema and train.average are set: the bundle will hold the average of checkpoints")
     return _Plan(resolved, chosen, speed, parent)
@@ -245,7 +281,7 @@ def _prepare_run(plan: _Plan, run: Path, options: TrainOptions, ticker: Ticker, 
     if plan.chosen:
         store = Store.open(run / "store/train")
         config = choose_steps(config, store, options.settings, parent is not None, n_ranks, plan.tokens_per_second)
-        _report_long_training(config, store, ticker)
+    _report_long_training(plan, config, run, ticker)
     start = None
     if parent is not None and options.from_run is not None:
         start, description = adapt(parent, Path(options.from_run).resolve().name, tokenizers, run)
@@ -254,19 +290,34 @@ def _prepare_run(plan: _Plan, run: Path, options: TrainOptions, ticker: Ticker, 
     return PreparedRun(config, tokenizers, start=start)
 
 
-def _report_long_training(config: Config, store: Store, ticker: Ticker) -> None:
+def _report_long_training(plan: _Plan, config: Config, run: Path, ticker: Ticker) -> None:
     """Print how long the steps will take on this machine, if that is an hour or more and no limit of time is set."""
-    train = config.train
+    train, store = config.train, Store.open(run / "store/train")
     if train.max_minutes is not None:
         return
     lengths = np.maximum(store.src_lengths(), store.tgt_lengths())
-    speed = tokens_per_second(config, int(lengths.mean()) + 1)
-    hours = train.max_steps * train.accumulate * train.batch_tokens / speed / 3600
-    if hours >= 1:
-        ticker.say(
-            f"{train.max_steps:,} steps take about {hours:,.0f} hours on this machine; --minutes N chooses what fits "
-            "into N minutes"
+    length, tokens = int(lengths.mean()) + 1, train.max_steps * train.accumulate * train.batch_tokens
+    size = config.data.tokenizer.vocab_size
+    sizes = ModelConfig(**config.model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
+    if tokens / length * training_flops(sizes, 1, length, length) < FLOPS_AN_HOUR[train.device]:
+        return
+    with ticker.task("timing a few steps"):
+        hours = tokens / tokens_per_second(config, length) / 3600
+    if hours < 1:
+        return
+    fits = "--minutes N ends it after N minutes"
+    if plan.chosen:
+        fits = "--minutes N chooses what fits into N minutes"
+    elif (passes := tokens / max(1, lengths.sum())) > MOST_PASSES:
+        fits = (
+            f"they read the text {passes:,.0f} times. Without the configuration, sizes and steps are chosen to suit "
+            "the text, with --minutes N those that fit into N minutes"
         )
+    ticker.say(f"{train.max_steps:,} steps take about {hours:,.0f} hours on this machine; {fits}")
+
+
+FLOPS_AN_HOUR = {"cpu": 3e13, "cuda": 1e17}
+"""Floating-point operations that even a slow machine does in less than an hour; fewer are not timed."""
 
 
 def _fit(ready: PreparedRun, run: Path, quiet: bool, world: World, build: Build | None) -> Trained:
@@ -341,13 +392,23 @@ def _report_how_to_resume(config: Config, run: Path, step: int, world: World, lo
         log.say(f"Or end it here: {command} --resume --set train.max_steps={step}")
 
 
-def _report_nonsense(validation: Validation, outcome: Outcome, log: RunLog) -> None:
-    """If the final translations are nonsense, print how much more training or text is needed."""
+def _report_nonsense(validation: Validation, outcome: Outcome, config: Config, run: Path, log: RunLog) -> None:
+    """If training has diverged or the final translations are nonsense, print why, and the command that does better."""
     state = outcome.state
-    if is_nonsense(validation) and 0 < state.tokens < EARLY_TOKENS:
+    how = divergence(read_run(run).losses(), config, state.skipped, state.step)
+    if how is None and not math.isfinite(validation.loss):
+        how = "the validation loss is not finite"
+    if how is not None:
+        log.say(f"error: training diverged: {how}. Its learning rate was too high; train again with a lower one:")
+        log.say(f"  {lower_rate_of(run, config)}")
+        return
+    passes = EARLY_TOKENS / max(1, Store.open(run / "store/train").n_tokens[1])
+    if is_nonsense(validation) and 0 < state.tokens < EARLY_TOKENS and passes <= MOST_PASSES:
+        times = EARLY_TOKENS / state.tokens
+        command = retrain(run, longer(config.train, outcome.reason, state.step, state.seconds, times))
         log.say(
             f"The samples look like nonsense: the model was trained on {state.tokens:,} tokens and needs about "
-            f"{EARLY_TOKENS:,}; here that is {duration(EARLY_TOKENS / state.tokens * state.seconds)} of training."
+            f"{EARLY_TOKENS:,}; here that is {duration(times * state.seconds)} of training: {command}"
         )
     elif is_nonsense(validation):
         log.say(
@@ -382,6 +443,6 @@ def _write_bundle(
     )  # fmt: skip
     save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts.as_manifest())
     log.event("bundle", step, weights=origin, **scores)
-    _report_nonsense(validation, outcome, log)
+    _report_nonsense(validation, outcome, config, run, log)
     log.say(f"{run}/bundle: {origin}; validation {validation}; trained for {duration(outcome.state.seconds)}")
     return validation

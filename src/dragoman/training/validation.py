@@ -18,7 +18,7 @@ from dragoman.data.store import Store
 from dragoman.data.tokenizer import PAD_ID, Tokenizer
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.cancellation import Cancellation
-from dragoman.decoding.request import SearchSettings, Segment
+from dragoman.decoding.request import Progress, SearchSettings, Segment
 from dragoman.errors import BundleError
 from dragoman.evaluation.calibration import learn_confidence
 from dragoman.files import check_sealed, standing
@@ -30,11 +30,15 @@ from dragoman.training.log import RunLog
 from dragoman.training.loop import Outcome, Validation
 from dragoman.training.loss import label_smoothed_loss
 from dragoman.training.memory import VALIDATION_TOKENS
+from dragoman.training.preparation import repeated_share
 from dragoman.training.signals import Stopped
 from dragoman.training.task import task_of
 from dragoman.translation.confidence import MIN_SENTENCES
 from dragoman.translation.segments import one_line
 from dragoman.translation.translator import Translator
+
+MOST_REPEATED = 0.1
+"""Share of the validation set in the training text above which a confidence learned from it is not praised."""
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +69,7 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
         return task_of(config).measure(src, ref, hyp, lang or config.data.tgt_lang)
 
     @torch.inference_mode()
-    def measure(model: Any, must_stop: Callable[[], bool]) -> Validation:
+    def measure(model: Any, must_stop: Callable[[], bool], progress: Progress) -> Validation:
         device = next(model.parameters()).device
         loss, tokens = 0.0, 0
         for batch in (batch.to(device) for batch in batches):
@@ -75,7 +79,7 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
             tokens += batch.n_tgt_tokens
         stop = Cancellation(must_stop)
         segments = [Segment(ids=ids, cancellation=stop) for ids in src_ids]
-        hypotheses = search_all(model, segments, greedy, device).complete()
+        hypotheses = search_all(model, segments, greedy, device, progress=progress).complete()
         if must_stop():
             raise Stopped
         hyps = [one_line(text) for text in tgt_tokenizer.decode([own[0].ids for own in hypotheses])]
@@ -84,8 +88,8 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
         return Validation(loss=loss / tokens, samples=samples, **scores)
 
     def validate(model: Any, must_stop: Callable[[], bool] = lambda: False) -> Validation:
-        with ticker.task("validating"):
-            return measure(model, must_stop)
+        with ticker.task("validating") as progress:
+            return measure(model, must_stop, progress)
 
     return validate
 
@@ -137,6 +141,9 @@ def learned_confidence(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any]
     guide = next(
         word for least, word in ((0.6, "good"), (0.3, "fair"), (-1.0, "poor")) if learned.rank_correlation >= least
     )
+    if repeated_share(run) > MOST_REPEATED:
+        log.say("confidence learned from pairs of the training text: it promises too much")
+        return learned.model_dump(mode="json")
     log.say(
         f"confidence learned: a {guide} guide to quality (rank correlation {learned.rank_correlation:.2f} with the "
         f"chrF of {learned.sentences:,} validation sentences)"

@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from dragoman.bundle import Bundle
+from dragoman.data.sides import Side, refuse_by_name, warnings_about
 from dragoman.languages.codes import variety
 
 Langs = tuple[str | None, str | None]
+
+
+def check_sides(run: object, langs: Langs, from_lang: str | None, src: Path | str, *tgt: Path | str) -> list[str]:
+    """Compare files with the languages of a translation; return warnings about their texts.
+
+    Args:
+        run: Name of the run, for messages.
+        langs: Languages that it translates from and into.
+        from_lang: The source language, if it was named: then names of files are not compared.
+        src: The file to translate.
+        tgt: References or translations of it.
+
+    Raises:
+        ConfigError: The name of a file tells another language.
+    """
+    sides = [
+        Side(Path(src), langs[0], f"{run} translates from"),
+        *(Side(Path(path), langs[1], f"{run} translates into") for path in tgt),
+    ]
+    if from_lang is None:
+        refuse_by_name(sides, f"add --from {langs[0]} if the name is wrong" if langs[0] else "")
+    return warnings_about(sides)
 
 
 @dataclass(frozen=True)

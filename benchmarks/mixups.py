@@ -1,0 +1,288 @@
+"""Mix-ups of languages, directions and files, handed to every command that reads text; and right inputs, which must pass.
+
+python -m benchmarks.mixups before|after DATA
+
+DATA holds multi30k/ and tatoeba-en-zh/; the text in Hindi, Thai, Spanish, Portuguese, Finnish and Estonian is that of
+Django's catalogues. Models are trained for two updates: what they translate does not matter here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import io
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.language_inputs import django_texts, english_texts, n_words
+from benchmarks.record import RESULTS, machine
+
+RESULT = RESULTS / "newcomer/mixups.json"
+SEED, LINES = 42, 40
+SMALL = [
+    *("model.preset=tiny", "model.d_model=32", "model.d_ff=64", "model.n_encoder_layers=1", "model.n_decoder_layers=1"),
+    *("train.max_steps=2", "train.validate_every=2", "train.save_every=2", "data.tokenizer.vocab_size=500"),
+]
+PAIRS = {
+    "cs-fr": ("cs", "fr"),
+    "en-zh": ("en", "zh"),
+    "en-hi": ("en", "hi"),
+    "es-pt": ("es", "pt"),
+    "fi-et": ("fi", "et"),
+}
+ELSEWHERE = {"cs": "de", "fr": "en", "en": "fr", "zh": "ja", "hi": "th", "es": "it", "pt": "es", "fi": "hu", "et": "fi"}
+"""A language whose text is handed in for that of another."""
+
+
+def text_of(data: Path, lang: str, n: int, seed: int = SEED) -> list[str]:
+    """Return ``n`` lines of a language: lines of DATA where it has the language, else of Django's catalogues."""
+    files = {
+        **{code: data / f"multi30k/val.{code}" for code in ("cs", "fr", "de")}, "en": data / "tatoeba-en-zh/dev.en",
+        "zh": data / "tatoeba-en-zh/dev.zh",
+    }  # fmt: skip
+    if lang in files:
+        lines = files[lang].read_text(encoding="utf-8").split("\n")[:-1]
+        start = random.Random(f"{seed} {lang if lang in ('cs', 'fr', 'de') else 'en-zh'}"[:4]).randrange(len(lines) - n)
+        return lines[start : start + n]
+    usable = usable_of(lang)
+    random.Random(f"{seed} {lang}").shuffle(usable)
+    return [usable[i % len(usable)] for i in range(n)]
+
+
+def usable_of(lang: str) -> list[str]:
+    """Return the texts of Django in a language that are sentences of three words or more."""
+    texts = english_texts() if lang == "en" else django_texts(lang)
+    return sorted(t for t in texts if n_words(t, lang) >= 3 and not set(t) & set("%{}<>\n|"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call, and the file whose mix-up it should name."""
+
+    name: str
+    arguments: Sequence[str]
+    about: str
+
+
+class Done(NamedTuple):
+    """A command that has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class Bench:
+    """A folder with text of every language, named and without telling names, and a run for each pair."""
+
+    def __init__(self, data: Path, folder: Path) -> None:
+        self.folder = folder
+        for lang in {*ELSEWHERE, *ELSEWHERE.values()}:
+            for stem, seed in (("train", 1), ("test", 2)):
+                lines = text_of(data, lang, 4 * LINES if stem == "train" else LINES, seed)
+                for name in (f"{stem}.{lang}", f"{stem}-{lang}.txt"):
+                    (folder / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        self.call("train", "train.cs", "train.fr", "--out", "run-cs-fr", *self.small)
+        for name, (src, tgt) in PAIRS.items():
+            if name != "cs-fr":
+                self.call("train", f"train.{src}", f"train.{tgt}", "--out", f"run-{name}", *self.small)
+
+    @property
+    def small(self) -> list[str]:
+        return [word for setting in SMALL for word in ("--set", setting)]
+
+    def call(self, *arguments: str) -> Done:
+        """Run a command in this process, which need not load torch again, and return its status and output."""
+        from dragoman.cli import run
+
+        streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)]
+        with (
+            contextlib.chdir(self.folder),
+            contextlib.redirect_stdout(streams[0]),
+            contextlib.redirect_stderr(streams[1]),
+        ):
+            status = run(arguments)
+        out, err = (stream.buffer.getvalue().decode() for stream in streams)  # type: ignore[attr-defined]
+        return Done(status, out, err)
+
+
+def mixups() -> Iterator[Case]:
+    """Yield the mix-ups: each kind in two pairs of languages in turn, one with telling file names, one without."""
+    cases = list(mixups_of_languages())
+    kinds = list(dict.fromkeys(kind_of(case) for case in cases))
+    names = list(PAIRS)
+    for case in cases:
+        place = kinds.index(kind_of(case))
+        if case.name.endswith((f"unnamed, {names[place % 5]}", f" named, {names[(place + 2) % 5]}")):
+            yield case
+    yield from mixups_of_files()
+
+
+def kind_of(case: Case) -> str:
+    """Return the kind of a mix-up, whatever its names and languages are."""
+    return case.name.rpartition(",")[0].rpartition(",")[0]
+
+
+def mixups_of_languages() -> Iterator[Case]:
+    """Yield every mix-up of two languages, in every pair."""
+    for name, (src, tgt) in PAIRS.items():
+        run = f"run-{name}"
+        for kind, form in (("named", "{0}.{1}"), ("unnamed", "{0}-{1}.txt")):
+
+            def file(stem: str, lang: str, form: str = form) -> str:
+                return form.format(stem, lang)
+
+            other = ELSEWHERE[src]
+            for what, one, two in (("swapped", tgt, src), ("source of another language", other, tgt)):
+                words = [file("train", one), file("train", two)]
+                yield Case(
+                    f"train --from: {what}, {kind}, {name}", ["train", *words, "--from", run, "--out", "x"], words[0]
+                )
+            for what, lang in (("target language", tgt), ("another language", other)):
+                words = [run, file("test", lang)]
+                yield Case(f"translate: {what}, {kind}, {name}", ["translate", *words, "--beam-size", "1"], words[1])
+            for what, one, two in (("swapped", tgt, src), ("reference of another language", src, ELSEWHERE[tgt])):
+                about = file("test", one if what == "swapped" else two)
+                sides = file("test", one), file("test", two)
+                pair = ["--src", sides[0], "--ref", sides[1], "--beam-size", "1"]
+                yield Case(f"evaluate: {what}, {kind}, {name}", ["evaluate", run, *pair], about)
+                yield Case(
+                    f"score: {what}, {kind}, {name}", ["score", run, "--src", sides[0], "--tgt", sides[1]], about
+                )
+            words = ["--src", file("test", tgt), "--out", "x", *("--minutes", "0.01")]
+            yield Case(f"distill: target language, {kind}, {name}", ["distill", run, *words], file("test", tgt))
+            words = ["--forward", run, "--src", file("test", other), "--out", "x", "--beam-size", "1"]
+            yield Case(f"augment: another language, {kind}, {name}", ["augment", *words], file("test", other))
+
+
+def mixups_of_files() -> Iterator[Case]:
+    """Yield the mix-ups of which the languages alone say nothing, or where a name lies."""
+    out = ["--out", "x", *(word for setting in SMALL for word in ("--set", setting))]
+    train = ["train", "train.cs", "train.fr", *out]
+    yield Case("train: validation = training", [*train, "--valid", "train.cs", "--valid", "train.fr"], "train.cs")
+    copies = ["--valid", "train-cs.txt", "--valid", "train-fr.txt"]
+    yield Case("train: validation = copies of training", [*train, *copies], "train-cs.txt")
+    swapped = ["--valid", "test-fr.txt", "--valid", "test-cs.txt"]
+    yield Case("train: validation swapped", [*train, *swapped], "test-fr.txt")
+    yield Case("train: both sides are one text", ["train", "train.cs", "train-cs.txt", *out], "train-cs.txt")
+    yield Case("train: the name lies", ["train", "lie.cs", "train.fr", *out], "lie.cs")
+    evaluate = ["evaluate", "run-cs-fr", "--beam-size", "1", "--src"]
+    yield Case("evaluate: reference = source, one file", [*evaluate, "test.cs", "--ref", "test.cs"], "test.cs")
+    yield Case("evaluate: reference = source, a copy", [*evaluate, "test.cs", "--ref", "test-cs.txt"], "test-cs.txt")
+    yield Case("evaluate: references are the output", [*evaluate, "test.cs", "--ref", "output.txt"], "output.txt")
+    yield Case("evaluate: a file against itself", ["evaluate", "test.fr", "--ref", "test-fr.txt"], "test-fr.txt")
+    yield Case("score: target = source", ["score", "run-cs-fr", "--src", "test.cs", "--tgt", "test.cs"], "test.cs")
+    yield Case("translate: a document", ["translate", "run-cs-fr", "letter.srt", "--out", "x.srt"], "letter.srt")
+
+
+def right_calls() -> Iterator[Case]:
+    """Yield right calls of every command, which must say nothing about languages."""
+    for name, (src, tgt) in PAIRS.items():
+        run = f"run-{name}"
+        for form in ("{0}.{1}", "{0}-{1}.txt"):
+            one, two = form.format("test", src), form.format("test", tgt)
+            train = form.format("train", src), form.format("train", tgt)
+            out = ["--out", "x"]
+            yield Case(
+                f"train --from {name}", ["train", *train, "--from", run, *out, "--set", "train.max_steps=2"], one
+            )
+            yield Case(f"translate {name}", ["translate", run, one, "--beam-size", "1"], one)
+            yield Case(f"evaluate {name}", ["evaluate", run, "--src", one, "--ref", two, "--beam-size", "1"], one)
+            yield Case(f"score {name}", ["score", run, "--src", one, "--tgt", two], one)
+
+
+def outcome(bench: Bench, case: Case) -> str:
+    """Return "refused", "warned" or "silent": whether a line about the file tells of a mix-up, and of only one."""
+    out = bench.folder / "x"
+    subprocess.run(["rm", "-rf", str(out), str(out) + ".srt"], check=True)
+    done = bench.call(*case.arguments)
+    lines = [line for line in done.stderr.split("\n") if case.about in line and is_about_mixups(line, case.about)]
+    if done.returncode == 2 and done.stderr.strip().split("\n")[-1] in lines:
+        return "refused"
+    if done.returncode not in (0, 2):
+        return f"failed: {done.stderr[-300:]}"
+    return "warned" if len(lines) == 1 else "silent" if not lines else f"warned {len(lines)} times"
+
+
+def is_about_mixups(line: str, about: str) -> bool:
+    """Return True for a line that begins as an error or a warning, is not one of a numbered line, and is not the guard's."""
+    return line.startswith(("error:", "warning:")) and f"{about}:" + "1" not in line and "short" not in line
+
+
+def false_alarms(judge: Callable[[Sequence[str], str], str | None]) -> dict[str, Any]:
+    """Return how often right text of each language of Django is taken for another language, by the number of lines."""
+    from benchmarks.language_inputs import SENTENCE_LANGUAGES
+
+    counts: dict[str, Any] = {}
+    for size in (1, 2, 5, 20, 100):
+        alarms, n, hits, n_wrong = [], 0, 0, 0
+        for lang in sorted({*SENTENCE_LANGUAGES, "th", "nb", "vi", "id", "ms", "sq"}):
+            texts = usable_of(lang)
+            if len(texts) < max(20, size):
+                continue
+            for seed in range(10):
+                lines = random.Random(f"{seed} {lang} {size}").sample(texts, size)
+                verdict = judge(lines, lang)
+                n += 1
+                if verdict is not None:
+                    alarms.append(f"{lang} taken for {verdict}: {lines[0][:60]}")
+                expected = random.Random(f"{seed} {lang} other").choice(["en", "de", "ru", "zh", "fi", "hi", "pt"])
+                if expected != lang:
+                    n_wrong += 1
+                    hits += judge(lines, expected) is not None
+        counts[f"{size} lines"] = {
+            "right texts": n, "false alarms": len(alarms), "of these": alarms[:12], "wrong texts": n_wrong, "noticed": hits
+        }  # fmt: skip
+    return counts
+
+
+def measure(data: Path) -> dict[str, Any]:
+    """Return what became of every call."""
+    with tempfile.TemporaryDirectory() as name:
+        bench = Bench(data, Path(name))
+        (bench.folder / "lie.cs").write_bytes((bench.folder / "train.de").read_bytes())
+        lines = (bench.folder / "test.fr").read_text(encoding="utf-8").split("\n")[:12]
+        cues = [f"{i}\n00:00:{i:02},000 --> 00:00:{i:02},900\n{line}\n" for i, line in enumerate(lines, 1)]
+        (bench.folder / "letter.srt").write_text("\n".join(cues), encoding="utf-8")
+        out = bench.call("translate", "run-cs-fr", "test.cs", "--beam-size", "1").stdout
+        (bench.folder / "output.txt").write_text(out, encoding="utf-8")
+        wrong = {case.name: outcome(bench, case) for case in mixups()}
+        right = {case.name: outcome(bench, case) for case in right_calls()}
+    figures: dict[str, Any] = {
+        "mix-ups": len(wrong), "silent": sum(not said.startswith(("refused", "warned")) for said in wrong.values()),
+        "right calls": len(right), "false alarms": sum(said != "silent" for said in right.values()),
+        "by call": wrong, "right": {name: said for name, said in right.items() if said != "silent"},
+    }  # fmt: skip
+    try:
+        from dragoman.languages.mixups import written_in
+    except ImportError:
+        return figures
+    return {**figures, "by number of lines": false_alarms(written_in)}
+
+
+def main() -> None:
+    """Measure, and write the record."""
+    when, data = sys.argv[1], Path(sys.argv[2])
+    record: dict[str, Any] = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.is_file() else {}
+    record |= {
+        "command": "python -m benchmarks.mixups before|after DATA", "machine": machine(),
+        "versions": {name: version(name) for name in ("torch", "django", "py3langid")},
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "inputs": {"rule": "each pair x each command x each kind of mix-up x names that tell or do not", "seed": SEED},
+        when: measure(data),
+    }  # fmt: skip
+    RESULT.parent.mkdir(parents=True, exist_ok=True)
+    RESULT.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(json.dumps({key: value for key, value in record[when].items() if isinstance(value, int)}))
+
+
+if __name__ == "__main__":
+    main()
