@@ -21,7 +21,6 @@ from dragoman.model.weights import SCALES, read_weights, restored, rounded, unti
 from dragoman.toolkits.export import export_folder
 from dragoman.translation.translator import Translator
 
-
 TRAINING = pytest.mark.xfail(strict=True, reason="the bundle is being trained")
 
 
