@@ -337,9 +337,10 @@ def _say_writing(lang: str | None, test: _Test, ticker: Ticker) -> None:
 def _enter(test: _Test, refs: Sequence[Lines], evaluation: Evaluation, ticker: Ticker) -> None:
     """Enter an evaluation in the ledger of its run; print whether its scores can be trusted."""
     texts = _texts(evaluation.translations)
-    if len(texts) >= SURELY_COPIED and texts == test.references[0]:
-        ticker.say(f"warning: {named(refs[0], 'ref')}: the same text as the translations; is it a file of references?")
     if test.translator is not None:
+        if len(texts) >= SURELY_COPIED and texts == test.references[0]:
+            ref = named(refs[0], "ref")
+            ticker.say(f"warning: {ref}: the same text as the translations; is it a file of references?")
         files = [named(test.src or "", "texts in memory"), *(named(ref, "texts in memory") for ref in refs)]
         if note := enter(test.translator, TestSet(files, [test.lines, *test.references]), evaluation.scores):
             ticker.say(f"note: {note}")
