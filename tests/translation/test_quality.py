@@ -38,7 +38,9 @@ def test_a_text_is_judged_by_its_lines() -> None:
     assert of_text(["good", "poor"]) == "poor"
     assert of_text(["good"] * 9 + ["poor"]) == "doubtful"
     assert of_text(["good"] * 19 + ["poor"]) == "good"
-    assert in_words({"good": 1200, "poor": 3}) == "quality: 1,200 good, 0 doubtful, 3 poor (estimated); good on the whole"
+    assert (
+        in_words({"good": 1200, "poor": 3}) == "quality: 1,200 good, 0 doubtful, 3 poor (estimated); good on the whole"
+    )
     assert in_words({}) == ""
 
 
