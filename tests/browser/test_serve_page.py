@@ -95,11 +95,15 @@ def test_a_glossary(open_page: Callable[..., Any], url: str) -> None:
 
 def test_a_document_is_chosen_translated_and_saved(open_page: Callable[..., Any], url: str, tmp_path: Path) -> None:
     page = open_page(url)
-    page.set_input_files("#file", {"name": "a.html", "mimeType": "text/html", "buffer": b"<p>the dog</p><p>a cat</p>"})
+    page.click("#document summary")
+    for box in page.locator("#document-options input").all():  # the others are for other formats
+        box.check()
+    html = b"<html lang=en><p>the dog</p><p>a cat</p>"
+    page.set_input_files("#file", {"name": "a.html", "mimeType": "text/html", "buffer": html})
     page.locator("#document-result:not([hidden])").wait_for(timeout=20_000)
     assert page.inner_text("#document-state") == "2 of 2 segments translated."
     text = saved(page, page.locator("#document-result"), tmp_path / "b.html")
-    assert text.startswith("<p>der hund")
+    assert text.startswith("<html lang=de><p>der hund")
     assert text.count("<p>") == 2
     page.click("#language")
     assert page.inner_text("#document summary") == "文档"
@@ -141,6 +145,7 @@ def test_what_is_wrong_with_a_document_is_said(browser: Any, url: str) -> None:
     page.goto(url)
     page.locator("#document summary").focus()
     page.keyboard.press("Enter")
+    page.locator("#document-options input").last.focus()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.id") == "file"
     page.set_input_files("#file", {"name": "a.docx", "mimeType": "x/y", "buffer": b"no zip"})

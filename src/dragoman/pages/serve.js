@@ -17,6 +17,8 @@ const SAYS = {
     offline: "The server does not answer.", line: "line",
     document: "Document", choose: "Choose a document", left: "Left as it is",
     "document-help": "Drop one anywhere on this page, or choose it: Word, PowerPoint, OpenDocument, HTML, Markdown, subtitles, .po, XLIFF, tables (.csv), text. It keeps its shape.",
+    set_lang: "Web page: write its new language", front_matter: "Markdown: translate title and description",
+    line_length: "Subtitles: at most 42 columns a line", reading_speed: "Subtitles: name captions over 17 characters a second",
     columns: (name) => `Which column of ${name}?`,
     reading: (name) => `Sending ${name} …`, waiting: (name) => `Translating ${name} …`,
     finished: (found, translated) => `${translated.toLocaleString("en")} of ${found.toLocaleString("en")} segments translated.`,
@@ -38,6 +40,8 @@ const SAYS = {
     offline: "服务器没有响应。", line: "行",
     document: "文档", choose: "选择文档", left: "未翻译的部分",
     "document-help": "把文档拖到页面任意位置，或点击选择：Word、PowerPoint、OpenDocument、HTML、Markdown、字幕、.po、XLIFF、表格（.csv）、纯文本。译文保持原有格式。",
+    set_lang: "网页：改写标明的语言", front_matter: "Markdown：翻译标题和描述",
+    line_length: "字幕：每行最多 42 列", reading_speed: "字幕：指出每秒超过 17 个字符的字幕",
     columns: (name) => `翻译 ${name} 的哪一列？`,
     reading: (name) => `正在上传 ${name}……`, waiting: (name) => `正在翻译 ${name}……`,
     finished: (found, translated) => `共 ${found.toLocaleString("en")} 个片段，已翻译 ${translated.toLocaleString("en")} 个。`,
@@ -316,6 +320,8 @@ async function translateDocument(chosen, column) {
   form.append("target_lang", $("to").value);
   if ($("from").value !== "auto") form.append("source_lang", $("from").value);
   if (column !== undefined) form.append("column", column);
+  const [, read] = Object.entries(settings.documents).find(([suffix]) => chosen.name.toLowerCase().endsWith(suffix)) || ["", []];
+  for (const box of $("document-options").querySelectorAll("input:checked")) if (read.includes(box.name)) form.append(box.name, box.value);
   form.append("file", chosen);
   const told = async (answer) => {
     const found = await answer.json();
@@ -354,7 +360,7 @@ function hasFile(event) {
   return [...(event.dataTransfer ? event.dataTransfer.types : [])].includes("Files");
 }
 
-$("file").accept = settings.documents.join(",");
+$("file").accept = Object.keys(settings.documents).join(",");
 $("file").addEventListener("change", () => {
   const [chosen] = $("file").files;
   if (chosen) take(chosen);

@@ -8,7 +8,7 @@ from functools import cache
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from dragoman.documents.formats import supported_suffixes
+from dragoman.documents.formats import options_of, supported_suffixes
 from dragoman.languages.known import unspaced_codes
 from dragoman.pages.colours import scale
 from dragoman.pages.render import checksum, render
@@ -39,7 +39,7 @@ def _index(state: State) -> str:
         "beam": min(map(state.service.beam_size, pairs)),
         "explained": EXPLAINED,
         "scale": scale(),
-        "documents": list(supported_suffixes()),
+        "documents": {suffix: options_of(suffix) for suffix in supported_suffixes()},
     }
     return render("serve.html", settings=settings)
 
