@@ -540,13 +540,7 @@ def cells(name: str) -> list[dict[str, Any]]:
     return list(json.loads((ROOT / "examples" / name).read_text(encoding="utf-8"))["cells"])
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        NOTEBOOKS[0],
-        pytest.param(NOTEBOOKS[1], marks=pytest.mark.xfail(strict=True, reason="the bundles are being trained")),
-    ],
-)
+@pytest.mark.parametrize("name", NOTEBOOKS)
 def test_the_notebook_of_the_first_hour_runs_with_its_solutions(tmp_path: Path, name: str) -> None:
     assert all(not cell.get("outputs") for cell in cells(name))  # nothing stale is kept
     code = "\n".join("".join(cell["source"]) for cell in cells(name) if cell["cell_type"] == "code")
