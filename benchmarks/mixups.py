@@ -1,4 +1,4 @@
-"""Mix-ups of languages, directions and files, handed to every command that reads text; and right inputs, which must pass.
+"""Mix-ups of languages, directions and files, handed to every command that reads text; and right inputs.
 
 python -m benchmarks.mixups before|after DATA
 
@@ -213,7 +213,7 @@ def outcome(bench: Bench, case: Case) -> str:
 
 
 def is_about_mixups(line: str, about: str) -> bool:
-    """Return True for a line that begins as an error or a warning, is not one of a numbered line, and is not the guard's."""
+    """Return True for an error or a warning that is about a whole file, and is not the guard's."""
     return line.startswith(("error:", "warning:")) and f"{about}:" + "1" not in line and "short" not in line
 
 
@@ -239,7 +239,8 @@ def false_alarms(judge: Callable[[Sequence[str], str], str | None]) -> dict[str,
                     n_wrong += 1
                     hits += judge(lines, expected) is not None
         counts[f"{size} lines"] = {
-            "right texts": n, "false alarms": len(alarms), "of these": alarms[:12], "wrong texts": n_wrong, "noticed": hits
+            "right texts": n, "false alarms": len(alarms), "of these": alarms[:12], "wrong texts": n_wrong,
+            "noticed": hits,
         }  # fmt: skip
     return counts
 

@@ -10,16 +10,18 @@ import typer
 
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
-from dragoman.doctor.options import ExaminedSettings, ExaminedText
+from dragoman.doctor.options import ExaminationOutput, ExaminedSettings, ExaminedText
 from dragoman.errors import ConfigError
 from dragoman.progress import say
 
 
 @with_options(ExaminedText)
 @with_options(ExaminedSettings, into="settings")
+@with_options(ExaminationOutput, into="output")
 def doctor(
     options: ExaminedText,
     settings: ExaminedSettings,
+    output: ExaminationOutput,
     inputs: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -27,21 +29,9 @@ def doctor(
             help="Run folder, configuration, or training text in any form that train accepts: train.en train.de, ...",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Also write a report with figures to DIR/doctor.html.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as one JSON object.")] = False,
-    write: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option(
-            metavar="SRC TGT",
-            help="Write the text mended to two files, and a log of each line mended or dropped to SRC's name with "
-            ".log.tsv.",
-        ),
-    ] = None,
-    listed: Annotated[
-        Path | None, typer.Option("--list", help="Write every line of every finding to FILE, as a table.")
-    ] = None,
 ) -> None:
     """``dragoman doctor``; its help is in ``cli/commands.py``."""
+    out, listed, write = output.out, output.listed, output.write
     with loading():
         from dragoman.data.texts import files_of, refuse_stray_columns
         from dragoman.doctor.diagnosis import config_and_texts, diagnose_run, diagnose_text
@@ -49,7 +39,7 @@ def doctor(
         from dragoman.doctor.mending import check_mended, write_mended
         from dragoman.doctor.page import check_page_folder, write_page
         from dragoman.explanation.style import no_figures
-        from dragoman.files import check_output, write_text
+        from dragoman.files import check_output, explained, whole_file
 
     if out is not None:
         check_page_folder(out)
@@ -78,7 +68,8 @@ def doctor(
         with at_ctrl_c(lambda: "before all text was read: there is no report"):
             diagnosis = diagnose_text(config, texts, settings.overrides, settings.memory, settings.quiet)
     if listed is not None:
-        write_text(listed, "".join(listed_lines(diagnosis.findings)))
+        with explained(listed), whole_file(listed) as file:
+            file.writelines(line.encode("utf-8", "surrogatepass") for line in listed_lines(diagnosis.findings))
     if write is not None and diagnosis.text is not None:
         check_mended(diagnosis.entries, write, listed)  # of a configuration, whose texts are known by now
         with at_ctrl_c(lambda: "before all text was mended: nothing is written"):
@@ -87,7 +78,7 @@ def doctor(
         say(str(write_page(diagnosis.as_page(), out)))
         if missing := no_figures():
             say(f"the page has no figures: {missing}")
-    if as_json:
+    if output.as_json:
         print(json.dumps(diagnosis.as_json(), ensure_ascii=False, indent=2))
     else:
         print(diagnosis.as_text())

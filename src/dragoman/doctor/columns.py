@@ -50,7 +50,7 @@ class Column(NamedTuple):
 
 
 class Habits:
-    """What the lines of one file have in common, counted line by line."""
+    """Habits that the lines of one file have in common, counted line by line."""
 
     def __init__(self, lang: str | None) -> None:
         self.n = 0

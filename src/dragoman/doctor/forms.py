@@ -19,7 +19,15 @@ from typing import NamedTuple
 
 from dragoman.data.encodings import WESTERN, WRITTEN_IN
 from dragoman.languages.codes import primary
-from dragoman.languages.scripts import alphabet, has_entity, has_mojibake, lookalikes, plain_letters, without_mojibake
+from dragoman.languages.scripts import (
+    alphabet,
+    has_entity,
+    has_foreign_letters,
+    has_mojibake,
+    lookalikes,
+    plain_letters,
+    without_mojibake,
+)
 
 FULL_WIDTH = re.compile(r"[\uff21-\uff3a\uff41-\uff5a][\uff01-\uff5e\u3000]")
 """Two full-width characters, of which the first is a Latin letter."""
@@ -83,7 +91,8 @@ class Form(NamedTuple):
             yield "normal-form"
         if _SPACE_BETWEEN.search(text):
             yield "no-break-words"
-        if any(_is_mixed(word, self.is_latin) for word in _LETTERS.findall(text)):
+        alone = self.is_latin and not has_foreign_letters(text)
+        if any(_is_mixed(word, alone) for word in _LETTERS.findall(text)):
             yield "mixed-script"
 
     def repaired(self, text: str, names: Collection[str]) -> str:
@@ -107,11 +116,12 @@ class Form(NamedTuple):
         if "invisible" in names:
             text = _UNSEEN.sub("", text)
         if "mixed-script" in names:
-            text = _LETTERS.sub(lambda match: self._of_one_script(match.group()), text)
+            alone = self.is_latin and not has_foreign_letters(text)
+            text = _LETTERS.sub(lambda match: self._of_one_script(match.group(), alone), text)
         return text
 
-    def _of_one_script(self, word: str) -> str:
-        return plain_letters(word, self.is_latin) if _is_mixed(word, self.is_latin) else word
+    def _of_one_script(self, word: str, alone: bool) -> str:
+        return plain_letters(word, self.is_latin) if _is_mixed(word, alone) else word
 
     def _as_decoded(self, text: str) -> str | None:
         """Return a line of another script that was read as Latin letters, decoded rightly; None if it was not."""
@@ -141,16 +151,16 @@ def _codecs(code: str) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _is_mixed(word: str, is_latin: bool) -> bool:
+def _is_mixed(word: str, alone: bool) -> bool:
     """True if letters of another script stand in a word that only look like its own.
 
     Args:
         word: A run of letters.
-        is_latin: True if the text is in Latin script, where a word of such letters alone is wrong too.
+        alone: True if a word of such letters alone is wrong too, as in a text without any other Cyrillic.
     """
     if word.isascii() or len(word) < 2 or (len(word) < 3 and any("\u0370" <= c < "\u0400" for c in word)):
         return False  # two letters of Latin and Greek may be a quantity
-    return lookalikes(word, frozenset()) and (is_latin or any(c.isascii() for c in word))
+    return lookalikes(word, frozenset()) and (alone or any(c.isascii() for c in word))
 
 
 def without_subword_marks(text: str) -> str:

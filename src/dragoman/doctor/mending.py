@@ -45,7 +45,7 @@ BLOCK_CHARACTERS = 2**20
 
 @dataclass(frozen=True)
 class Mended:
-    """What was written."""
+    """Files and counts of a text that was written mended."""
 
     files: tuple[Path, Path]
     log: Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.options import QuietOptions, option, option_group
+from dragoman.options import Options, QuietOptions, option, option_group
 from dragoman.training.options import OverrideOptions, TableOptions
 
 if TYPE_CHECKING:
@@ -50,3 +50,18 @@ class ExaminedSettings(OverrideOptions, QuietOptions):
     memory: float | None = option(
         None, "Settings", "Memory available for training, in GiB (default: all of the GPU or machine).", ge=0.01
     )
+
+
+@option_group
+class ExaminationOutput(Options):
+    """Files that the examination writes beside its report."""
+
+    out: Path | None = option(None, "Output", "Also write a report with figures to DIR/doctor.html.", metavar="DIR")
+    as_json: bool = option(False, "Output", "Print the findings as one JSON object.", flag="--json")
+    listed: Path | None = option(
+        None, "Output", "Write every line of every finding to FILE, as a table.", flag="--list", metavar="FILE"
+    )
+    write: tuple[Path, Path] | None = option(
+        None, "Output", "Write the text mended to two files, and a log of each line that was mended or dropped to "
+        "SRC.log.tsv, without the ending of SRC.", metavar="SRC TGT",
+    )  # fmt: skip

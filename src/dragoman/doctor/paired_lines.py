@@ -44,7 +44,7 @@ Repair = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Reading:
-    """How a text is read: as it stands, or with what is known to be wrong mended; source first in each tuple."""
+    """A way to read a text: as it stands, or with known faults mended; source first in each tuple."""
 
     codecs: tuple[str | None, str | None] = (None, None)
     """Encoding of each of two files; None: UTF-8."""

@@ -15,7 +15,7 @@ from dragoman.doctor.second_pass import MOST_EVIDENCE, block_offsets, scores_at
 from dragoman.doctor.shifts import BLOCK, Segment, along, by_lengths
 
 ROUNDS = 2
-"""Times that the lines are put side by side and word translations are learned anew."""
+"""Times that the lines are put side by side and word translations are learned again."""
 
 N_BLOCKS = 40
 """Blocks of lines that are compared with lines far away; bounds the time that large files take."""

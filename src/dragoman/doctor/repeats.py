@@ -75,7 +75,7 @@ def add_sorted(tallies: dict[str, Tally], name: str, lines: Sequence[int]) -> No
 
 
 def _repeated_often(digests: NDArray[np.int64], least: float) -> NDArray[np.bool_]:
-    """Return for each digest True if it occurs at least so many times."""
+    """Return for each digest True if it occurs at least ``least`` times."""
     _, inverse, counts = np.unique(digests, return_inverse=True, return_counts=True)
     return np.asarray(counts[inverse] >= least)
 

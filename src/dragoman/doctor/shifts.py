@@ -55,7 +55,7 @@ class Segment(NamedTuple):
 
 
 class Surface:
-    """What the look of each line of one side tells: its length, its numbers and its last mark."""
+    """The look of each line of one side: its length, its numbers and its last mark."""
 
     def __init__(self) -> None:
         self._parts: list[NDArray[np.uint32]] = []

@@ -55,7 +55,7 @@ class Examination(NamedTuple):
 
 
 class _Passes(NamedTuple):
-    """What the passes over pairs have seen with one reading."""
+    """Results of the passes over pairs with one reading."""
 
     first: FirstPass
     tallies: dict[str, Tally]

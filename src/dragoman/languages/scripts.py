@@ -216,11 +216,19 @@ def _reads_back(text: str) -> bool:
 
 def without_mojibake(text: str) -> str:
     """Return a text whose UTF-8 was decoded as Windows-1252, decoded rightly; what reads well stays as it is."""
-    return _MOJIBAKE.sub(lambda match: _decoded(match.group()) if _reads_back(match.group()) else match.group(), text)
+    return _MOJIBAKE.sub(lambda match: _decoded(match.group()), text) if has_mojibake(text) else text
 
 
 def _decoded(text: str) -> str:
-    return _as_windows(text).decode("utf-8")
+    try:
+        return _as_windows(text).decode("utf-8")
+    except UnicodeError:
+        return text
+
+
+def has_foreign_letters(text: str) -> bool:
+    """True if a text has letters of Cyrillic or Greek that cannot be mistaken for Latin ones."""
+    return any("\u0370" <= c < "\u0530" and c not in _LIKE_LATIN and c.isalpha() for c in text)
 
 
 def has_entity(text: str) -> bool:

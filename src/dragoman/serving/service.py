@@ -24,6 +24,7 @@ from dragoman.translation.assemble import Translation, assemble
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
+from dragoman.translation.quality import Quality, of_text
 from dragoman.translation.segments import SegmentResult, TextSegment, segment
 
 OPERATOR_OPTIONS = ("engine", "precision", "fast", "batch_tokens", "workers", "shortlist", "deterministic")
@@ -62,6 +63,11 @@ class Answer:
         """Lowest confidence of its lines, 0 to 1; None if not known."""
         known = [line.confidence for line in self.lines if line.n_tokens and line.confidence is not None]
         return min(known, default=None)
+
+    @property
+    def quality(self) -> Quality | None:
+        """Quality of the text from that of its lines; None if not known."""
+        return of_text(line.quality for line in self.lines)
 
 
 class Service:

@@ -124,13 +124,13 @@ def draw(texts: Sequence[TextFiles], divided: Sequence[TextFiles], read: Read, o
             place = next(places)
             if text in divided and _is_usable(pair) and _is_drawn(next(numbers), every // 2):
                 pairs[place] = pair
-    drawn, found = list(pairs), Twins([_compared(pair, one_side) for pair in pairs.values()])
+    drawn, finder = list(pairs), Twins([_compared(pair, one_side) for pair in pairs.values()])
     twins = {place: array("q") for place in pairs}
     places = count()
     for text in texts:
         for pair in read(text):
             place = next(places)
-            for i in found.of(_compared(pair, one_side)):
+            for i in finder.of(_compared(pair, one_side)):
                 if drawn[i] != place and len(twins[drawn[i]]) <= MOST_TWINS:
                     twins[drawn[i]].append(place)
     few = {place: pair for place, pair in pairs.items() if len(twins[place]) <= MOST_TWINS} or pairs
