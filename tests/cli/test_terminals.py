@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -82,7 +83,9 @@ def test_the_prompt_knows_help_and_quit_and_ctrl_c_leaves_the_line(tiny_run: Pat
     terminal.type("help\n")
     terminal.wait_for("earlier lines")
     terminal.wait_for(lambda said: said.count("en> ") == 2)
-    terminal.type("half a li\x03")
+    terminal.type("half a li")
+    terminal.wait_for("half a li")
+    terminal.process.send_signal(signal.SIGINT)  # as the terminal of a shell does for Ctrl-C
     terminal.wait_for(lambda said: said.count("en> ") == 3)
     terminal.type("the dog\n")
     terminal.wait_for("der hund")
