@@ -38,6 +38,7 @@ KINDS = {  # what is put in: under which names it may be found
 CHILD = """
 import json, resource, sys, time
 from pathlib import Path
+from dragoman.config import PairOfFiles
 from dragoman.doctor import findings
 findings.N_EXAMPLES = 10**9
 from dragoman.doctor import alignment
@@ -48,13 +49,14 @@ src, tgt = map(Path, sys.argv[1:3])
 runs = []
 plain = corpus.second_pass
 def noted(*args):
-    scores, shifted = plain(*args)
-    runs.extend([shift.first - 1, shift.last] for shift in shifted)
-    return scores, shifted
+    scores, shifted, marks = plain(*args)
+    runs[:] = [[shift.first - 1, shift.last] for shift in shifted]  # of the last reading of the text
+    return scores, shifted, marks
 corpus.second_pass = noted
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 started, idle = time.perf_counter(), peak()
-found = corpus.examine(corpus.Corpus(src, tgt, language_of(src), language_of(tgt)), Ticker(quiet=True))
+text = PairOfFiles(src=src, tgt=tgt, src_lang=language_of(src), tgt_lang=language_of(tgt))
+found = corpus.examine(text, Ticker(quiet=True))
 seconds = time.perf_counter() - started
 lines = {f.name: [line - 1 for line in f.lines] for f in found.findings} if sys.argv[3] == "lines" else {}
 if runs and lines:

@@ -1,4 +1,4 @@
-"""Records of how text of every script is treated: figures before and after a change."""
+"""Records of figures before and after a change, in a folder of ``results``: ``scripts``, ``newcomer``."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from typing import Any
 from benchmarks.record import RESULTS, machine
 
 
-def record(name: str, when: str, figures: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
-    """Write the figures of ``when``, before or after, into ``results/scripts/NAME.json``; the others stay."""
-    path = RESULTS / "scripts" / f"{name}.json"
+def record(
+    name: str, when: str, figures: Mapping[str, Any], inputs: Mapping[str, Any], folder: str = "scripts"
+) -> None:
+    """Write the figures of ``when``, before or after, into ``results/FOLDER/NAME.json``; the others stay."""
+    path = RESULTS / folder / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     entry = {

@@ -28,7 +28,9 @@ MARKS = {
 }
 STYLE = re.compile(r"<(/?)(strong|em|s|del)>")
 """The same as the marks of Markdown, which cannot stand everywhere."""
-FENCE = re.compile(r"^((?:[ \t]|[-*+] |\d+[.)] )*)(```+|~~~+).*?^(?:\1|[ \t>]*)\2", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"^((?:[ \t]|[-*+] |\d+[.)] )*)(```+|~~~+).*?^(?:\1|[ \t>]*)\2[`~]*[ \t]*$", re.MULTILINE | re.DOTALL
+)
 SHORTCODE_OF_CODE = re.compile(
     r"^([ \t]*)(?:\{\{<\s*(code-toggle|highlight)\b(?!.*/>\}\}).*?^[ \t]*\{\{<\s*/\s*\2\s*>\}\}|"
     r"\[(prism|raw)\b[^\]\n]*\].*?\[/\3\])",
@@ -134,7 +136,7 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
 
     def taken(match: re.Match[str]) -> str:
         modules.append(VISIBLE.sub(r"\1", match[0]))
-        shown = "\n\n".join(found[2] for found in VISIBLE.finditer(match[0]))
+        shown = "\n\n".join(found[found.lastindex or 1] for found in VISIBLE.finditer(match[0]))
         return f"\n\n{shown}\n\n" if shown else "\n\n"
 
     if is_mdx:
@@ -160,6 +162,8 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
             lines.append(line)
             continue
         groups = [group for group in titled.groups()[1:] if group is not None]
+        if re.fullmatch(r"\{[^{}]*\}", groups[-1]):  # attributes, no title
+            groups[:] = [" ".join(groups)]
         lines += [
             "",
             f"{titled[1]}<!-- {groups[0]} -->",
@@ -200,13 +204,17 @@ ROLE_TARGET = re.compile(r"(.*\S)(\s*<[^<>]*>)\Z", re.DOTALL)
 """The title and the target of a role of MyST."""
 FOREIGN = re.compile(r"\]\[[^\[\]]+\]")
 """The label of a link that another program defines."""
+BREAK = re.compile(r"</?(?:br|p)\b", re.IGNORECASE)
+CALLOUT = re.compile(r"\[!\w[\w-]*\][+-]?")
+"""The kind of a callout (Obsidian), which may have a title behind it."""
 COMPONENT_TAG = re.compile("<[A-Z]")
 INLINE = re.compile(
     r"</?(?:a|abbr|b|bdi|bdo|cite|code|del|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|u|var)\b", re.I
 )
 VISIBLE_OF_HTML = re.compile(r"(\s(?:alt|title|placeholder|aria-label)=)(?:\"([^\"]*)\"|'[^']*')")
 VISIBLE = re.compile(
-    r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle)=)[\"']([^\"'{}]*)[\"']"
+    r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle)=)"
+    r"(?=[\"'])(?:\"([^\"{}]*)\"|'([^'{}]*)')"
 )
 
 
@@ -271,6 +279,9 @@ def _inline(tokens: list[Any], block: Block) -> None:
         elif token.nesting == -1:
             around.pop()
         elif token.type == "text":
+            if not block.pieces and (callout := CALLOUT.match(token.content)):
+                block.marks.append(callout[0])
+                token.content = token.content[callout.end() :]
             block.marks += FOREIGN.findall(token.content)
             block.add(place, FOREIGN.sub("]", token.content))
         elif token.type in ("softbreak", "hardbreak"):
@@ -290,4 +301,6 @@ def _inline(tokens: list[Any], block: Block) -> None:
             block.marks.append(f"role {role[2]}")
             block.add(place, role[1])
         else:  # code, HTML, math, footnotes
+            if token.type == "html_inline" and BREAK.match(token.content):
+                block.add(place, " ")
             block.marks.append(f"{token.type} {token.content or token.meta.get('label', '')}")

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -33,8 +33,19 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
 from dragoman.files import MANIFEST, check_files, read_manifest, sealed_folder, standing
 from dragoman.model.build import EncoderDecoder, build
-from dragoman.model.weights import WithoutInitialisation, adopt, n_bytes, read_weights, save_weights, shapes, untied
+from dragoman.model.weights import (
+    WithoutInitialisation,
+    adopt,
+    n_bytes,
+    read_weights,
+    restored,
+    rounded,
+    save_weights,
+    shapes,
+    untied,
+)
 from dragoman.options import refusals
+from dragoman.ready import NAMES, run_folder
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +53,9 @@ FORMAT = 1
 
 USUAL_SHARE = 0.95
 """Fraction of the training sources that have at most ``usual_src_sentences`` sentences."""
+
+READY = ", ".join(NAMES)
+"""Names of the ready bundles, for messages."""
 
 TELLING_TOKENS = 8
 """Shortest source, in subwords, that counts for ``least_length_ratio``."""
@@ -74,6 +88,7 @@ class Facts:
     masks: str | None = None  # form of the masks that the model has learned, such as [{}]
     confidence: dict[str, Any] | None = None  # numbers of translation.confidence.Confidence
     fast: Fast = Fast()
+    stored: Literal["float32", "int8"] = "float32"  # int8: matrices are integers with a scale for each row
     parent: dict[str, Any] = field(default_factory=dict)  # the run that it was fine-tuned from
     sha256: str | None = None  # of the manifest
     dragoman: str = ""  # version that wrote the bundle
@@ -128,6 +143,7 @@ def save_bundle(
         DragomanError: The folder cannot be written.
     """
     named = {"normalisation": src_tokenizer.normalisation} if src_tokenizer.composes else {}
+    weights = rounded(weights) if facts.get("stored") == "int8" else weights
     with sealed_folder(folder, manifest_of(config, model_config) | named | dict(facts), n_bytes(weights)) as aside:
         (aside / "config.yaml").write_text(config.to_yaml(), encoding="utf-8")
         save_weights(aside / "model.safetensors", weights)
@@ -175,12 +191,12 @@ def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
     ``unfinished`` and the step, and a message is logged. A folder that is replaced meanwhile is read again.
 
     Args:
-        path: A run folder (with ``bundle/`` inside) or a bundle folder.
+        path: A run folder (with ``bundle/`` inside), a bundle folder, or the name of a ready bundle; see ``ready``.
 
     Raises:
         BundleError: There is none, it is damaged, or it was written by a newer dragoman.
     """
-    path = Path(path)
+    path = run_folder(path)
     while True:
         before = _standing_now(path)
         try:
@@ -239,7 +255,7 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
         model_config = _sizes(config, manifest["src_vocab_size"], manifest["tgt_vocab_size"])
     except (ConfigError, KeyError) as error:
         raise BundleError(f"{folder}: its configuration cannot be used ({error})") from None
-    Facts.of(manifest, folder)
+    facts = Facts.of(manifest, folder)
     tokenizers = load_tokenizers(folder)
     vocab_sizes = tuple(tokenizer.vocab_size for tokenizer in tokenizers)
     if vocab_sizes != (model_config.src_vocab_size, model_config.tgt_vocab_size):
@@ -248,16 +264,21 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
     if shortlists.FILE in manifest["files"]:
         sizes = model_config.src_vocab_size, model_config.tgt_vocab_size
         shortlist = Shortlist.read(folder / shortlists.FILE, *sizes)
-    return Bundle(config, _model(model_config, folder / "model.safetensors", device), *tokenizers, manifest, shortlist)
+    model = _model(model_config, folder / "model.safetensors", device, is_rounded=facts.stored == "int8")
+    return Bundle(config, model, *tokenizers, manifest, shortlist)
 
 
 def _sizes(config: Config, src_vocab_size: int, tgt_vocab_size: int) -> ModelConfig:
     return ModelConfig(**config.model.model_dump(), src_vocab_size=src_vocab_size, tgt_vocab_size=tgt_vocab_size)
 
 
-def _model(model_config: ModelConfig, path: Path, device: str | torch.device) -> EncoderDecoder:
+def _model(
+    model_config: ModelConfig, path: Path, device: str | torch.device, *, is_rounded: bool = False
+) -> EncoderDecoder:
     """Return the model with the weights of a file, in evaluation mode."""
-    weights = read_weights(path, shapes(model_config))  # before anything large is allocated
+    expected = shapes(model_config)
+    weights = read_weights(path, rounded(expected) if is_rounded else expected)  # before anything large is allocated
+    weights = restored(weights) if is_rounded else weights
     with WithoutInitialisation():
         model = build(model_config)
     adopt(model, weights)
@@ -335,16 +356,19 @@ def _whole(checkpoints: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def find_bundle(path: Path) -> Path:
-    """Return the bundle folder of a run, or ``path`` itself if it is a bundle.
+    """Return the bundle folder of a run, ``path`` itself if it is a bundle, or the folder of the ready bundle it names.
 
     Raises:
         BundleError: It is neither.
     """
+    path = run_folder(path)
     bundle, path = standing(path / "bundle"), standing(path)
     if (bundle / MANIFEST).is_file():
         return bundle
     if (path / MANIFEST).is_file() and (path / "model.safetensors").is_file():
         return path
     if not path.exists():
-        raise BundleError(f"{path}: no such run; train one with `dragoman train`, or `dragoman demo`")
+        raise BundleError(f"{path}: no such run; train one with `dragoman train`, or take a ready one: {READY}")
+    if str(path) in NAMES:
+        raise BundleError(f"{path}: neither a run nor a bundle, but it hides the ready bundle of that name; rename it")
     raise BundleError(f"{path}: neither a run nor a bundle; name the folder of a run, such as runs/first")

@@ -435,6 +435,9 @@ class TrainConfig(Section):
         "stop after N validations without a better BLEU (of a parser, F1) or, while that is 0, a lower loss",
         ge=1,
     )
+    goal: float | None = setting(
+        None, "stop after a validation with this BLEU (of a parser, F1) or more, in per cent", gt=0, le=100
+    )
     max_bad_steps: int = setting(10, "stop after N updates in a row that were not finite", ge=1)
     seed: int = setting(1, "of weights, dropout, and the order of batches", ge=0, lt=2**63)
     precision: Literal["auto", "fp32", "bf16"] = setting(

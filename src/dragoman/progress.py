@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
 
@@ -67,15 +68,44 @@ def say(*parts: str) -> None:
         if len(parts) > 1 and has_live_line() and cell_len(text) > columns():
             text = fitted(parts, max(columns(), cell_len(parts[0])))
         with contextlib.suppress(OSError):
-            print(text, file=sys.stderr, flush=True)
+            print(wrapped(text, columns()) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
 
 
-def columns() -> int:
-    """Return the width of the terminal behind stderr in cells; 80 if it is not known."""
+def columns(stream: TextIO | None = None) -> int:
+    """Return the width of the terminal behind a stream, stderr by default, in cells; 80 if it is not known."""
     try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+        return os.get_terminal_size((stream or sys.stderr).fileno()).columns or 80
     except (OSError, ValueError):
         return 80
+
+
+_UNBROKEN = re.compile("[^ \\u2e80-\\U0003ffff]+|[ \\u2e80-\\U0003ffff]")
+"""Part of a line that stays in one row: a word; Chinese may break after every character."""
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return text whose lines a terminal of this width breaks between words.
+
+    Rows are filled with spaces up to their end, so the terminal itself begins the next one. It then knows that the rows
+    are one line: a command that is copied from it can be pasted.
+    """
+    return "\n".join(_wrapped_line(line, width) for line in text.split("\n"))
+
+
+def _wrapped_line(line: str, width: int) -> str:
+    if cell_len(line) <= width or "\t" in line:
+        return line
+    pieces, column = [], 0
+    parts = _UNBROKEN.findall(line)
+    for part, following in zip(parts, [*parts[1:], ""], strict=True):
+        size = cell_len(part)
+        if column and column + size + (following == " ") > width >= size and part != " ":
+            if len(part) > 1 or size == 1:  # the terminal itself moves a character of two cells
+                pieces.append(" " * (width - column))
+            column = 0
+        pieces.append(part)
+        column = (column + size) % width
+    return "".join(pieces)
 
 
 def fitted(parts: Sequence[str], width: int) -> str:
@@ -158,31 +188,43 @@ class Ticker:
         """Return a callback like this ticker that reports under the name ``what`` instead of the caller's."""
         return lambda done, total, _: self(done, total, what)
 
+    def without_end(self) -> Callable[[int, int, str], None]:
+        """Return a callback like this ticker without the last line on a terminal, for work that prints its own."""
+        return lambda done, total, what: None if done == total and has_live_line() else self(done, total, what)
+
     def say(self, *parts: str) -> None:
         """Print a line that stays, unless quiet."""
         if not self.quiet:
             say(*parts)
 
     @contextlib.contextmanager
-    def task(self, what: str, keep: bool = True) -> Iterator[None]:
-        """Show the elapsed seconds while the body runs, for work whose progress is unknown.
+    def task(self, what: str, keep: bool = True) -> Iterator[Callable[..., None]]:
+        """Show the elapsed seconds while the body runs, and the percentage once the body reports what is done.
+
+        The body may call what it is given with the number of things done and their total.
 
         Args:
             what: Name of the work.
             keep: At the end, print how long it took, if it was at least a second.
         """
+        counts = [0, 0]
+
+        def report(done: int, total: int, _what: str = "") -> None:
+            counts[:] = done, total
+
         if self.quiet:
-            yield
+            yield report
             return
         started = time.monotonic()
 
         def tick() -> None:
-            text = f"{what} ... {time.monotonic() - started:.0f} s"
+            percentage = f"{counts[0] / counts[1]:.0%}, " if counts[1] else ""
+            text = f"{what} ... {percentage}{time.monotonic() - started:.0f} s"
             show(text) if has_live_line() else say(text)
 
         try:
             with repeated(tick, REWRITE_S if has_live_line() else self.every_s):
-                yield
+                yield report
         finally:
             clear()
         if keep and time.monotonic() - started >= 1:

@@ -46,9 +46,9 @@ def test_text_is_examined(command: Command, folder: Path) -> None:
     done = command("doctor", *TEXT, *TEST, cwd=folder)
     assert (done.status, done.err) == (0, "")
     out = done.out.decode()
-    assert out.startswith("train.en and train.de\n")
+    assert out.startswith("train.en and train.de\nmend first: 1 finding would spoil the training or cost quality\n\n")
     assert "2 of 12 pairs (16.7%) of the test set are in the training text  [test-overlap-pair]" in out
-    for words in ("[untranslated]", "line 101: ", "[duplicate]", "[memory]"):
+    for words in ("[untranslated]", "line 101: ", "[duplicate]"):
         assert words in out
 
 
@@ -119,8 +119,9 @@ def test_tables_and_memories_are_read_as_training_reads_them(command: Command, f
         assert found["of"] == f"{words[0]} (its pairs are numbered from 1)"
         assert found["facts"] == expected["facts"]
         of_bytes = {"byte-order-mark", "carriage-return", "nul", "not-utf8", "too-long-line"}
-        assert [{**one, "examples": []} for one in found["findings"] if one["name"] != "target-language"] == [
-            {**one, "examples": []} for one in expected["findings"] if one["name"] not in {*of_bytes, "target-language"}
+        unlike = {"examples": [], "places": []}  # they name the file
+        assert [{**one, **unlike} for one in found["findings"] if one["name"] != "target-language"] == [
+            {**one, **unlike} for one in expected["findings"] if one["name"] not in {*of_bytes, "target-language"}
         ]
 
     several = command("doctor", "a.tsv", "c.tmx", "train.en", "train.de", "--quiet", cwd=folder).out.decode()
@@ -129,6 +130,57 @@ def test_tables_and_memories_are_read_as_training_reads_them(command: Command, f
     (folder / "b.csv").write_text('en,de\n"a dog\nruns",ein Hund\na cat,eine Katze\n', encoding="utf-8")
     out = command("doctor", "b.csv", "--quiet", cwd=folder).out.decode()
     assert "1 of 2 pairs (50.0%) contain a line break  [line-break]" in out
+
+
+def test_damaged_text_is_mended_and_every_line_is_listed(command: Command, folder: Path) -> None:
+    lines = (folder / "train.de").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "train.de").write_text("".join([*lines[:350], "Eine Zeile zu viel.\n", *lines[350:]]), encoding="utf-8")
+    done = command(
+        "doctor", "train.en", "train.de", "--list", "lines.tsv", "--write", "c.en", "c.de", "--out", "r", "--quiet",
+        cwd=folder,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    out = done.out.decode()
+    assert "\nmend first: 2 findings would spoil the training or cost quality\n" in out
+    assert "\n  next: dragoman doctor train.en train.de --write clean.en clean.de\n" in out
+    assert "    train.de:351: one line too many here, or missing in train.en before line 351\n" in out
+    assert "mend first: 2 findings" in (folder / "r/doctor.html").read_text(encoding="utf-8")
+    rows = (folder / "lines.tsv").read_text(encoding="utf-8").split("\n")
+    assert rows[0] == "finding\tfile\tline\tabout"
+    assert any(row.startswith("shifted\ttrain.de\t351\tone line too many") for row in rows)
+    assert "c.log.tsv" in done.err
+    sides = [(folder / name).read_text(encoding="utf-8").splitlines() for name in ("c.en", "c.de")]
+    assert sides[1][350] == lines[350].rstrip("\n")
+    found = json.loads(command("doctor", "c.en", "c.de", "--json", cwd=folder).out)
+    assert found["verdict"] == "fit to train"
+
+
+def test_a_table_is_mended_into_two_files(command: Command, folder: Path) -> None:
+    sides = [(folder / f"train.{lang}").read_text(encoding="utf-8").splitlines() for lang in ("en", "de")]
+    rows = [f"{src}\t{tgt.replace(' ', chr(0xA0), 1)}\n" for src, tgt in zip(*sides, strict=True)]
+    (folder / "a.tsv").write_text("".join(rows), encoding="utf-8")
+    done = command("doctor", "a.tsv", "--write", "c.en.gz", "c.de.gz", "--quiet", cwd=folder)
+    assert done.status == 0, done.err
+    mended = gzip.decompress((folder / "c.de.gz").read_bytes()).decode().splitlines()
+    assert mended[:100] == sides[1][:100]
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("train.en", "train.de", "--write", "train.en", "c.de"), "train.en: is the input; choose another name"),
+        (("train.en", "train.de", "--write", "c", "c"), "must be two files"),
+        (("train.en", "train.de", "--list", "train.de"), "train.de: is the input"),
+        (("train.en", "train.de", "test.en", "test.de", "--write", "a", "b"), "one text at a time, got 2"),
+        (("train.en", "train.de", "--write", "no/a", "b"), "no/a: cannot be written"),
+    ],
+)
+def test_an_output_that_cannot_be_is_refused_first(
+    command: Command, folder: Path, args: tuple[str, ...], says: str
+) -> None:
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert says in command("doctor", *args, cwd=folder).error
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_text_is_named_as_train_takes_it(command: Command, folder: Path) -> None:
@@ -333,7 +385,10 @@ def test_a_configuration_that_is_wrong_is_refused_before_the_text_is_read(
 @pytest.mark.skipif(torch.cuda.is_available(), reason="for a machine without a GPU")
 def test_a_configuration_for_another_machine_is_examined_all_the_same(command: Command, folder: Path) -> None:
     (folder / "gpu.yaml").write_text("train: {device: cuda}\nmodel: {preset: tiny}\n", encoding="utf-8")
-    for memory, level, says in (((), "note", "torch sees no GPU here"), (("--memory", "80"), "note", "80")):
+    for memory, level, says in (
+        ((), "note", "torch sees no GPU here"),
+        (("--memory", "0.3"), "error", "of the given 0.3 GiB"),
+    ):
         found = json.loads(command("doctor", "gpu.yaml", *TEXT, "--json", "--quiet", *memory, cwd=folder).out)
         by_name = {finding["name"]: finding for finding in found["findings"]}
         assert by_name["memory"]["level"] == level

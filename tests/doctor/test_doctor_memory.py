@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from dragoman.config import Config, ModelConfig
-from dragoman.doctor.memory import USABLE, batch_finding, largest_batch
+from dragoman.doctor.memory import USABLE, batch_findings, largest_batch
 from dragoman.errors import ConfigError
 from dragoman.fast.forward import features
 from dragoman.fast.training_attention import LONG, SHORT
@@ -145,12 +145,13 @@ def test_the_largest_batch_fits_and_the_next_does_not() -> None:
 def test_a_batch_that_does_not_fit_is_an_error_with_the_one_that_does() -> None:
     sizes = ModelConfig(preset="base", **SIZES)
     big = Config.from_mapping({"data": {"train": {"src": "a", "tgt": "b"}}, "train": {"batch_tokens": 100_000}})
-    found = batch_finding(big, sizes, 60, 8 * GIB, "this machine's")
+    (found,) = batch_findings(big, sizes, 60, 8 * GIB, "this machine's")
     fits = largest_batch(big, sizes, 60, 8 * GIB)
     assert found.level == "error"
-    assert f"set train.batch_tokens to {fits} and train.accumulate to {-(-100_000 // fits)}" in found.advice
-    assert batch_finding(big, sizes, 60, 800 * GIB, "this machine's").level == "note"
-    assert batch_finding(big, sizes, 60, 0.3 * GIB, "this machine's").advice.startswith("choose a smaller model.preset")
+    assert f"--set train.batch_tokens={fits} --set train.accumulate={-(-100_000 // fits)}" in found.advice
+    assert not list(batch_findings(big, sizes, 60, 800 * GIB, "this machine's"))
+    (found,) = batch_findings(big, sizes, 60, 0.3 * GIB, "this machine's")
+    assert found.advice.startswith("choose a smaller model.preset")
 
 
 def test_r_drop_reads_every_batch_twice() -> None:

@@ -307,7 +307,7 @@ def test_a_file_in_an_old_encoding_is_named_with_the_command_that_converts_it(tm
     src.write_text("We went home late.\n" * 30)
     tgt.write_bytes("Мы поздно пошли домой, было уже темно.\n".encode("koi8-r") * 30)
     examination = examine(PairOfFiles(src=src, tgt=tgt), Ticker(quiet=True))
-    finding = next(finding for finding in examination.findings if finding.name == "not-utf8")
+    finding = next(finding for finding in examination.findings if finding.name == "encoding")
     assert (
         f"{tgt}: the file is in KOI8-R; convert it with iconv -f KOI8-R -t UTF-8 {tgt} > {tgt}.utf8" in finding.advice
     )

@@ -86,6 +86,9 @@ CASES = {
     "kramdown": ("The dog.\n{: .big}\n\n* TOC\n{:toc}\n", "Тхе дог.\n{: .big}\n\n* ТОЦ\n{:toc}\n"),
     "critic": ("The {++big++} dog {>>why?<<} and ==cat==.\n", "Тхе {++биг++} дог {>>why?<<} анд ==цат==.\n"),
     "formulas": ("The dog \\(a_1\\) and\n\n$$\nx = the\n$$\n", "Тхе дог \\(a_1\\) анд\n\n$$\nx = the\n$$\n"),
+    "picture in a link": ("[![Dog][badge]][page] and a dog\n", "[![Дог][badge]][page] анд а дог\n"),
+    "tilde": ("Dog\n  ~ A cat\n", "Дог\n  ~ А цат\n"),
+    "raised word": ("A superscript^2^ and a word^th^ run.\n", "А суперсцрипт^2^ анд а шорд^тх^ рун.\n"),
     "raised": ("The H~2~O and 2^nd^ dog.\n", "Тхе H~2~O анд 2^nd^ дог.\n"),
     "markdown in html": ('<div markdown="1">\nThe **dog**.\n</div>\n', '<div markdown="1">\nТхе **дог**.\n</div>\n'),
     "code in html": ("The <kbd>Enter</kbd> key.\n", "Тхе <kbd>Enter</kbd> кею.\n"),
@@ -114,6 +117,15 @@ def test_markup_of_a_dialect_stays_and_its_text_is_translated(case: str) -> None
         assert content == wanted.replace("\n", end)
         assert report.left == ()
         assert translated(source.replace("\n", end), "same")[0] == source.replace("\n", end)
+
+
+def test_links_keep_their_words_beside_half_of_an_html_element() -> None:
+    source = "Add <source> to ([one](x)), closes [two](y)\n"
+    assert translated(source, "reversed")[0] == "[тшо](y) цлосес ([оне](x)), <source> то Адд\n"
+
+
+def test_links_side_by_side_are_units_of_their_own_and_words_do_not_run_together() -> None:
+    assert translated("See [dog 5](x)[cat 7](y) and\n", "reversed")[0] == "[5 дог](x) Сее анд [7 цат](y)\n"
 
 
 def test_a_directive_that_is_not_known_is_left_and_named() -> None:

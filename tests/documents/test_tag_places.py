@@ -204,6 +204,8 @@ def test_chinese(source: str, target: str, links: str, expected: str) -> None:
         ("H<b>2</b>O and <a>un</a>known", "H2O und unbekannt", "0-0 1-1 2-2", "H<b>2</b>O und <a>unb</a>ekannt"),
         ("<a>Home</a><b>About</b>", "ДомОкоем", "0-0", "<a>ДомО</a><b>коем</b>"),
         ("a <b>|</b> c", "C | A", "0-2 1-1 2-0", "C <b>|</b> A"),
+        ("smith<b>\u00a0\u00a0/\u00a0\u00a0</b><i>marz</i> is", "smith / marz is", "0-0 1-1 2-2 3-3", "smith<b> / </b><i>marz</i> is"),
+        ("a <b>  |  </b> c", "C | A", "0-2 1-1 2-0", "C<b> | </b>A"),
         ("<a>turn off</a> it", "schaltet es aus", "0-0 1-2 2-1", "<a>schaltet es aus</a>"),
         ("tools (<a>#2557</a>) (<b>dd11c28</b>)", "(dd11c28) (#2557) Werkzeuge", "0-2 1-1 2-0", "(<b>dd11c28</b>) (<a>#2557</a>) Werkzeuge"),
         ("<a>學生</a><x/><b>印本</b>", "學生印本", "0-0", "<a>學生</a><x/><b>印本</b>"),

@@ -18,9 +18,9 @@ from dragoman.errors import DragomanError
 from dragoman.files import check_sealed
 from dragoman.model.transformer import Transformer
 from dragoman.model.weights import read_weights, untied
-from dragoman.training.checkpoint import latest_checkpoint, list_checkpoints
+from dragoman.training.checkpoint import TrainState, latest_checkpoint, list_checkpoints
 from dragoman.training.log import RunLog
-from dragoman.training.loop import SHOWN, Job, Outcome, Validation, fit
+from dragoman.training.loop import SHOWN, Job, Outcome, Validation, ValidationClock, fit
 
 Fit = Callable[..., Outcome]
 
@@ -148,6 +148,23 @@ def test_patience_ends_the_run_and_the_best_weights_are_those_of_the_best_bleu(r
     torch.testing.assert_close(read_weights(tmp_path / "checkpoints/best/model.safetensors"), seen[1], rtol=0, atol=0)
     assert [event["best"] for event in read_log(tmp_path, "validation")] == [True, True, False, False]
     assert "normal this early" in (tmp_path / "samples.txt").read_text(encoding="utf-8")
+
+
+def test_a_validation_that_reaches_the_goal_ends_the_run(run_fit: Fit, tmp_path: Path) -> None:
+    scores = iter([96.9, 97.0, 99.0])
+    outcome = run_fit(validate=lambda _: Validation(1.0, next(scores), 5.0, []), validate_every=2, goal=97.0)
+    assert (outcome.reason, outcome.state.step, outcome.state.best_bleu) == ("goal", 4, 97.0)
+    assert read_log(tmp_path, "end")[0]["reason"] == "goal"
+
+
+def test_with_a_limit_of_minutes_validations_take_a_share_of_the_clock() -> None:
+    config, clock = TrainConfig(max_minutes=1, validate_every=10), ValidationClock(began=100.0)
+    assert clock.is_due(TrainState(step=10, seconds=110.0), config)  # the first is always due
+    clock.seconds = 10.0
+    assert not clock.is_due(TrainState(step=20, seconds=149.0), config)
+    assert clock.is_due(TrainState(step=30, seconds=150.0), config)
+    assert not clock.is_due(TrainState(step=31, seconds=999.0), config)
+    assert clock.is_due(TrainState(step=20, seconds=149.0), TrainConfig(validate_every=10))
 
 
 def test_a_sample_that_loops_does_not_fill_the_console(

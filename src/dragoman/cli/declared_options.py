@@ -63,13 +63,13 @@ def _parameter(declared: type[Options], name: str, default: Any) -> inspect.Para
     if kind is bool:
         flag = f"--no-{flag[2:]}" if default else flag
         text = about.description if not default else f"Do not {about.description[0].lower()}{about.description[1:]}"
-        shown = typer.Option(flag, help=text, rich_help_panel=about.json_schema_extra["group"])
+        shown = typer.Option(*flag.split(), help=text, rich_help_panel=about.json_schema_extra["group"])
         annotation: Any = Annotated[bool, shown]
         default = False
     else:
         completes = settings if flag == "--set" else None
         shown = typer.Option(
-            flag, help=about.description, metavar=about.json_schema_extra.get("metavar", METAVARS.get(kind)),
+            *flag.split(), help=about.description, metavar=about.json_schema_extra.get("metavar", METAVARS.get(kind)),
             autocompletion=completes, rich_help_panel=about.json_schema_extra["group"],
         )  # fmt: skip
         typed = str if kind in METAVARS or get_origin(kind) is Literal else kind

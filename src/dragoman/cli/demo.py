@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import shutil
 import sys
@@ -16,9 +17,11 @@ from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
 from dragoman.options import not_among
 from dragoman.progress import Ticker
-from dragoman.training.options import OverrideOptions
+from dragoman.training.options import RunOptions
 
 if TYPE_CHECKING:
+    from dragoman.config import Config
+    from dragoman.training.run import Trained
     from dragoman.translation.translator import Translator
 
 TRAIN_PAIRS = 120_000
@@ -29,8 +32,16 @@ SPLITS = {  # (number of pairs, split of the phrasebook, seed)
     "held_out": (TEST_PAIRS, "held_out", 3),
     "deeper": (TEST_PAIRS, "deeper", 4),
 }
+MORE_STEPS = 600
+"""Number of steps by which a demo that has done all of its own is continued."""
+SENTENCE_TOKENS = 16
+"""Typical length of a sentence of the corpus in subwords."""
 Files = Mapping[str, Mapping[str, Path]]
 LANGUAGES = {"de": "German", "zh": "Chinese"}
+PROMISED = 0.97
+"""Fraction of the held-out sentences that the demo translates exactly right where it reaches its goal."""
+MINUTES = 12.0
+"""Minutes of training after which the demo stops although the goal is not reached."""
 
 RECIPE: dict[str, Any] = {
     "model": {
@@ -38,7 +49,7 @@ RECIPE: dict[str, Any] = {
     },
     "data": {"src_lang": "en", "tokenizer": {"vocab_size": 1600}},
     "train": {
-        "max_minutes": 4, "max_steps": 1700, "batch_tokens": 3072, "schedule": "cosine", "lr": 3e-3,
+        "goal": 99.3, "max_steps": 1700, "batch_tokens": 3072, "schedule": "cosine", "lr": 3e-3,
         "warmup_steps": 200, "clip_norm": 1.0, "ema": 0.998, "average": 0, "validate_every": 150, "save_every": 300,
         "log_every": 50,
     },
@@ -46,55 +57,132 @@ RECIPE: dict[str, Any] = {
 }  # fmt: skip
 
 
-@with_options(OverrideOptions)
+@with_options(RunOptions, "minutes", "overrides")
 def demo(
-    options: OverrideOptions,
+    options: RunOptions,
     tgt_lang: Annotated[str, typer.Option("--to", help="Target language: de (German) or zh (Chinese).")] = "de",
     out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/demo or runs/demo-zh).")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the training of an earlier demo.")] = False,
 ) -> None:
     """``dragoman demo``; its help is in ``cli/commands.py``."""
-    signal = run_demo(tgt_lang, out, options.overrides)
+    signal = run_demo(tgt_lang, out, options.overrides, minutes=options.minutes or MINUTES, resume=resume)
     if signal is not None:
         raise typer.Exit(128 + signal)
 
 
-def run_demo(tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[str] = ()) -> int | None:
+def run_demo(
+    tgt_lang: str = "de", out: Path | None = None, overrides: Sequence[str] = (), *,
+    minutes: float = MINUTES, resume: bool = False,
+) -> int | None:  # fmt: skip
     """Write the corpus, train, score unseen combinations, show translations, an attention map and a page.
+
+    Args:
+        tgt_lang: ``de`` or ``zh``.
+        out: The run folder.
+        overrides: Settings that replace those of ``RECIPE``.
+        minutes: Limit of the training, or of its continuation.
+        resume: Continue the training in ``out``.
 
     Returns:
         Number of the signal that stopped training, or None.
 
     Raises:
-        ConfigError: The language is unknown or the folder already holds a run.
+        ConfigError: The language is unknown, or the folder already holds a run, or has none to resume.
     """
-    from dragoman.config import Config, with_overrides
-
     if tgt_lang not in LANGUAGES:
         raise not_among("to", tgt_lang, LANGUAGES)
     run = out or Path("runs/demo" if tgt_lang == "de" else f"runs/demo-{tgt_lang}")
-    if any((run / name).exists() for name in ("config.yaml", "checkpoints", "bundle")):
-        raise ConfigError(f"{run} already holds a run: delete it, or choose another --out")
-    files = {name: {"src": run / f"corpus/{name}.en", "tgt": run / f"corpus/{name}.{tgt_lang}"} for name in SPLITS}
-    data = {**RECIPE["data"], "tgt_lang": tgt_lang, "train": files["train"], "valid": files["valid"]}
-    config = Config.from_mapping(with_overrides({**RECIPE, "data": data}, overrides))
-    ticker = Ticker()
-    ticker.say(f"The embedded corpus: English sentences with their {LANGUAGES[tgt_lang]} translations.")
-    with loading():
-        from dragoman.training.run import train
-        from dragoman.translation.translator import Translator
-
-    with at_ctrl_c(lambda: "before the corpus was written: the same command starts again"):
-        write_corpus(files, tgt_lang, ticker)
-    trained = train(config, out=run)
+    files, ticker = files_of(run, tgt_lang), Ticker()
+    trained = (
+        resume_demo(run, tgt_lang, overrides, minutes) if resume else train_demo(run, tgt_lang, overrides, minutes)
+    )
     if trained.signal is not None:
         return trained.signal
     with at_ctrl_c(lambda: f"after training: the model is complete.\n{what_next(run, tgt_lang)}"):
-        translator = Translator.load(run)
-        report(translator, files, tgt_lang, ticker)
+        with loading(run):
+            from dragoman.translation.translator import Translator
+
+            translator = Translator.load(run)
+        share = report(translator, files, tgt_lang, ticker)
         draw(translator, run, ticker)
         write_page(run, ticker)
+    if share < PROMISED:
+        print(what_is_missing(trained, share, run, tgt_lang))
     print(what_next(run, tgt_lang))
     return None
+
+
+def files_of(run: Path, tgt_lang: str) -> Files:
+    """Return the files of each split of the corpus."""
+    return {name: {"src": run / f"corpus/{name}.en", "tgt": run / f"corpus/{name}.{tgt_lang}"} for name in SPLITS}
+
+
+def train_demo(run: Path, tgt_lang: str, overrides: Sequence[str], minutes: float) -> Trained:
+    """Write the corpus, estimate how long the training takes on this machine, and train."""
+    from dragoman.config import Config, with_overrides
+
+    if any((run / name).exists() for name in ("config.yaml", "checkpoints", "bundle")):
+        raise ConfigError(f"{run} already holds a run: go on with --resume, delete it, or choose another --out")
+    files, ticker = files_of(run, tgt_lang), Ticker()
+    data = {**RECIPE["data"], "tgt_lang": tgt_lang, "train": files["train"], "valid": files["valid"]}
+    recipe = {**RECIPE, "data": data, "train": {**RECIPE["train"], "max_minutes": minutes}}
+    config = Config.from_mapping(with_overrides(recipe, overrides))
+    ticker.say(f"The embedded corpus: English sentences with their {LANGUAGES[tgt_lang]} translations.")
+    with loading():
+        from dragoman.training.run import train
+
+    with at_ctrl_c(lambda: "before the corpus was written: the same command starts again"):
+        write_corpus(files, tgt_lang, ticker)
+    ticker.say(estimate(config))
+    return train(config, out=run)
+
+
+def resume_demo(run: Path, tgt_lang: str, overrides: Sequence[str], minutes: float) -> Trained:
+    """Continue the training of an earlier demo for ``minutes``, with more steps if it has done all of its own."""
+    missing = next(
+        (file for names in files_of(run, tgt_lang).values() for file in names.values() if not file.is_file()), None
+    )
+    if missing is not None:
+        raise ConfigError(f"{run}: no demo to resume, as {missing} is missing; leave out --resume to start one")
+    with loading():
+        from dragoman.training.record import read_run
+        from dragoman.training.run import train
+
+    record = read_run(run)
+    seconds = record.end["seconds"] if record.end else max((e["seconds"] for e in record.reports), default=0.0)
+    steps = max(record.config.train.max_steps, record.step + MORE_STEPS)
+    longer = (f"train.max_minutes={seconds / 60 + minutes:.2f}", f"train.max_steps={steps}")
+    return train(out=run, resume=True, overrides=(*longer, *overrides))
+
+
+def estimate(config: Config) -> str:
+    """Time a few steps; return in a sentence how long the steps of the demo take on this machine."""
+    from dragoman.training.speed import tokens_per_second
+
+    train = config.train
+    needed = train.max_steps * train.batch_tokens / tokens_per_second(config, SENTENCE_TOKENS) / 60
+    at_most = f"{train.max_steps:,} steps take about {needed:.0f} minutes on this machine as busy as it is now"
+    if train.max_minutes is None or needed <= train.max_minutes:
+        return f"{at_most}; training stops earlier once it is good enough"
+    return (
+        f"{at_most}, but training stops after {train.max_minutes:g} and says how to go on; "
+        f"--minutes {math.ceil(needed)} gives it the time"
+    )
+
+
+def what_is_missing(trained: Trained, share: float, run: Path, tgt_lang: str) -> str:
+    """Return what the demo promises, what it reached and why, and the command that goes on."""
+    steps = max(RECIPE["train"]["max_steps"], trained.step + MORE_STEPS)
+    minutes = max(1, math.ceil((steps - trained.step) * trained.seconds / max(trained.step, 1) / 60))
+    command = ["dragoman", "demo", "--resume", "--minutes", str(minutes)]
+    command += ["--to", tgt_lang] if tgt_lang != "de" else []
+    command += ["--out", str(run)] if run != Path("runs/demo" if tgt_lang == "de" else f"runs/demo-{tgt_lang}") else []
+    done = f"{trained.step:,} of about {steps:,} steps in {trained.seconds / 60:.0f} minutes"
+    why = ": this machine was busy or is slow" if trained.reason == "max_minutes" else ""
+    return (
+        f"\nNot there yet: {share:.1%} are exactly right, and the demo is to reach {PROMISED:.0%}. "
+        f"Training did {done}{why}.\nTo go on for {minutes} minutes:  {shlex.join(command)}"
+    )
 
 
 def what_next(run: Path, tgt_lang: str) -> str:
@@ -125,11 +213,12 @@ def write_corpus(files: Files, tgt_lang: str, ticker: Ticker) -> None:
             phrasebook.write(count, src, tgt, seed=seed, tgt_lang=tgt_lang, split=split)
 
 
-def report(translator: Translator, files: Files, tgt_lang: str, ticker: Ticker) -> None:
-    """Print the share of sentences that are exactly right, and a few examples."""
+def report(translator: Translator, files: Files, tgt_lang: str, ticker: Ticker) -> float:
+    """Print the share of sentences that are exactly right, and a few examples; return that of the held-out ones."""
     from dragoman.evaluation.metrics import bleu
     from dragoman.translation.notes import Events
 
+    shares = {}
     for name, what in (
         ("held_out", "combinations of words never seen together"),
         ("deeper", "clauses nested one level deeper than any trained on"),
@@ -141,11 +230,13 @@ def report(translator: Translator, files: Files, tgt_lang: str, ticker: Ticker) 
             translation.text == reference for translation, reference in zip(translations, references, strict=True)
         )
         quality = bleu([translation.text for translation in translations], references, tgt_lang).value
-        print(f"\n{what}: {right / len(translations):.1%} of {len(translations):,} exactly right, BLEU {quality:.1f}")
+        shares[name] = right / len(translations)
+        print(f"\n{what}: {shares[name]:.1%} of {len(translations):,} exactly right, BLEU {quality:.1f}")
         for source, translation, reference in list(zip(sources, translations, references, strict=True))[:4]:
             mark = "✓" if translation.text == reference else "✗"
             print(f"  {source}\n  {mark} {translation.text}")
     sys.stdout.flush()
+    return shares["held_out"]
 
 
 def draw(translator: Translator, run: Path, ticker: Ticker) -> None:

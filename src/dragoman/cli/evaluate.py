@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,14 +13,17 @@ import typer
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.cli.tables import WIDE, at_terminal, broken_after, print_line, print_table
 from dragoman.errors import ConfigError
 from dragoman.evaluation.options import ScoreOptions
 from dragoman.options import option, option_group
-from dragoman.progress import say
+from dragoman.progress import columns, say
+from dragoman.translation.note_report import WarningOptions
 from dragoman.translation.options import TranslateOptions
 
 if TYPE_CHECKING:
     from dragoman.evaluation.evaluate import Compared, Evaluation
+    from dragoman.evaluation.metrics import Score
     from dragoman.evaluation.significance import Comparison
     from dragoman.evaluation.stress import Stressed
 
@@ -49,6 +53,7 @@ class TestSet(ScoreOptions):
     TranslateOptions, "beam_size", "length_penalty", "length_penalty_form", "patience", "guard", "engine", "precision",
     "batch_tokens", "workers", "fast", "to", "from_lang",
 )  # fmt: skip
+@with_options(WarningOptions, into="warned")
 @with_options(TestSet, into="test")
 def evaluate(
     systems: Annotated[
@@ -60,6 +65,7 @@ def evaluate(
         ),
     ],
     options: TranslateOptions,
+    warned: WarningOptions,
     test: TestSet,
 ) -> None:
     """``dragoman evaluate``; its help is in ``cli/commands.py``."""
@@ -86,10 +92,10 @@ def evaluate(
     with at_ctrl_c(
         lambda: "before the scores were computed: nothing is saved; the same command starts from the beginning"
     ):
-        _evaluate(systems, options, test)
+        _evaluate(systems, options, warned, test)
 
 
-def _evaluate(systems: Sequence[Path], options: TranslateOptions, test: TestSet) -> None:
+def _evaluate(systems: Sequence[Path], options: TranslateOptions, warned: WarningOptions, test: TestSet) -> None:
     """Evaluate one run, stress it, or compare two."""
     from dragoman.evaluation import evaluate as api
     from dragoman.files import write_output
@@ -100,7 +106,9 @@ def _evaluate(systems: Sequence[Path], options: TranslateOptions, test: TestSet)
             raise ConfigError("--stress needs one run, --src and one --ref: leave out --metric and --old-style")
         _print_stress(api.stress(systems[0], ref=test.ref[0], **settings), test.as_json)
         return
-    settings |= dict(ref=test.ref, metrics=test.metrics, old_style=test.old_style)
+    settings |= dict(
+        ref=test.ref, metrics=test.metrics, old_style=test.old_style, verbose=warned.verbose, warnings=warned.warnings
+    )
     if len(systems) == 2:
         compared = api.compare(*systems, **settings)
         _print_compared(compared, [str(system) for system in systems], test.as_json)
@@ -117,10 +125,28 @@ def _print_evaluation(evaluation: Evaluation, as_json: bool) -> None:
     if as_json:
         _print_json({"lines": lines, "seconds": evaluation.seconds, "scores": _mappings(evaluation.scores)})
         return
-    for score in evaluation.scores:
-        print(score)
+    if at_terminal():
+        _show_scores(evaluation.scores)
+    else:
+        for score in evaluation.scores:
+            print(score)
     if evaluation.seconds:
         say(f"{lines:,} lines in {evaluation.seconds:.1f} s")
+
+
+def _show_scores(scores: Sequence[Score]) -> None:
+    """Print scores as a table; in a narrow terminal their signatures stand below it."""
+    rows = [(score.name, f"{score.value:.2f}", score.interval()) for score in scores]
+    names, room = ["metric", "score", "95% interval"], columns(sys.stdout)
+    if room < WIDE:
+        print_table(names, rows, right=["score"], fixed=["95% interval"])
+        for score in scores:
+            print_line("\n".join(broken_after(f"{score.name}: {score.signature}", "|", room)))
+        return
+    room -= sum(max(map(len, column)) + 2 for column in zip(names, *rows, strict=True))
+    signatures = ["\n".join(broken_after(score.signature, "|", room)) for score in scores]
+    cells = [(*row, signature) for row, signature in zip(rows, signatures, strict=True)]
+    print_table([*names, "signature"], cells, right=["score"], fixed=["95% interval"])
 
 
 def _print_compared(compared: Compared, names: Sequence[str], as_json: bool) -> None:
@@ -130,6 +156,11 @@ def _print_compared(compared: Compared, names: Sequence[str], as_json: bool) -> 
         systems = [{"name": name, "seconds": own.seconds, "scores": _mappings(own.scores)} for name, own in both]
         verdicts = [{**comparison._asdict(), "verdict": comparison.verdict()} for comparison in comparisons]
         _print_json({"lines": len(a.translations), "systems": systems, "comparisons": verdicts})
+        return
+    if at_terminal():
+        for letter, name in zip("AB", names, strict=True):
+            print_line(f"{letter}: {name}")
+        _show_comparisons(comparisons)
         return
     for letter, (name, own) in zip("AB", both, strict=True):
         print(f"{letter}: {name}")
@@ -141,10 +172,29 @@ def _print_compared(compared: Compared, names: Sequence[str], as_json: bool) -> 
             print(row)
 
 
+def _show_comparisons(comparisons: Sequence[Comparison]) -> None:
+    """Print comparisons as a table, and a verdict in words for each."""
+    rows = [
+        (
+            *(comparison.metric, *(f"{score:.{comparison.digits}f}" for score in (comparison.a, comparison.b))),
+            f"{comparison.difference:+.{comparison.digits}f}",
+            f"{comparison.low:+.{comparison.digits}f} to {comparison.high:+.{comparison.digits}f}",
+            f"{comparison.p_randomisation:.4f}",
+        )
+        for comparison in comparisons
+    ]
+    names = ["metric", "A", "B", "B - A", "95% interval", "p"]
+    print_table(names, rows, right=["A", "B", "B - A", "p"], fixed=["95% interval"])
+    for comparison in comparisons:
+        print_line(comparison.verdict())
+
+
 def _print_comparison(comparison: Comparison, names: Sequence[str], as_json: bool) -> None:
     verdict = comparison.verdict(*names)
     if as_json:
         _print_json({"systems": names, "comparisons": [{**comparison._asdict(), "verdict": verdict}]})
+    elif at_terminal():
+        _show_comparisons([comparison])
     else:
         print(f"{comparison}\n{verdict}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +10,7 @@ import typer
 from dragoman.cli.completion import among, runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.cli.tables import at_terminal, print_tables, table
 from dragoman.errors import ConfigError
 from dragoman.options import DeviceOptions, either, option, option_group
 from dragoman.toolkits import writers
@@ -107,39 +107,29 @@ def formats(
     """``dragoman formats``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.bundle import load_bundle
-        from dragoman.toolkits.table import answers, table
+        from dragoman.toolkits.table import answers
+        from dragoman.toolkits.table import table as markdown
 
     models = None if run is None else {str(run): load_bundle(run).model.config}
-    if sys.stdout.isatty():
+    if at_terminal():
         _show(answers(models))
     else:
-        print(table(models))
+        print(markdown(models))
 
 
-def _show(table: Answers) -> None:
+def _show(answers_of: Answers) -> None:
     """Print the table of formats, fitted to the width of the terminal."""
-    from rich.console import Console
     from rich.markup import escape
-    from rich.padding import Padding
-    from rich.table import Table
 
-    console = Console(highlight=False)
-    grid = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
-    grid.add_column("", overflow="fold")
-    for name in writers():
-        grid.add_column(name, no_wrap=True)
-    for model, numbers in table.rows.items():
+    names = list(writers())
+    grid = table(["", *names], fixed=names)
+    for model, numbers in answers_of.rows.items():
         cells = (f"[dim]no {n:>2}[/dim]" if n else "exact" for n in numbers)
         grid.add_row(escape(model.replace("`", "")), *cells)
-    console.print(grid)
-    lists = Table(box=None, padding=(0, 1, 0, 0), show_header=False, pad_edge=False)
-    lists.add_column(no_wrap=True, justify="right")
-    lists.add_column(overflow="fold")
-    for n, reason in enumerate(table.reasons, 1):
-        lists.add_row(f"{n}", escape(reason))
-    if table.reasons:
-        console.print(Padding(lists, (1, 0, 0, 0)))
-    rounded = Table("", "--quantization", box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
-    for name, quantizations in table.quantizations.items():
+    reasons = table(["no", "because"], right=["no"])
+    for n, reason in enumerate(answers_of.reasons, 1):
+        reasons.add_row(f"{n}", escape(reason))
+    rounded = table(["", "--quantization"])
+    for name, quantizations in answers_of.quantizations.items():
         rounded.add_row(name, ", ".join(quantizations))
-    console.print(Padding(rounded, (1, 0, 0, 0)))
+    print_tables(grid, *[reasons] * bool(answers_of.reasons), rounded)

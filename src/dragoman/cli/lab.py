@@ -10,7 +10,8 @@ import typer
 from dragoman.cli.completion import among, runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
-from dragoman.lab import EXPERIMENTS
+from dragoman.cli.tables import at_terminal, print_line, print_table
+from dragoman.lab import EXPERIMENTS, MINUTES
 from dragoman.options import DeviceOptions, QuietOptions
 from dragoman.progress import Ticker, clear, has_live_line
 
@@ -47,8 +48,7 @@ def lab(
 ) -> None:
     """``dragoman lab``; its help is in ``cli/commands.py``."""
     if name is None:
-        width = max(map(len, EXPERIMENTS))
-        print("\n".join(f"{known:{width}}  {claim}" for known, claim in EXPERIMENTS.items()))
+        _list_experiments()
         return
 
     with loading():
@@ -74,7 +74,22 @@ def lab(
             clear()
             for claim in record["verdict"]:
                 word = {True: "holds", False: "FAILS", None: "-----"}[claim["holds"]]
-                print(f"{word}  {claim['text']}: {claim['figures']}")
+                print_line(f"{word}  {claim['text']}: {claim['figures']}")
             print(out / record["experiment"] / "index.html")
     if name == "all":
         print(out / "index.html")
+
+
+def _list_experiments() -> None:
+    """Print each experiment with its claim and what it costs."""
+    if at_terminal():
+        rows = [(name, claim, f"{MINUTES[name]:.1f}") for name, claim in EXPERIMENTS.items()]
+        print_table(["experiment", "claim", "minutes"], rows, right=["minutes"], fixed=["experiment"])
+        print_line(
+            f"Minutes are those of two cores; all take {sum(MINUTES.values()) / 60:.1f} hours. --quick tries an "
+            "experiment in seconds."
+        )
+        return
+    width = max(map(len, EXPERIMENTS))
+    for name, claim in EXPERIMENTS.items():
+        print(f"{name:{width}}  {claim} ({MINUTES[name]:.1f} minutes)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -16,6 +17,7 @@ from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.options import DeviceOptions
 from dragoman.progress import Ticker, clear, say
+from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
 from dragoman.translation.options import TranslateOptions
 
 if TYPE_CHECKING:
@@ -30,10 +32,12 @@ WINDOW = 2048
     "from_lang",
 )  # fmt: skip
 @with_options(DeviceOptions, into="machine")
+@with_options(WarningOptions, into="warned")
 def score(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
     machine: DeviceOptions,
+    warned: WarningOptions,
     src: Annotated[Path, typer.Option(help="Source text.", rich_help_panel="Text")],
     tgt: Annotated[
         Path, typer.Option(help="Translations, aligned with the source line by line.", rich_help_panel="Text")
@@ -71,48 +75,70 @@ def score(
     langs = plan.reader.src_lang, plan.reader.tgt_lang
     for warning in check_sides(run, langs, options.from_lang, src, tgt):
         say(f"warning: {warning}")
-    ticker = Ticker()
+    begin_list(warned, src, tgt, alignments)
+    ticker, report = Ticker(), NoteReport(warned)
+    if not as_json and sys.stdout.isatty():
+        print(HEADER)
     n_lines = n_tokens = start = 0
     nats = 0.0
     with (
         contextlib.nullcontext() if alignments is None else alignments.open("wb") as links,
         at_ctrl_c(lambda: f"after line {start:,} of {len(pairs):,}"),
+        report,
     ):
         for start in range(0, len(pairs), WINDOW):
             sources, targets = zip(*pairs[start : start + WINDOW], strict=True)
             scored = plan.score(sources, targets)
             for number, pair in enumerate(scored, start + 1):
-                _write(pair, f"{tgt}:{number}", as_json, links)
+                for note in pair.notes:
+                    report.add(replace(note, where=f"{tgt}:{number}"))
+                _write(pair, number, as_json, links)
             not_empty = [pair for pair in scored if pair.n_tokens]
             n_lines, n_tokens = n_lines + len(not_empty), n_tokens + sum(pair.n_tokens for pair in not_empty)
             nats -= sum(pair.log_prob for pair in not_empty)
             ticker(min(start + WINDOW, len(pairs)), len(pairs), "lines scored")
+        report.n_lines = len(pairs)
     perplexity = f"perplexity {math.exp(min(700, nats / n_tokens)):.4f}" if n_tokens else "nothing to score"
     say(f"{perplexity}; {n_lines:,} of {len(pairs):,} lines, {n_tokens:,} tokens")
 
 
-def _write(pair: Scored, where: str, as_json: bool, links: BinaryIO | None) -> None:
-    """Write a pair's scores to stdout, its alignment to ``links``, and its notes as warnings to stderr."""
+def _write(pair: Scored, number: int, as_json: bool, links: BinaryIO | None) -> None:
+    """Write the scores of pair ``number`` to stdout, and its alignment to ``links``."""
     from dragoman.decoding.alignment import pharaoh
 
-    for note in pair.notes:
-        say(f"warning: {where}: {note}")
     clear()
-    print(json.dumps(_fields(pair), ensure_ascii=False) if as_json else _row(pair))
+    if as_json:
+        print(json.dumps(_fields(pair), ensure_ascii=False))
+    else:
+        print(_shown_row(pair, number) if sys.stdout.isatty() else _row(pair))
     if links is not None:
         links.write(pharaoh(pair.alignment or ()).encode() + b"\n")
 
 
+def _per_token(pair: Scored) -> float:
+    """Return the log-probability divided by the number of tokens; nan for a pair that is not scored."""
+    return pair.log_prob / pair.n_tokens if pair.n_tokens else math.nan
+
+
 def _row(pair: Scored) -> str:
-    per_token = pair.log_prob / pair.n_tokens if pair.n_tokens else math.nan
-    return f"{pair.log_prob:.6f}\t{per_token:.6f}\t{pair.score:.6f}"
+    """Return the row of a pair for programs."""
+    return f"{pair.log_prob:.6f}\t{_per_token(pair):.6f}\t{pair.score:.6f}"
+
+
+HEADER = f"{'line':>7}{'log-probability':>17}{'per subword':>13}{'with length penalty':>21}"
+"""Names of the columns of a terminal, in 58 cells."""
+
+
+def _shown_row(pair: Scored, number: int) -> str:
+    """Return the row of a pair for a terminal."""
+    return f"{number:>7,}{pair.log_prob:>17.2f}{_per_token(pair):>13.3f}{pair.score:>21.2f}"
 
 
 def _fields(pair: Scored) -> dict[str, Any]:
     """Return the JSON fields of a pair; scores of an empty pair are null, since JSON has no nan."""
     fields: dict[str, Any] = {
         "log_prob": pair.log_prob if pair.n_tokens else None,
-        "per_token": pair.log_prob / pair.n_tokens if pair.n_tokens else None,
+        "per_token": _per_token(pair) if pair.n_tokens else None,
         "score": pair.score if pair.n_tokens else None,
         "tokens": list(zip(pair.tokens, pair.token_log_probs, strict=True)),
     }

@@ -6,7 +6,8 @@ import contextlib
 import dataclasses
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
@@ -19,15 +20,26 @@ from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.documents.options import FormatOptions
 from dragoman.errors import ConfigError, DataError
 from dragoman.options import flags, option, option_group
-from dragoman.progress import Ticker, clear, has_live_line, say
+from dragoman.progress import Ticker, clear, has_live_line, say, show
+from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
 from dragoman.translation.options import TranslateOptions
 
 if TYPE_CHECKING:
     from dragoman.translation.notes import Note
     from dragoman.translation.plan import Plan
+    from dragoman.translation.quality import Quality
     from dragoman.translation.translator import Translation, Translator
 
-QUIT = ":q"
+QUIT = (":q", "quit", "exit", ":quit", ":exit")
+"""Lines that end the prompt of ``-i``."""
+HELP = (":h", "help", "?", ":help")
+"""Lines that ask for help at the prompt of ``-i``; a space before such a line translates it instead."""
+PROMPT_HELP = f"""Each line is translated when you press Enter.
+  Up and Down     earlier lines, to change and translate again
+  Ctrl-C          leaves the line that you are typing, or stops its translation
+  {QUIT[0]}, quit, exit  or Ctrl-D end the prompt
+  {HELP[0]}, help, ?     this list
+A space before one of these words translates it. Options such as --n-best 5 are given when the prompt is started."""
 
 MOST_LISTED = 20
 """Largest number of untranslated segments that are listed."""
@@ -55,11 +67,13 @@ class Output(FormatOptions):
 
 @with_options(TranslateOptions, without=["alignments"])  # a file here, see Output
 @with_options(Machines, into="machines")
+@with_options(WarningOptions, into="warned")
 @with_options(Output, into="output")
 def translate(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
     machines: Machines,
+    warned: WarningOptions,
     output: Output,
     file: Annotated[
         Path | None,
@@ -104,14 +118,17 @@ def translate(
         from dragoman.translation.language_pairs import check_sides
 
         for warning in check_sides(run, (plan.src_lang, plan.tgt_lang), options.from_lang, file):
-            _warn(warning)
+            say(f"warning: {warning}")
+    begin_list(warned, file, output.out, output.alignments)
+    report = NoteReport(warned)
     if file is not None and output.out is not None:
         if is_document:
-            terms = _document(translator, file, output.out, options, {"columns": output.column, **formats})
+            terms = _document(translator, file, output.out, options, report, {"columns": output.column, **formats})
         else:
-            terms = _into_file(translator, file, output.out, _Rendering(plan, output.as_json), output.restart)
+            rendering = _Rendering(plan, output.as_json)
+            terms = _into_file(translator, file, output.out, rendering, report, output.restart)
     else:
-        terms = _to_stdout(translator, plan, file, output, interactive)
+        terms = _to_stdout(translator, plan, file, output, None if interactive else report)
     if plan.glossary is not None:
         say(f"glossary: {len(plan.glossary):,} terms read, {len(terms):,} found in the text")
 
@@ -167,29 +184,45 @@ def _check_formats(file: Path | None, output: Output, formats: Mapping[str, Any]
 
 
 def _to_stdout(
-    translator: Translator, plan: Plan, file: Path | None, output: Output, interactive: bool
+    translator: Translator, plan: Plan, file: Path | None, output: Output, report: NoteReport | None
 ) -> Collection[str]:
-    """Print the translations of a file, of stdin, or of typed lines; return the terms of the glossary found in them."""
-    show, alignments = _Rendering(plan, output.as_json), output.alignments
-    translations = _typed(translator, plan) if interactive else _streamed(translator, plan, file)
+    """Print translations of a file or of stdin, or of typed lines without a report; return the glossary's terms."""
+    rendering, alignments, is_typed = _Rendering(plan, output.as_json), output.alignments, report is None
+    translations = _typed(translator, plan) if report is None else _streamed(translator, plan, file, report)
     number = 0
     with (
         contextlib.nullcontext() if alignments is None else alignments.open("wb") as links,
-        contextlib.nullcontext() if interactive else at_ctrl_c(lambda: f"after line {number:,}"),
+        contextlib.nullcontext() if is_typed else at_ctrl_c(lambda: f"after line {number:,}"),
+        report or contextlib.nullcontext(),
     ):
         for number, translation in enumerate(translations, 1):
             clear()
-            if interactive and not output.as_json and not translation.text and _at_terminal():
+            if is_typed and not output.as_json and not translation.text and _at_terminal():
                 say("(the translation is empty)")
             else:
-                show.write(number, translation, links)
-            if interactive:
+                rendering.write(number, translation, links)
+            if is_typed:
                 sys.stdout.flush()
-    sys.stdout.flush()
-    return show.terms
+                if translation.quality is not None and not output.as_json:
+                    say(f"({translation.quality})")
+        sys.stdout.flush()
+        if report is not None:
+            report.n_lines = number
+    _say_quality(rendering, is_typed)
+    return rendering.terms
 
 
-def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, restart: bool) -> Collection[str]:
+def _say_quality(rendering: _Rendering, is_typed: bool = False) -> None:
+    """Print how many of the lines that were translated now are good, doubtful and poor."""
+    from dragoman.translation.quality import in_words
+
+    if not is_typed and (line := in_words(rendering.qualities)):
+        say(line)
+
+
+def _into_file(
+    translator: Translator, file: Path, out: Path, rendering: _Rendering, report: NoteReport, restart: bool
+) -> Collection[str]:
     """Translate a file into another, or resume that; return the terms of the glossary found in lines translated now."""
     from dragoman.translation.assemble import LineFormat
     from dragoman.translation.resumable import lines_done
@@ -199,13 +232,19 @@ def _into_file(translator: Translator, file: Path, out: Path, show: _Rendering, 
         where = f"after line {n_lines:,} of {out}" if n_lines else f"before the first lines of {out} were written"
         return f"{where}; the same command resumes"
 
-    with at_ctrl_c(state):
-        n_lines = translator.translate_file(
-            file, out, show.plan, restart=restart, events=events_of(file), form=LineFormat(show.form, show)
+    with at_ctrl_c(state), report:
+        report.n_lines = translator.translate_file(
+            file,
+            out,
+            rendering.plan,
+            restart=restart,
+            events=events_of(report, file),
+            form=LineFormat(rendering.form, rendering),
         )
     if has_live_line():
-        say(f"{out}: {n_lines:,} lines")
-    return show.terms
+        say(f"{out}: {report.n_lines:,} lines")
+    _say_quality(rendering)
+    return rendering.terms
 
 
 def _is_document(file: Path, out: Path | None) -> bool:
@@ -231,7 +270,12 @@ def _is_document(file: Path, out: Path | None) -> bool:
 
 
 def _document(
-    translator: Translator, file: Path, out: Path, options: TranslateOptions, formats: Mapping[str, Any]
+    translator: Translator,
+    file: Path,
+    out: Path,
+    options: TranslateOptions,
+    report: NoteReport,
+    formats: Mapping[str, Any],
 ) -> Collection[str]:
     """Translate a document or a folder, and list the segments left; return the terms of the glossary found in it.
 
@@ -242,17 +286,19 @@ def _document(
     from dragoman.translation.notes import Events
 
     ticker = Ticker() if sys.stderr.isatty() else None
-    with at_ctrl_c(lambda: f"before {out} was written"):
-        report = translate_document(
-            translator, file, out, options, events=Events(warn=_warn, progress=ticker), **formats
+    report.unit = "segments"
+    with at_ctrl_c(lambda: f"before {out} was written"), report:
+        done = translate_document(
+            translator, file, out, options, events=Events(warn=report.add, progress=ticker), **formats
         )
-    clear()
-    for segment in report.left[:MOST_LISTED]:
+        report.n_lines = done.found
+        clear()
+    for segment in done.left[:MOST_LISTED]:
         _warn(f"not translated ({segment.why}): {segment.text}")
-    if len(report.left) > MOST_LISTED:
-        _warn(f"{len(report.left) - MOST_LISTED:,} more segments were not translated")
-    say(f"{out}: {report}")
-    return report.terms
+    if len(done.left) > MOST_LISTED:
+        _warn(f"{len(done.left) - MOST_LISTED:,} more segments were not translated")
+    say(f"{out}: {done}")
+    return done.terms
 
 
 def _folder(runs: list[Path], src: Path | None, options: TranslateOptions, machines: Machines, output: Output) -> None:
@@ -279,12 +325,14 @@ def _folder(runs: list[Path], src: Path | None, options: TranslateOptions, machi
         )
 
 
-def _streamed(translator: Translator, plan: Plan, file: Path | None) -> Iterator[Translation]:
+def _streamed(translator: Translator, plan: Plan, file: Path | None, report: NoteReport) -> Iterator[Translation]:
     """Return the translations of a file, or of stdin as its lines come; the file is opened at once."""
     from dragoman.data.corpus import open_corpus
 
     stream, name = (_stdin(), "stdin") if file is None else (open_corpus(file), str(file))
-    translations = translator.translate_stream(stream, name, plan, events=events_of(file), flush=sys.stdout.flush)
+    translations = translator.translate_stream(
+        stream, name, plan, events=events_of(report, file), flush=sys.stdout.flush
+    )
     return translations if file is None else _and_close(stream, translations)
 
 
@@ -295,19 +343,33 @@ def _and_close(stream: BinaryIO, translations: Iterator[Translation]) -> Iterato
 
 def _typed(translator: Translator, plan: Plan) -> Iterator[Translation]:
     """Yield the translation of each typed line."""
-    events = dataclasses.replace(events_of(), failed=_warn)
+    from dragoman.translation.notes import Events
+
     prompt = f"{plan.src_lang or 'source'}> "
-    for number, text in enumerate(_lines_typed(prompt)):
-        of_line = dataclasses.replace(events, label=lambda _, number=number: f"line {number + 1}")
-        yield translator.translate_planned([text], plan, of_line, number)[0]
+    for number, text in enumerate(_lines_typed(prompt), 1):
+        of_line = Events(warn=_warn, failed=_warn, label=_named(f"line {number}"))
+        try:
+            translation = translator.translate_planned([text], plan, of_line, number - 1)[0]
+        except KeyboardInterrupt:
+            if not _at_terminal():
+                raise
+            show("")  # over the echo of Ctrl-C
+            say("stopped before it was translated")
+            continue
+        yield translation
 
 
-def events_of(file: Path | None = None) -> Any:
-    """Return events that print warnings on stderr and, for a file at a terminal, progress."""
+def _named(name: str) -> Callable[[int], str]:
+    """Return a function that gives every text the same name."""
+    return lambda _: name
+
+
+def events_of(report: NoteReport, file: Path | None = None) -> Any:
+    """Return events that report warnings and, for a file at a terminal, progress."""
     from dragoman.translation.notes import Events
 
     if file is None or not sys.stderr.isatty():
-        return Events(warn=_warn)
+        return Events(warn=report.add)
     ticker, n_lines = Ticker(), _n_lines(file)
     ticker(0, n_lines, "lines translated")
 
@@ -315,7 +377,7 @@ def events_of(file: Path | None = None) -> Any:
         if done != n_lines:
             ticker(done, n_lines, what)
 
-    return Events(warn=_warn, progress=progress)
+    return Events(warn=report.add, progress=progress)
 
 
 def _n_lines(file: Path) -> int | None:
@@ -342,6 +404,7 @@ class _Rendering:
     plan: Plan
     as_json: bool
     terms: set[str] = dataclasses.field(default_factory=set)  # of the glossary, found so far
+    qualities: Counter[Quality] = dataclasses.field(default_factory=Counter)  # numbers of lines so far
 
     @property
     def form(self) -> str:
@@ -350,6 +413,8 @@ class _Rendering:
     def __call__(self, number: int, translation: Translation) -> str:
         n_best = self.plan.options.n_best
         self.terms.update(translation.terms)
+        if translation.quality is not None:
+            self.qualities[translation.quality] += 1
         if self.as_json:
             return json.dumps(_fields(translation, n_best), ensure_ascii=False)
         if n_best == 1:
@@ -378,6 +443,7 @@ def _fields(translation: Translation, n_best: int) -> dict[str, Any]:
         fields["alignment"] = translation.alignment
     if translation.confidence is not None:
         fields["confidence"] = translation.confidence
+        fields["quality"] = translation.quality
     if translation.terms:
         fields["terms"] = translation.terms
     if translation.notes:
@@ -408,11 +474,21 @@ def _lines_typed(prompt: str) -> Iterator[str]:
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401  (gives input() history and line editing)
         sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
-        say(f"Type a sentence and Enter; Ctrl-D or {QUIT} ends.")
-        with contextlib.suppress(EOFError):
-            while (text := input(prompt)).strip() != QUIT:
+        say(f"Type a sentence and Enter; {QUIT[0]} or Ctrl-D ends, {HELP[0]} helps.")
+        while True:
+            try:
+                text = input(prompt)
+            except EOFError:
+                break
+            except KeyboardInterrupt:
+                print(file=sys.stderr)  # the line that was typed so far stays above
+                continue
+            if text.rstrip() in QUIT:
+                return
+            if text.rstrip() in HELP:
+                say(PROMPT_HELP)
+            else:
                 yield text
-            return
     else:
         from dragoman.data.corpus import read_lines_leniently
 

@@ -8,15 +8,17 @@ In a notebook, a diagnosis shows itself as a page.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.config import Config, ModelConfig, OneFile, TextFiles, each, read_yaml, with_overrides
-from dragoman.data.texts import languages_of, texts_named
+from dragoman.data.texts import files_of, languages_of, texts_named
 from dragoman.doctor.facts import corpus_facts, fact_lines, quantiles
-from dragoman.doctor.findings import Finding, ranked, report
-from dragoman.doctor.memory import batch_finding
+from dragoman.doctor.findings import FIT, MEND, Finding, ranked, report, verdict
+from dragoman.doctor.memory import batch_findings
+from dragoman.doctor.mending import MENDABLE
 from dragoman.doctor.mixture import Part, entry_name, entry_sizes, merge_examinations, mixture_findings
 from dragoman.doctor.page import page
 from dragoman.doctor.repeats import overlap_findings
@@ -46,19 +48,40 @@ class Diagnosis(NamedTuple):
     findings: list[Finding]
     text: Examination | None = None
     run: Record | None = None
+    entries: tuple[TextFiles, ...] = ()  # the training texts that were examined
+
+    @property
+    def verdict(self) -> str:
+        """``fit to train`` or ``mend first`` of text; "" of a run."""
+        return verdict(self.findings) if self.entries else ""
+
+    def next_steps(self) -> list[str]:
+        """Return the verdict on text, and the command that comes next; nothing for a run."""
+        if not self.entries:
+            return []
+        if self.verdict == FIT:
+            return [FIT, f"next: {train_command(self.entries)}"]
+        costly = [finding for finding in self.findings if finding.is_harmful]
+        words = f"{MEND}: {len(costly)} finding{'s' * (len(costly) > 1)} would spoil the training or cost quality"
+        if len(self.entries) > 1 or not any(finding.name in MENDABLE for finding in costly):
+            return [words]
+        return [words, f"next: {mend_command(self.entries[0])}"]
 
     def as_json(self) -> dict[str, Any]:
         """Return the title, the facts and the findings as plain values for JSON."""
-        return {"of": self.title, "facts": self.facts, "findings": [finding.as_json() for finding in self.findings]}
+        findings = [finding.as_json() for finding in self.findings]
+        return {"of": self.title, "verdict": self.verdict, "facts": self.facts, "findings": findings}
 
     def as_text(self) -> str:
         """Return the report as lines of text for a terminal."""
         findings = report(self.findings) if self.findings else "no problems found"
-        return "\n".join([self.title, *fact_lines(self.facts), "", findings])
+        first, *following = self.next_steps() or [""]
+        steps = [first, *(f"  {line}" for line in following), ""] if first else []
+        return "\n".join([self.title, *steps, *fact_lines(self.facts), "", findings])
 
     def as_page(self) -> str:
         """Return the report as one HTML page; without matplotlib it has no figures and says so."""
-        return page(self.title, self.facts, self.findings, self.text, self.run)
+        return page(self.title, self.next_steps(), self.facts, self.findings, self.text or self.run)
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, as notebooks show it."""
@@ -120,13 +143,33 @@ def diagnose_text(
     if config is None:
         chosen = choose_sizes(examination.pairs, settings.get("model"))
         config = _configuration(with_overrides(chosen, overrides), train, where)
-    findings.append(_memory_finding(config, examination, memory))
+    findings += _memory_findings(config, examination, memory)
     facts = corpus_facts(examination)
     if len(parts) == 1:
         numbered = " (its pairs are numbered from 1)" if isinstance(train[0], OneFile) else ""
-        return Diagnosis(parts[0].name + numbered, facts, ranked(findings), text=examination)
+        return Diagnosis(parts[0].name + numbered, facts, ranked(findings), text=examination, entries=tuple(train))
     title = f"{f'data.train of {where}' if 'train' not in texts else 'training text'}, {len(parts)} texts"
-    return Diagnosis(title, {**entry_sizes(parts), **facts}, ranked(findings), text=examination)
+    facts = {**entry_sizes(parts), **facts}
+    return Diagnosis(title, facts, ranked(findings), text=examination, entries=tuple(train))
+
+
+def train_command(entries: Sequence[TextFiles]) -> str:
+    """Return the command that trains on texts."""
+    return f"dragoman train {' '.join(map(_as_typed, entries))} --out runs/first"
+
+
+def mend_command(entry: TextFiles) -> str:
+    """Return the command that writes a text mended."""
+    langs = [lang or side for lang, side in ((entry.src_lang, "src"), (entry.tgt_lang, "tgt"))]
+    if langs[0] == langs[1]:
+        langs = ["src", "tgt"]
+    return f"dragoman doctor {_as_typed(entry)} --write {shlex.join(f'clean.{lang}' for lang in langs)}"
+
+
+def _as_typed(entry: TextFiles) -> str:
+    """Return a text as arguments of a command."""
+    columns = ["--columns", ",".join(entry.columns)] if isinstance(entry, OneFile) and entry.columns else []
+    return shlex.join([*map(str, files_of(entry)), *columns])
 
 
 def config_and_texts(
@@ -203,8 +246,8 @@ def _configuration(settings: Mapping[str, Any], train: Sequence[TextFiles], wher
     return Config.from_mapping(sections, where)
 
 
-def _memory_finding(config: Config, examination: Examination, memory: float | None) -> Finding:
-    """Return a finding that says if the configured batch fits in ``memory`` GiB, or in that of the device."""
+def _memory_findings(config: Config, examination: Examination, memory: float | None) -> Iterator[Finding]:
+    """Yield a finding if the batch does not fit in ``memory`` GiB or in that of the device, or if that is not known."""
     import torch
 
     from dragoman.device import resolve_device, resolve_precision
@@ -212,7 +255,8 @@ def _memory_finding(config: Config, examination: Examination, memory: float | No
     if config.model.architecture != "transformer":
         unknown = f"the memory of a training step is not known for model.architecture = {config.model.architecture}"
         advice = "train a few steps; lower train.batch_tokens if they run out of memory"
-        return Finding("note", "memory", unknown, advice)
+        yield Finding("note", "memory", unknown, advice)
+        return
     try:
         device = resolve_device(config.train.device)
         precision = resolve_precision(config.train.precision, device)
@@ -220,7 +264,8 @@ def _memory_finding(config: Config, examination: Examination, memory: float | No
         # The configuration is for another machine: its memory must be named, and its precision is assumed.
         if memory is None:
             unknown = f"it is not known if a batch fits: {error}"
-            return Finding("note", "memory", unknown, "name the memory of the machine that trains: --memory GIB")
+            yield Finding("note", "memory", unknown, "name the memory of the machine that trains: --memory GIB")
+            return
         device, precision = torch.device("cpu"), "fp32" if config.train.precision == "fp32" else "bf16"
     on_device = {"precision": precision, "device": device.type}
     config = config.model_copy(update={"train": config.train.model_copy(update=on_device)})
@@ -228,9 +273,10 @@ def _memory_finding(config: Config, examination: Examination, memory: float | No
     sizes = ModelConfig(**config.model.model_dump(), src_vocab_size=vocab_size, tgt_vocab_size=vocab_size)
     length = min(config.data.max_tokens, _longest_subwords(config, examination)) + 1
     if memory is not None:
-        return batch_finding(config, sizes, length, memory * 2**30, "the given")
+        yield from batch_findings(config, sizes, length, memory * 2**30, "the given")
+        return
     owner = "the GPU's" if device.type == "cuda" else "this machine's"
-    return batch_finding(config, sizes, length, device_memory(device), owner)
+    yield from batch_findings(config, sizes, length, device_memory(device), owner)
 
 
 def _longest_subwords(config: Config, examination: Examination) -> int:

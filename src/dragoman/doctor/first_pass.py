@@ -8,21 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.config import TextFiles
-from dragoman.data.texts import files_of
 from dragoman.doctor.alignment import last_mark
-from dragoman.doctor.findings import Tally, pair_text
-from dragoman.doctor.paired_lines import Sample
+from dragoman.doctor.findings import N_EXAMPLES, Tally, pair_text
+from dragoman.doctor.forms import has_other_tags, is_placeholder
+from dragoman.doctor.paired_lines import AS_IT_IS, Reading, Sample
 from dragoman.doctor.repeats import Digests, digests_of
-from dragoman.languages.scripts import (
-    CLASSES,
-    Counts,
-    count_classes,
-    has_entity,
-    has_mojibake,
-    in_another_script,
-    is_blank,
-    scripts_of,
-)
+from dragoman.languages.scripts import Counts, count_classes, in_another_script, is_blank, scripts_of
 from dragoman.languages.stopwords import words_of
 
 NEARLY_ALL = 0.8
@@ -35,11 +26,14 @@ CASED = ("latin", "cyrillic", "greek")
 class FirstPass:
     """Checks chunks of pairs one after another, and counts problems in ``tallies``."""
 
-    def __init__(self, corpus: TextFiles) -> None:
-        self.corpus = corpus
+    def __init__(self, corpus: TextFiles, reading: Reading = AS_IT_IS) -> None:
+        self.corpus, self.reading = corpus, reading
         self.tallies: dict[str, Tally] = {}
         self.sample = Sample()
         self.n = 0
+        self._in_other_script: tuple[list[tuple[int, str]], list[tuple[int, str]]] = ([], [])
+        self.explained: list[int] = []  # pairs whose script needs no other explanation
+        self._open_ends: list[NDArray[np.bool_]] = [np.zeros((0, 2), np.bool_)]
         self._scripts: list[tuple[str, ...]] = []
         self._digests: list[Digests] = [np.zeros((0, 4), np.int64)]
         self._lengths: list[NDArray[np.uint32]] = [np.zeros((0, 4), np.uint32)]
@@ -52,6 +46,10 @@ class FirstPass:
         """Return the lengths of all pairs: characters of source and target, then words of both, ``(pairs, 4)``."""
         return np.concatenate(self._lengths)
 
+    def open_ends(self) -> NDArray[np.bool_]:
+        """Return for each side of all pairs if it ends without a mark, ``(pairs, 2)``."""
+        return np.concatenate(self._open_ends)
+
     def add(self, src: list[str], tgt: list[str]) -> None:
         """Check the next chunk of pairs, line ``i`` of ``src`` with line ``i`` of ``tgt``."""
         self.sample.add(src, tgt)
@@ -60,9 +58,8 @@ class FirstPass:
         if not self._scripts:
             langs = self.corpus.src_lang, self.corpus.tgt_lang
             self._scripts = [scripts_of(lang, c.sum(0)) for lang, c in zip(langs, counts, strict=True)]
-        files = files_of(self.corpus)
-        self._check_characters("source", files[0].name, src, counts[0], self._scripts[0])
-        self._check_characters("target", files[-1].name, tgt, counts[1], self._scripts[1])
+        self._check_scripts(0, src, counts[0])
+        self._check_scripts(1, tgt, counts[1])
         words = [words_of(text) for text in src], [words_of(text) for text in tgt]
         both_cased = all(set(scripts) & set(CASED) for scripts in self._scripts)
         digests = np.empty((len(src), 4), np.int64)
@@ -70,28 +67,38 @@ class FirstPass:
             (src_text, src_normal), (tgt_text, tgt_normal) = digests_of(s, src_words), digests_of(t, tgt_words)
             digests[i] = src_text, tgt_text, src_normal, tgt_normal
             for name in pair_problems((s, t), src_words, tgt_words, both_cased):
-                self._tally(name).add(self.n + i + 1, pair_text(s, t))
+                self._tally(name).add(self.reading.line(self.n + i), pair_text(s, t))
+                if name in ("untranslated", "placeholder"):
+                    self.explained.append(self.n + i)
+            if "<" in s or "<" in t:
+                for side, (text, is_odd) in enumerate(zip((s, t), has_other_tags(s, t), strict=True)):
+                    if is_odd:
+                        self._tally("markup").add(self.reading.line(self.n + i, side), text, side)
         self._digests.append(digests)
         self._lengths.append(np.array([list(map(len, lines)) for lines in (src, tgt, *words)], np.uint32).T)
+        self._open_ends.append(np.array([[last_mark(line) == 0 for line in lines] for lines in (src, tgt)]).T)
         self.n += len(src)
 
     def _tally(self, name: str) -> Tally:
         return self.tallies.setdefault(name, Tally())
 
-    def _check_characters(
-        self, side: str, file: str, lines: list[str], counts: Counts, scripts: tuple[str, ...]
-    ) -> None:
-        """Count odd characters and lines in a wrong script on one side of a chunk."""
-        for name in ("control", "replacement", "no-break space", "invisible"):
-            for i in np.flatnonzero(counts[:, CLASSES.index(name)]).tolist():
-                self._tally(name.replace(" ", "-")).add(self.n + i + 1, f"{file}: {lines[i]}")
-        for i, text in enumerate(lines):
-            if has_mojibake(text):
-                self._tally("mojibake").add(self.n + i + 1, f"{file}: {text}")
-            if has_entity(text):
-                self._tally("entity").add(self.n + i + 1, f"{file}: {text}")
-        for i in np.flatnonzero(in_another_script(counts, scripts)).tolist():
-            self._tally(f"{side}-script").add(self.n + i + 1, lines[i])
+    def _check_scripts(self, side: int, lines: list[str], counts: Counts) -> None:
+        """Remember the lines of one side of a chunk that are in a wrong script."""
+        for i in np.flatnonzero(in_another_script(counts, self._scripts[side])).tolist():
+            example = lines[i][:200] if len(self._in_other_script[side]) < N_EXAMPLES else ""
+            self._in_other_script[side].append((self.n + i, example))
+
+    def count_scripts(self, tallies: dict[str, Tally], explained: NDArray[np.bool_]) -> None:
+        """Add the lines in a wrong script to the tallies, without the pairs that another finding explains.
+
+        Args:
+            tallies: Counts by kind.
+            explained: True for each pair that another finding explains, ``(pairs,)``.
+        """
+        for side, name in enumerate(("source-script", "target-script")):
+            for pair, example in self._in_other_script[side]:
+                if not explained[pair]:
+                    tallies.setdefault(name, Tally()).add(self.reading.line(pair, side), example, side)
 
 
 def pair_problems(
@@ -108,6 +115,8 @@ def pair_problems(
     if is_blank(src) or is_blank(tgt):
         return ["empty"]
     problems = ["line-break"] if "\n" in src or "\n" in tgt else []  # possible in a quoted cell of a table
+    if is_placeholder(src, src_words, tgt_words) or is_placeholder(tgt, tgt_words, src_words):
+        return [*problems, "placeholder"]
     if is_untranslated(src_words, tgt_words):
         problems.append("untranslated")
     # The side that is not in capitals must have a lower-case letter: digits and marks alone have no case.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from dragoman.config import Config, ModelConfig
 from dragoman.doctor.findings import Finding
@@ -31,8 +32,8 @@ def largest_batch(config: Config, sizes: ModelConfig, length: int, available: fl
     return largest
 
 
-def batch_finding(config: Config, sizes: ModelConfig, length: int, available: float, owner: str) -> Finding:
-    """Return a finding that says if the configured batch fits, and the largest batch that does.
+def batch_findings(config: Config, sizes: ModelConfig, length: int, available: float, owner: str) -> Iterator[Finding]:
+    """Yield an error if the configured batch does not fit, with the largest batch that does.
 
     Args:
         config: The training's configuration.
@@ -47,15 +48,14 @@ def batch_finding(config: Config, sizes: ModelConfig, length: int, available: fl
     model = f"{now.parameters:,} parameters, batches of {config.train.batch_tokens:,} tokens: {needs}"
     if not largest:
         least = estimate(config, sizes, length, length).total / GIB
-        return Finding(
+        yield Finding(
             "error", "memory", f"{model}; not even one pair of {length} subwords fits ({least:.1f} GiB)",
             "choose a smaller model.preset, or lower data.max_tokens",
         )  # fmt: skip
-    if now.total > USABLE * available:
+    elif now.total > USABLE * available:
         times = math.ceil(config.train.batch_tokens / largest)
-        return Finding(
+        yield Finding(
             "error", "memory", f"{model}; up to {largest:,} tokens would fit",
-            f"set train.batch_tokens to {largest} and train.accumulate to {times * config.train.accumulate}: the same "
-            "update in parts",
+            f"make the same update in parts: dragoman train ... --set train.batch_tokens={largest} "
+            f"--set train.accumulate={times * config.train.accumulate}",
         )  # fmt: skip
-    return Finding("note", "memory", f"{model}; up to {largest:,} tokens would fit", "nothing to do: the batch fits")

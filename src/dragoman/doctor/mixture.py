@@ -106,11 +106,11 @@ def _language_findings(parts: Sequence[Part], total: float) -> Iterator[Finding]
 def merge_examinations(parts: Sequence[Part]) -> Examination:
     """Return the examinations of all entries as one; each finding names the text it is about."""
     findings = [finding._replace(text=part.name) for part in parts for finding in part.examination.findings]
-    arrays = (
+    characters, words, scores, digests = (
         np.concatenate([getattr(part.examination, name) for part in parts])
         for name in ("characters", "words", "scores", "digests")
     )
-    return Examination(findings, *arrays)
+    return Examination(findings, characters, words, scores, digests)
 
 
 def entry_sizes(parts: Sequence[Part]) -> dict[str, Any]:

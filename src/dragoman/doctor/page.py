@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
 from dragoman.doctor.facts import fact_rows
-from dragoman.doctor.findings import Finding
+from dragoman.doctor.findings import Finding, shown_places
 from dragoman.doctor.text_checks import Examination, log_ratio
 from dragoman.errors import ConfigError
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
@@ -58,24 +58,30 @@ def check_page_folder(folder: Path) -> None:
 
 
 def page(
-    title: str, facts: Mapping[str, Any], findings: Sequence[Finding], text: Examination | None, run: Record | None
+    title: str,
+    verdict: Sequence[str],
+    facts: Mapping[str, Any],
+    findings: Sequence[Finding],
+    subject: Examination | Record | None,
 ) -> str:
     """Return the report as one HTML page, without figures where matplotlib is missing.
 
     Args:
         title: Name of the corpus or run.
+        verdict: The verdict on a corpus, and the command that comes next; nothing for a run.
         facts: Its counts and lengths.
         findings: Findings, worst first.
-        text: The examined corpus, if figures are to show it.
-        run: The examined run, if figures are to show it.
+        subject: The examined corpus or run, if figures are to show it.
     """
     counts = {level: sum(f.level == level for f in findings) for level in ("error", "warning", "note")}
     summary = ", ".join(f"{n} {level}{'s' * (n != 1)}" for level, n in counts.items() if n) or "no problems found"
     columns, rows = fact_rows(facts)
     missing = no_figures()
-    figures = [] if missing else figures_of(text, run)
-    return render("doctor.html", title=title, summary=summary, findings=findings, columns=columns, rows=rows,
-                  figures=figures, missing=missing)  # fmt: skip
+    figures = [] if missing else figures_of(subject)
+    return render(
+        "doctor.html", title=title, verdict=verdict, summary=summary, shown_places=shown_places, findings=findings,
+        columns=columns, rows=rows, figures=figures, missing=missing,
+    )  # fmt: skip
 
 
 class Figure(NamedTuple):
@@ -89,14 +95,15 @@ class Figure(NamedTuple):
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-def figures_of(text: Examination | None, run: Record | None) -> list[Figure]:
-    """Draw the figures of a corpus, of a run, or of both.
+def figures_of(subject: Examination | Record | None) -> list[Figure]:
+    """Draw the figures of a corpus or of a run.
 
     Raises:
         ConfigError: matplotlib is not installed.
     """
-    text_figures = [] if text is None else corpus_figures(text)
-    return text_figures + ([] if run is None else run_figures(run))
+    if subject is None:
+        return []
+    return corpus_figures(subject) if isinstance(subject, Examination) else run_figures(subject)
 
 
 def _as_svg(figure: Any, title: str, about: str) -> Figure:

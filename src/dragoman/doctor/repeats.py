@@ -9,8 +9,20 @@ from numpy.typing import NDArray
 
 from dragoman.config import PairOfFiles, TextFiles
 from dragoman.doctor.findings import N_EXAMPLES, Finding, Kind, Tally, findings_of, pair_text
-from dragoman.doctor.paired_lines import Pairs, chunks
+from dragoman.doctor.paired_lines import Pairs, Reading, chunks
 from dragoman.languages.stopwords import words_of
+
+OFTEN = 20
+"""Times that a text occurs from which it may be boilerplate or a placeholder."""
+
+OFTEN_SHARE = 0.002
+"""Share of the pairs from which one pair is boilerplate."""
+
+STAND_IN_SHARE = 0.01
+"""Share of the pairs from which one text may stand in place of translations."""
+
+STAND_IN_SPREAD = 0.3
+"""Spread of the logarithms of the lengths of the other sides, from which they are not translations of one text."""
 
 Digests = NDArray[np.int64]
 """Digests ``(pairs, 4)`` of the source, of the target, of the source's words, of the target's words."""
@@ -21,23 +33,66 @@ def digests_of(text: str, words: Sequence[str]) -> tuple[int, int]:
     return hash(text), hash(" ".join(words)) if words else hash(text)
 
 
-def count_repeats(digests: Digests, tallies: dict[str, Tally]) -> None:
-    """Add to ``tallies`` the pairs, sources and targets that repeat an earlier one."""
+def count_repeats(
+    digests: Digests, tallies: dict[str, Tally], reading: Reading, characters: NDArray[np.uint32]
+) -> None:
+    """Add to ``tallies`` the pairs, sources and targets that repeat an earlier one.
+
+    Args:
+        digests: Digests of all pairs.
+        tallies: Counts by kind.
+        reading: How the text was read.
+        characters: Lengths of source and target, ``(pairs, 2)``.
+    """
     pairs, word_pairs = _combined(digests[:, 0], digests[:, 1]), _combined(digests[:, 2], digests[:, 3])
     repeated_pair, repeated_words = _seen_before(pairs), _seen_before(word_pairs)
+    often = repeated_pair & _repeated_often(pairs, max(OFTEN, len(pairs) * OFTEN_SHARE))
+    stand_in = _stands_for_many(digests, characters)
     repeats = {
-        "duplicate": (pairs, repeated_pair),
+        "boilerplate": (pairs, often),
+        "duplicate": (pairs, repeated_pair & ~often),
         "near-duplicate": (word_pairs, repeated_words & ~repeated_pair),
-        "source-repeated": (digests[:, 0], _seen_before(digests[:, 0]) & ~repeated_words),
-        "target-repeated": (digests[:, 1], _seen_before(digests[:, 1]) & ~repeated_words),
+        "source-repeated": (digests[:, 0], _seen_before(digests[:, 0]) & ~repeated_words & ~stand_in),
+        "target-repeated": (digests[:, 1], _seen_before(digests[:, 1]) & ~repeated_words & ~stand_in),
     }
     for name, (column, is_repeat) in repeats.items():
-        tally = Tally()
-        for i in np.flatnonzero(is_repeat)[:N_EXAMPLES].tolist():
-            tally.add(i + 1, f"repeats line {int((column == column[i]).argmax()) + 1:,}")
-        tally.count = int(is_repeat.sum())
-        if tally.count:
-            tallies[name] = tally
+        for k, i in enumerate(np.flatnonzero(is_repeat).tolist()):
+            example = f"repeats line {reading.line(int((column == column[i]).argmax())):,}" if k < N_EXAMPLES else ""
+            tallies.setdefault(name, Tally()).add(reading.line(i), example)
+    add_sorted(tallies, "placeholder", [reading.line(i) for i in np.flatnonzero(stand_in).tolist()])
+
+
+def add_sorted(tallies: dict[str, Tally], name: str, lines: Sequence[int]) -> None:
+    """Add lines to a tally that may have some of them, and others before and behind them."""
+    if not lines:
+        return
+    old = tallies.get(name, Tally())
+    examples = dict(zip(old.lines, old.examples, strict=True))
+    known = {line for runs in old.runs.values() for line in runs.lines()}
+    tallies[name] = Tally()
+    for line in sorted(known | set(lines)):
+        tallies[name].add(line, examples.get(line, ""))
+
+
+def _repeated_often(digests: NDArray[np.int64], least: float) -> NDArray[np.bool_]:
+    """Return for each digest True if it occurs at least so many times."""
+    _, inverse, counts = np.unique(digests, return_inverse=True, return_counts=True)
+    return np.asarray(counts[inverse] >= least)
+
+
+def _stands_for_many(digests: Digests, characters: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Return for each pair True if one of its sides is a text that stands beside many others of any length."""
+    result = np.zeros(len(digests), dtype=bool)
+    least = max(OFTEN, len(digests) * STAND_IN_SHARE)
+    for side in (0, 1):
+        _, inverse, counts = np.unique(digests[:, side], return_inverse=True, return_counts=True)
+        for text in np.flatnonzero(counts >= least).tolist():
+            rows = np.flatnonzero(inverse == text)
+            others = digests[rows, 1 - side]
+            spread = float(np.log(characters[rows, 1 - side] + 1.0).std())
+            if len(np.unique(others)) > 0.5 * len(rows) and spread > STAND_IN_SPREAD:
+                result[rows] = True
+    return result
 
 
 def _combined(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:

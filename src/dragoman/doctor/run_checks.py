@@ -148,7 +148,7 @@ def overfitted(run: Record) -> Iterator[Finding]:
         higher = min(0.5, run.config.model.dropout + 0.1)
         advice = (
             f"use more text; or model.dropout={higher:.1f}, data.tokenizer.sampling=0.1, a smaller model; or stop "
-            f"earlier with train.patience=5 (the best BLEU was at step {best_bleu['step']:,})"
+            f"earlier: {retrain(run.folder, {'patience': 5})} (the best BLEU was at step {best_bleu['step']:,})"
         )
         yield Finding("warning", "overfitting", what, advice)
 
@@ -169,8 +169,8 @@ def plateau(run: Record) -> Iterator[Finding]:
     if since >= 5 and since >= len(validations) / 2:
         yield Finding(
             "note", "plateau", f"no better BLEU than {best['bleu']:.2f} (step {best['step']:,}) in the "
-            f"{since} validations since", "end training earlier with train.patience=5; to get further, use more text, "
-            "another learning rate or a larger model",
+            f"{since} validations since", f"end training earlier: {retrain(run.folder, {'patience': 5})}; to get "
+            "further, use more text, another learning rate or a larger model",
         )  # fmt: skip
 
 
@@ -283,7 +283,7 @@ def small_validation(run: Record) -> Iterator[Finding]:
     if isinstance(n, int) and n < FEW_PAIRS:
         yield Finding(
             "note", "small-validation", f"the validation set has {n} pairs: its BLEU moves by several points by chance",
-            "set data.valid to a set of 500 pairs or more",
+            "name two files of 500 pairs or more: dragoman train ... --valid FILE --valid FILE",
         )  # fmt: skip
 
 

@@ -13,18 +13,32 @@ from dragoman.config import TextFiles
 from dragoman.doctor import alignment
 from dragoman.doctor.alignment import Lexicon, Shift
 from dragoman.doctor.findings import Tally, pair_text
-from dragoman.doctor.paired_lines import Sample, Sides, chunks_with_context
+from dragoman.doctor.paired_lines import Reading, Sample, Sides, chunks_with_context
+from dragoman.doctor.shifts import BLOCK
+from dragoman.doctor.stretches import MARKS, joined
 from dragoman.languages.codes import primary
 from dragoman.languages.stopwords import ambiguous, another_language, main_language, words_of
 
 CERTAIN = -6.0
 """Score in nats below which a pair counts as not being a translation."""
 
+POSSIBLE = -3.0
+"""The same where many pairs are no translations; below the share of ``MANY_WRONG`` it is ``CERTAIN``."""
+
+MANY_WRONG = 0.045
+
 FOREIGN = 6.0
 """Evidence in nats above which a line counts as being in the language of the other side."""
 
 MOST = 4.0
 """Largest evidence in nats that one word can give about its side."""
+
+
+N_REMEMBERED = 2000
+"""Number of pairs whose text is remembered for examples."""
+
+MOST_EVIDENCE = 15.0
+"""Largest evidence in nats of one line for an offset: enough to tell it from similar neighbours."""
 
 
 class Knowledge(NamedTuple):
@@ -64,25 +78,36 @@ def target_likeness(words: Sequence[str], preferences: dict[str, float]) -> floa
 
 
 def second_pass(
-    corpus: TextFiles, known: Knowledge, tallies: dict[str, Tally]
-) -> tuple[NDArray[np.float32], list[Shift]]:
+    corpus: TextFiles, known: Knowledge, tallies: dict[str, Tally], reading: Reading, explained: Sequence[int]
+) -> tuple[NDArray[np.float32], list[Shift], NDArray[np.int8]]:
     """Count foreign lines, swapped sides and wrong pairs in ``tallies``, and find runs of shifted lines.
 
+    Args:
+        corpus: The text.
+        known: Facts learned from a sample of it.
+        tallies: Counts by kind.
+        reading: How the text is read.
+        explained: Pairs, from 0, of which an earlier check has said what is wrong.
+
     Returns:
-        The score of each pair in nats, ``(pairs,)``, empty without a lexicon; and the runs of shifted lines.
+        The score of each pair in nats, ``(pairs,)``, empty without a lexicon; the runs of shifted lines; and what was
+        seen of each pair, as a number of ``MARKS``.
     """
     lexicon = known.lexicon
-    scores, numbers, grids = [], [], []
-    unlikely: list[tuple[int, str]] = []
+    scores, numbers, grids, marks = [], [], [], []
+    examples: dict[int, str] = {}
     n_done = 0
     # Each chunk comes with the lines around it: a line may belong to one that is REACH lines away.
-    for before, chunk, after in chunks_with_context(corpus, alignment.REACH + 3):
+    for before, chunk, after in chunks_with_context(corpus, alignment.REACH + 3, reading):
         texts = [a + b + c for a, b, c in zip(before, chunk, after, strict=True)]
         words = [[words_of(text) for text in side] for side in texts]
         own = slice(len(before[0]), len(before[0]) + len(chunk[0]))
+        chunk_marks = np.zeros(len(chunk[0]), np.int8)
         foreign = foreign_lines(known, chunk, (words[0][own], words[1][own]))
         for i, (name, example) in foreign.items():
-            tallies.setdefault(name, Tally()).add(n_done + i + 1, example)
+            chunk_marks[i] = MARKS.index(name)
+            if len(examples) < N_REMEMBERED:
+                examples[n_done + i] = example
         if lexicon is not None:
             src, tgt = lexicon.encode_src(texts[0], words[0]), lexicon.encode_tgt(texts[1], words[1])
             same = np.arange(len(texts[0]))
@@ -91,22 +116,100 @@ def second_pass(
             grids.append(neighbour_scores(lexicon, src, tgt, suspects))
             numbers.append(suspects - own.start + n_done)
             scores.append(all_scores[own])
-            for i in np.flatnonzero(scores[-1] < CERTAIN).tolist():
+            for i in np.flatnonzero(scores[-1] < POSSIBLE).tolist():
                 if i in foreign:
                     scores[-1][i] = 0.0  # counted already, as foreign
                 else:
-                    example = pair_text(chunk[0][i], chunk[1][i]) if len(unlikely) < 1000 else ""
-                    unlikely.append((n_done + i + 1, example))
+                    chunk_marks[i] = MARKS.index("misaligned")
+                    if scores[-1][i] < CERTAIN and len(examples) < N_REMEMBERED:
+                        examples[n_done + i] = pair_text(chunk[0][i], chunk[1][i])
+        marks.append(chunk_marks)
         n_done += len(chunk[0])
-    if lexicon is None:
-        return np.zeros(0, np.float32), []
-    shifts = alignment.find_shifts(np.concatenate(numbers), np.concatenate(grids))
+    all_marks = np.concatenate(marks) if marks else np.zeros(0, np.int8)
+    if lexicon is not None:
+        wrong = all_marks == MARKS.index("misaligned")
+        all_marks[wrong & (np.concatenate(scores) >= _limit(np.concatenate(scores)))] = 0
+    all_marks = joined(all_marks)
+    all_marks[list(explained)] = 0
+    shifts = [] if lexicon is None else alignment.find_shifts(np.concatenate(numbers), np.concatenate(grids))
     # Lines of a shifted run are reported as such, and not a second time as wrong pairs.
-    in_runs = {line for shift in shifts for line in range(shift.first, shift.last + 1)}
-    for line, example in unlikely:
-        if line not in in_runs:
-            tallies.setdefault("misaligned", Tally()).add(line, example)
-    return np.concatenate(scores), shifts
+    for shift in shifts:
+        run = all_marks[shift.first - 1 : shift.last]
+        run[run == MARKS.index("misaligned")] = 0
+    _count(all_marks, examples, tallies, reading)
+    return np.concatenate(scores) if scores else np.zeros(0, np.float32), shifts, all_marks
+
+
+def _limit(scores: NDArray[np.float32]) -> float:
+    """Return the score below which a pair is more likely wrong than right, given how many surely are."""
+    share = float((scores < CERTAIN).mean())
+    return CERTAIN if share < MANY_WRONG else max(CERTAIN, min(POSSIBLE, float(np.log(share / (1 - share)))))
+
+
+def _count(marks: NDArray[np.int8], examples: dict[int, str], tallies: dict[str, Tally], reading: Reading) -> None:
+    """Add the pairs with a mark to the tallies, with the examples of some."""
+    for pair in np.flatnonzero(marks).tolist():
+        name = MARKS[marks[pair]]
+        side = {"source-language": 0, "target-language": 1}.get(name, 2)
+        tallies.setdefault(name, Tally()).add(reading.line(pair, side), examples.get(pair, ""), side)
+
+
+def scores_at(corpus: TextFiles, reading: Reading, lexicon: Lexicon, offsets: Sequence[int]) -> NDArray[np.float32]:
+    """Return the scores of every source line with the target line at each offset from it, ``(lines, offsets)``.
+
+    Args:
+        corpus: The text.
+        reading: How it is read; its segments do not count, so offsets are those of the files.
+        lexicon: Word translations.
+        offsets: Offsets to score.
+    """
+    reach = max(1, *map(abs, offsets))
+    parts = []
+    for before, chunk, after in chunks_with_context(corpus, reach, reading.as_it_stands(), fill=True):
+        texts = [a + b + c for a, b, c in zip(before, chunk, after, strict=True)]
+        src, tgt = (encode(side, [words_of(text) for text in side])
+                    for encode, side in zip((lexicon.encode_src, lexicon.encode_tgt), texts, strict=True))  # fmt: skip
+        rows = np.arange(len(before[0]), len(before[0]) + len(chunk[0]))
+        part = np.full((len(rows), len(offsets)), -alignment.CLIP, np.float32)
+        for column, offset in enumerate(offsets):
+            inside = (rows + offset >= 0) & (rows + offset < len(tgt.lengths))
+            part[inside, column] = lexicon.scores(src, tgt, rows[inside], rows[inside] + offset)
+        parts.append(part)
+    return np.concatenate(parts)
+
+
+def block_offsets(
+    corpus: TextFiles, reading: Reading, lexicon: Lexicon, starts: Sequence[int], reach: int
+) -> list[tuple[int, float]]:
+    """Return for blocks of lines the offset at which the other side fits best, and by how many nats better than at 0.
+
+    Args:
+        corpus, reading, lexicon: As for ``scores_at``.
+        starts: The first source line of each block of ``shifts.BLOCK`` lines, from 0 and ascending.
+        reach: Offsets from ``-reach`` to ``reach`` are tried.
+    """
+    best: list[tuple[int, float]] = []
+    offsets, done = np.arange(-reach, reach + 1), 0
+    for before, chunk, after in chunks_with_context(corpus, reach + BLOCK, reading.as_it_stands(), fill=True):
+        texts = [a + b + c for a, b, c in zip(before, chunk, after, strict=True)]
+        for start in starts:
+            if not done <= start < done + len(chunk[0]):
+                continue
+            first = start - done + len(before[0])
+            low = max(0, first - reach)
+            sources, targets = texts[0][first : first + BLOCK], texts[1][low : first + BLOCK + reach]
+            src = lexicon.encode_src(sources, [words_of(text) for text in sources])
+            tgt = lexicon.encode_tgt(targets, [words_of(text) for text in targets])
+            row, column = np.indices((len(sources), len(offsets)))
+            partner = row + first - low + offsets[column]
+            grid = np.full(row.shape, -alignment.CLIP, np.float32)
+            inside = (partner >= 0) & (partner < len(targets))
+            grid[inside] = lexicon.scores(src, tgt, row[inside], partner[inside])
+            sums = np.clip(grid, -alignment.CLIP, MOST_EVIDENCE).sum(0)
+            top = int(sums.argmax())
+            best.append((int(offsets[top]), float(sums[top] - sums[reach])))
+        done += len(chunk[0])
+    return best
 
 
 def neighbour_scores(

@@ -1,15 +1,19 @@
-"""All checks of one corpus, in two passes over its text.
+"""All checks of one corpus, in three passes over its text.
 
     examination = examine(PairOfFiles(src="train.en", tgt="train.de"), Ticker(quiet=True))
 
-The first pass checks each pair by itself, stores 64-bit digests and lengths of its sides, and draws a sample. Word
-translations are learned from the sample. The second pass uses them to find pairs, and runs of lines, that do not belong
-together. In memory are about 60 bytes per pair, one chunk of text, the sample, and what was learned from it.
+The first pass looks at each side by itself: its encoding, its characters, and how each line is written. What is wrong
+there is mended from then on when the text is read, so that later checks see what the mended text would show. The second
+checks each pair, stores 64-bit digests and lengths of its sides, and draws a sample. Word translations are learned from
+the sample. The third uses them to find pairs, and runs of lines, that do not belong together. Where lines stand beside
+the wrong line, both are repeated with the lines put right. In memory are about 120 bytes per pair, one chunk of text,
+the sample, and what was learned from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +22,18 @@ from numpy.typing import NDArray
 from dragoman.config import PairOfFiles, TextFiles
 from dragoman.data.corpus import conversion, encoding_of
 from dragoman.data.texts import files_of
+from dragoman.doctor import realignment
 from dragoman.doctor.alignment import Shift
-from dragoman.doctor.findings import N_EXAMPLES, Finding, Tally, findings_of
+from dragoman.doctor.findings import N_EXAMPLES, Finding, Place, Tally, findings_of
 from dragoman.doctor.first_pass import FirstPass
 from dragoman.doctor.kinds import KINDS
-from dragoman.doctor.paired_lines import Pairs, chunks
+from dragoman.doctor.line_pass import LinePass
+from dragoman.doctor.paired_lines import Pairs, Reading, chunks
 from dragoman.doctor.repeats import Digests, count_repeats
-from dragoman.doctor.second_pass import learn_from_sample, second_pass
+from dragoman.doctor.second_pass import Knowledge, learn_from_sample, second_pass
+from dragoman.doctor.shifts import Segment, with_runs
+from dragoman.doctor.stretches import MARKS
+from dragoman.doctor.truncation import count_truncated
 from dragoman.errors import DataError
 from dragoman.progress import Ticker
 
@@ -37,11 +46,22 @@ class Examination(NamedTuple):
     words: NDArray[np.uint32]  # (pairs, 2)
     scores: NDArray[np.float32]  # (pairs,): nats; empty where the sample was too small to learn from
     digests: Digests  # (pairs, 4)
+    reading: Reading = Reading()  # how the text is read so that it is as right as it can be
 
     @property
     def pairs(self) -> int:
         """Number of pairs that were examined."""
         return len(self.digests)
+
+
+class _Passes(NamedTuple):
+    """What the passes over pairs have seen with one reading."""
+
+    first: FirstPass
+    tallies: dict[str, Tally]
+    known: Knowledge
+    scores: NDArray[np.float32]
+    shifts: list[Shift]
 
 
 def examine(corpus: TextFiles, ticker: Ticker) -> Examination:
@@ -50,27 +70,100 @@ def examine(corpus: TextFiles, ticker: Ticker) -> Examination:
     Raises:
         DataError: A file cannot be read, or is empty.
     """
-    first = FirstPass(corpus)
-    with ticker.task("reading every pair"):
-        pairs = Pairs(corpus, first.tallies)
-        for src_lines, tgt_lines in chunks(pairs):
-            first.add(src_lines, tgt_lines)
-    for n_lines, path in zip(pairs.n_lines, files_of(corpus), strict=False):
+    with ticker.task("reading every line"):
+        lines = _read_lines(corpus)
+    reading = replace(lines.reading, repairs=lines.repairs(of_notes=True))
+    found = realignment.by_surface(*lines.surfaces())
+    if found:
+        reading = replace(reading, segments=found)
+    passes = _passes(corpus, reading, ticker)
+    for _ in range(realignment.ROUNDS):
+        if passes.known.lexicon is None:
+            break
+        with ticker.task("looking for lines that are missing"):
+            segments = realignment.by_words(corpus, reading, passes.known.lexicon, passes.scores, lines.n_lines)
+        if segments == reading.segments:
+            break
+        reading = replace(reading, segments=segments)
+        passes = _passes(corpus, reading, ticker)
+    return _examination(corpus, lines, reading, passes)
+
+
+def _read_lines(corpus: TextFiles) -> LinePass:
+    """Return the pass over all lines; a file in another encoding is read once more, in that encoding.
+
+    Raises:
+        DataError: A file cannot be read, or is empty.
+    """
+    lines = LinePass(corpus, Reading())
+    lines.run()
+    for n_lines, path in zip(lines.n_lines, files_of(corpus), strict=False):
         if not n_lines:
             raise DataError(f"{path}: the file is empty; training needs one sentence in each line, or row")
+    codecs = lines.codecs()
+    if any(codecs):
+        of_bytes = {name: lines.tallies[name] for name in ("byte-order-mark",) if name in lines.tallies}
+        lines = LinePass(corpus, Reading(codecs))
+        lines.tallies |= of_bytes
+        lines.run()
+    return lines
+
+
+def _passes(corpus: TextFiles, reading: Reading, ticker: Ticker) -> _Passes:
+    """Run both passes over the pairs of a corpus."""
+    first = FirstPass(corpus, reading)
+    with ticker.task("reading every pair"):
+        for src_lines, tgt_lines in chunks(Pairs(corpus, reading=reading)):
+            first.add(src_lines, tgt_lines)
     with ticker.task("learning word translations"):
         known = learn_from_sample(first.sample, corpus)
+    tallies = dict(first.tallies)
     with ticker.task("comparing the sides of every pair"):
-        scores, shifts = second_pass(corpus, known, first.tallies)
-    digests, lengths = first.digests(), first.lengths()
-    count_repeats(digests, first.tallies)
-    count_length_ratios(lengths[:, :2], first.tallies)
+        scores, shifts, marks = second_pass(corpus, known, tallies, reading, first.explained)
+    explained = marks == MARKS.index("swapped-sides")
+    explained[first.explained] = True
+    first.count_scripts(tallies, explained)
+    return _Passes(first, tallies, known, scores, shifts)
+
+
+def _examination(corpus: TextFiles, lines: LinePass, reading: Reading, passes: _Passes) -> Examination:
+    """Return the findings of all passes."""
+    digests, lengths = passes.first.digests(), passes.first.lengths()
+    tallies = {**lines.tallies, **passes.tallies}
+    count_repeats(digests, tallies, reading, lengths[:, :2])
+    count_length_ratios(lengths[:, :2], tallies, reading)
+    count_truncated(lengths, passes.first.open_ends(), tallies, reading)
+    files = names_of(corpus)
+    runs = [(shift.first - 1, shift.last - 1, shift.offset) for shift in passes.shifts]
+    whole = reading.segments or (Segment(0, 0, len(digests)),)
+    segments = tuple(with_runs(whole, runs)) if runs else reading.segments
     findings = [
-        *_language_findings(corpus, known.other_languages),
-        *_with_encodings(corpus, _counted_findings(first.tallies, sum(pairs.n_lines), first.n)),
-        *_shift_findings(pairs, shifts, first.n),
+        *_language_findings(corpus, passes.known.other_languages),
+        *_encoding_findings(corpus, reading, lines.n_lines),
+        *_with_encodings(corpus, _counted_findings(tallies, sum(lines.n_lines), len(digests), files)),
+        *_shift_findings(corpus, lines.n_lines, segments),
     ]
-    return Examination(findings, lengths[:, :2], lengths[:, 2:], scores, digests)
+    mended = replace(reading, segments=segments, repairs=lines.repairs(of_notes=False))
+    return Examination(findings, lengths[:, :2], lengths[:, 2:], passes.scores, digests, mended)
+
+
+def names_of(corpus: TextFiles) -> tuple[str, str]:
+    """Return the names of source and target in places."""
+    if isinstance(corpus, PairOfFiles):
+        return str(corpus.src), str(corpus.tgt)
+    return f"{corpus.file} (source)", f"{corpus.file} (target)"
+
+
+def _encoding_findings(corpus: TextFiles, reading: Reading, n_lines: tuple[int, int]) -> Iterator[Finding]:
+    """Yield an error about each file in another encoding than UTF-8."""
+    for path, codec, n in zip(files_of(corpus), reading.codecs, n_lines, strict=False):
+        if codec is not None and (encoding := encoding_of(path)) is not None:
+            kind = KINDS["encoding"]
+            yield Finding(
+                "error", "encoding", f"of {path} are in {encoding.name}, not in UTF-8",
+                f"training refuses {path}: {conversion(encoding, path)}", n, n, kind.unit,
+                places=(Place(str(path), 1, n),), harm=kind.harm,
+            )  # fmt: skip
 
 
 def _language_findings(corpus: TextFiles, others: tuple[str | None, str | None]) -> Iterator[Finding]:
@@ -86,11 +179,13 @@ def _language_findings(corpus: TextFiles, others: tuple[str | None, str | None])
             )  # fmt: skip
 
 
-def _counted_findings(tallies: dict[str, Tally], n_lines: int, n_pairs: int) -> Iterator[Finding]:
+def _counted_findings(
+    tallies: dict[str, Tally], n_lines: int, n_pairs: int, files: tuple[str, str]
+) -> Iterator[Finding]:
     """Yield the findings of all tallies: kinds of lines out of ``n_lines``, kinds of pairs out of ``n_pairs``."""
     for unit, total in (("lines", n_lines), ("pairs", n_pairs)):
         in_unit = {name: tally for name, tally in tallies.items() if KINDS[name].unit == unit}
-        yield from findings_of(in_unit, KINDS, total)
+        yield from findings_of(in_unit, KINDS, total, files)
 
 
 def _with_encodings(corpus: TextFiles, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -106,26 +201,35 @@ def _with_encodings(corpus: TextFiles, findings: Iterable[Finding]) -> Iterator[
         yield finding
 
 
-def _shift_findings(pairs: Pairs, shifts: list[Shift], n_pairs: int) -> Iterator[Finding]:
-    """Yield errors about two files of different length, and about runs of lines that are shifted against each other."""
-    text, (n_src, n_tgt) = pairs.text, pairs.n_lines
-    if isinstance(text, PairOfFiles) and n_src != n_tgt:
-        last = shifts[-1] if shifts else None
-        near = f"; they diverge near line {last.first:,}" if last and last.last > n_pairs - 100 else ""
+def _shift_findings(corpus: TextFiles, n_lines: tuple[int, int], segments: tuple[Segment, ...]) -> Iterator[Finding]:
+    """Yield errors about two files of different length, and about lines that stand beside the wrong line.
+
+    Args:
+        corpus: The text.
+        n_lines: Lines of source and target.
+        segments: All segments; none where every line is in place.
+    """
+    n_src, n_tgt = n_lines
+    gaps = realignment.gaps(segments, n_lines)
+    if isinstance(corpus, PairOfFiles) and n_src != n_tgt:
+        near = f"; they diverge near line {min(gap.first for gap in gaps):,}" if gaps else ""
         yield Finding(
-            "error", "line-counts", f"{text.src} has {n_src:,} lines but {text.tgt} has {n_tgt:,}{near}",
+            "error", "line-counts", f"{corpus.src} has {n_src:,} lines but {corpus.tgt} has {n_tgt:,}{near}",
+            "training refuses them, because line i of one file must translate line i of the other; see where lines "
+            "stand beside the wrong one" if gaps else
             "training refuses them, because line i of one file must translate line i of the other; find the line that "
             "is missing or split, and fix it",
         )  # fmt: skip
-    if shifts:
-        n = sum(shift.last - shift.first + 1 for shift in shifts)
-        shown = shifts[:N_EXAMPLES]
+    n = sum(segment.n for segment in segments if segment.offset)
+    if n:
+        files, kind = names_of(corpus), KINDS["shifted"]
+        shown = [segment for segment in segments if segment.offset][:N_EXAMPLES]
+        places = tuple(Place(files[gap.side], gap.first, gap.last, realignment.in_words(gap, files)) for gap in gaps)
         yield Finding(
-            "error" if n >= 0.02 * n_pairs else "warning", "shifted",
-            f"are misaligned, in {len(shifts):,} run{'s' * (len(shifts) > 1)}",
-            "a line was lost or added before each run: fix the file there, or drop these pairs",
-            n, n_pairs, lines=tuple(shift.first for shift in shown),
-            examples=tuple(f"to line {s.last:,}: the matching target is {_lines(s.offset)}" for s in shown),
+            "error" if n >= kind.error * n_src else "warning", "shifted", kind.what,
+            "lines were lost or added there: mend the file, or let --write put the lines side by side",
+            n, n_src, lines=tuple(s.src + 1 for s in shown), harm=kind.harm, places=places,
+            examples=tuple(f"to line {s.src + s.n:,}, targets are {_lines(s.offset)}" for s in shown),
         )  # fmt: skip
 
 
@@ -135,12 +239,13 @@ def _lines(offset: int) -> str:
     return f"{abs(offset)} line{plural} {'further down' if offset > 0 else 'further up'}"
 
 
-def count_length_ratios(characters: NDArray[np.uint32], tallies: dict[str, Tally]) -> None:
+def count_length_ratios(characters: NDArray[np.uint32], tallies: dict[str, Tally], reading: Reading) -> None:
     """Count pairs whose length ratio is unusual for the corpus: six standard deviations off, and a factor of 2.5.
 
     Args:
         characters: Lengths of source and target, ``(pairs, 2)``.
         tallies: Counts by kind; "length-ratio" is added.
+        reading: How the text was read.
     """
     if len(characters) < 20:
         return
@@ -150,7 +255,7 @@ def count_length_ratios(characters: NDArray[np.uint32], tallies: dict[str, Tally
     limit = max(np.log(2.5), 3 * (high - low))
     for i in np.flatnonzero((np.abs(ratio - centre) > limit) & (characters.min(1) > 0)).tolist():
         example = f"{characters[i, 0]:,} and {characters[i, 1]:,} characters"
-        tallies.setdefault("length-ratio", Tally()).add(i + 1, example)
+        tallies.setdefault("length-ratio", Tally()).add(reading.line(i), example)
 
 
 def log_ratio(characters: NDArray[np.uint32]) -> NDArray[np.float64]:

@@ -103,15 +103,28 @@ def write(parts: Sequence[Part], translations: Translations, lost: list[Lost] | 
         translations: Translations of their units.
         lost: Gets the units that keep their source because an element would lose its words.
     """
-    written = []
-    for part in parts:
+    written: list[str] = []
+    for i, part in enumerate(parts):
         if isinstance(part, str):
             written.append(part)
         elif part.plain in translations.by_text:
-            written.append(_translated(part, translations.by_text[part.plain], translations, lost))
+            text = _translated(part, translations.by_text[part.plain], translations, lost)
+            if (
+                i
+                and isinstance(parts[i - 1], Unit)
+                and not translations.tgt_unspaced
+                and _run_together(written[-1], text)
+            ):
+                written.append(" ")
+            written.append(text)
         else:
             written.append(write(part.raw, translations, lost))
     return "".join(written)
+
+
+def _run_together(before: str, after: str) -> bool:
+    """True if the translations of two units would be one word: in the source a tag was between their words."""
+    return before[-1:].isalnum() and after[:1].isalnum()
 
 
 def _translated(unit: Unit, translation: AlignedText, translations: Translations, lost: list[Lost] | None) -> str:

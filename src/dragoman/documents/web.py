@@ -40,6 +40,8 @@ _STRICT_CODECS = ("utf-16-le", "utf-16-be")
 def _decoded(data: bytes, info: DocumentInfo) -> Text:
     """Decode a page as browsers do: by the encoding that it declares; an unknown name is no declaration.
 
+    Where it cannot be in that encoding and is UTF-8 without an error, it is read as UTF-8.
+
     Raises:
         DataError: It has more than a few bytes that are not in that encoding.
     """
@@ -52,10 +54,20 @@ def _decoded(data: bytes, info: DocumentInfo) -> Text:
     except DataError:
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:
             raise
+        if name not in (None, "utf-8") and _is_utf8(data):  # saved again, with the declaration of before
+            return decode(data, info, "utf-8")
         text = data.decode(name or "utf-8", "surrogateescape")
         if sum(map(_is_odd, text)) > ODD_BYTES * len(text) or _encoded(text, name or "utf-8") != data:
             raise
         return Text(text, encoding=name or "utf-8")
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_odd(char: str) -> bool:

@@ -84,6 +84,10 @@ class Score(NamedTuple):
     low: float | None = None
     high: float | None = None
 
+    def interval(self) -> str:
+        """Return the interval for a table; "" if there is none."""
+        return "" if self.low is None else f"{self.low:.2f} to {self.high:.2f}"
+
     def __str__(self) -> str:
         interval = "" if self.low is None else f"  [{self.low:.2f}, {self.high:.2f}]"
         return f"{self.name} {self.value:.2f}{interval}  {self.signature}"

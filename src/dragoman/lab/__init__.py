@@ -26,3 +26,10 @@ EXPERIMENTS: dict[str, str] = {  # in the order of the report: from single steps
     "pitfalls": "Classic bugs fail in ways that a test can catch",
 }
 """The claim that each experiment examines, by the experiment's name."""
+
+MINUTES = {
+    "attention": 0.1, "scaling": 0.1, "projections": 18.4, "positions": 12.4, "masks": 0.1,
+    "heads": 22.9, "paths": 0.4, "complexity": 1.9, "norms": 12.3, "training": 28.4,
+    "architectures": 32.1, "ablations": 43.7, "parsing": 1.8, "pitfalls": 0.1,
+}  # fmt: skip
+"""Minutes that each experiment took on two cores, 0.1 at least; those of ``docs/lab``."""

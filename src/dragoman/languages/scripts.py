@@ -157,9 +157,38 @@ def lookalikes(word: str, known: Set[str]) -> bool:
     return latin in others and (len(others) == 1 or others <= own | {latin})
 
 
+_ALIKE = dict(zip(
+    "асеорхуіјѕһԁԛԝАВСЕНІЈКМОРЅТХУԌԚԜονρυχικΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳ",
+    "aceopxyijshdqwABCEHIJKMOPSTXYGQWovpuxikABEZHIKMNOPTYXcj", strict=True,
+))  # fmt: skip
+"""Latin letters by the Cyrillic and Greek ones that look like them."""
+_TO_CYRILLIC = {latin: other for other, latin in _ALIKE.items() if "\u0400" <= other < "\u0530"}
+_TO_GREEK = {latin: other for other, latin in _ALIKE.items() if other < "\u0400"}
+
+
+def plain_letters(word: str, prefers_latin: bool) -> str:
+    """Return a word of two scripts in that of its telling letters, the others replaced by those that look like them.
+
+    A letter without a likeness stays.
+
+    Args:
+        word: A run of letters.
+        prefers_latin: True if a word without telling letters is Latin.
+    """
+    cyrillic, greek = sum("\u0400" <= c < "\u0530" for c in word), sum("\u0370" <= c < "\u0400" for c in word)
+    telling = [c for c in word if c not in _LIKE_LATIN and c not in _TO_CYRILLIC]
+    latin = sum(c < "\u0250" for c in telling)
+    if 2 * latin > len(telling) or (2 * latin == len(telling) and prefers_latin):
+        return "".join(_ALIKE.get(c, c) for c in word)
+    table = _TO_CYRILLIC if cyrillic >= greek else _TO_GREEK
+    return "".join(table.get(c, c) for c in word)
+
+
 _MOJIBAKE = re.compile(
-    r"[\u00c2-\u00f4][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122]+"
+    r"(?:[\u00c2-\u00f4][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u203a\u20ac"
+    r"\u2122]+)+"
 )
+"""Characters of UTF-8 that were read as Windows-1252; those of Chinese follow each other without a break."""
 _ENTITY = re.compile(r"&(?:[a-zA-Z][a-zA-Z0-9]{1,7}|#\d{2,6}|#x[0-9a-fA-F]{2,5});")
 
 
@@ -170,15 +199,28 @@ def has_mojibake(text: str) -> bool:
     return any(_reads_back(candidate) for candidate in _MOJIBAKE.findall(text))
 
 
+def _as_windows(text: str) -> bytes:
+    """Return text in Windows-1252; the bytes that it leaves undefined are those of Latin-1."""
+    return b"".join(bytes([ord(c)]) if 0x80 <= ord(c) < 0xA0 else c.encode("cp1252") for c in text)
+
+
 def _reads_back(text: str) -> bool:
     try:
-        data = b"".join(bytes([ord(c)]) if 0x80 <= ord(c) < 0xA0 else c.encode("cp1252") for c in text)
-        decoded = data.decode("utf-8")
+        decoded = _as_windows(text).decode("utf-8")
     except UnicodeError:
         return False
     # "vergaß“" is valid UTF-8 too, one letter of a rare script: a single letter must begin like a common one, and
     # must not be a capital before a quotation mark
     return len(decoded) > 1 or text[0] in "ÃÐÑ" or (text[0] in "ÂÄÅÎÏâ" and text[1] not in "‘’“”„‚–—")
+
+
+def without_mojibake(text: str) -> str:
+    """Return a text whose UTF-8 was decoded as Windows-1252, decoded rightly; what reads well stays as it is."""
+    return _MOJIBAKE.sub(lambda match: _decoded(match.group()) if _reads_back(match.group()) else match.group(), text)
+
+
+def _decoded(text: str) -> str:
+    return _as_windows(text).decode("utf-8")
 
 
 def has_entity(text: str) -> bool:

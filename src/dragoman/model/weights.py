@@ -110,6 +110,36 @@ def _compare(path: Path, entries: Mapping[str, Entry], expected: Mapping[str, Te
             raise BundleError(f"{path}: {name} is {entries[name].dtype}, expected {like.dtype}")
 
 
+SCALES = ".scales"
+"""End of the name of a rounded matrix's scales."""
+
+
+def rounded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return weights whose matrices are 8-bit integers, with a scale for each row: a quarter of their size.
+
+    Vectors, and tensors of more axes, stay as they are. Rounding what ``restored`` returns gives the same integers.
+    """
+    result = {}
+    for name, tensor in weights.items():
+        if tensor.ndim != 2 or tensor.dtype != torch.float32:
+            result[name] = tensor
+            continue
+        scales = tensor.abs().amax(dim=1).clamp_min(torch.finfo(torch.float32).tiny * 127) / 127  # (rows,)
+        result[name] = (tensor / scales[:, None]).round().to(torch.int8)
+        result[name + SCALES] = scales
+    return result
+
+
+def restored(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return what ``rounded`` stored as float32."""
+    scales = {name.removesuffix(SCALES): tensor for name, tensor in weights.items() if name.endswith(SCALES)}
+    return {
+        name: tensor * scales[name][:, None] if name in scales else tensor
+        for name, tensor in weights.items()
+        if not name.endswith(SCALES)
+    }
+
+
 def n_bytes(*groups: Mapping[str, Tensor]) -> int:
     """Return the size of tensors on disk, in bytes."""
     return sum(tensor.numel() * tensor.element_size() for group in groups for tensor in group.values())

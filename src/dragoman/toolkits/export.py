@@ -32,6 +32,7 @@ from dragoman.files import (
 )
 from dragoman.locks import one_at_a_time
 from dragoman.model.weights import n_bytes, untied
+from dragoman.ready import is_ready
 from dragoman.toolkits.writing import check, format_of
 
 logger = logging.getLogger(__name__)
@@ -116,7 +117,9 @@ def _refuse_what_is_no_export(folder: Path) -> None:
 
 
 def export_folder(run: Path | str, to: str, quantization: str) -> Path:
-    """Return the folder of a kept export of a run, or of a bundle outside a run."""
+    """Return the folder of a kept export of a run, a bundle outside a run, or a ready bundle (in ``exports/NAME``)."""
+    if is_ready(run):
+        return Path("exports") / run / f"{to}-{quantization}"
     owner = Path(run)
     if not is_unfinished(owner):
         bundle = find_bundle(owner)

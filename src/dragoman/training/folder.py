@@ -27,8 +27,8 @@ LAUNCH = "launch"
 """Name of the file that says which call of torchrun began the run, so that a restart by it can continue the run."""
 
 RESUMABLE = (
-    "max_steps", "max_epochs", "max_minutes", "patience", "max_bad_steps", "validate_every", "log_every", "tensorboard",
-    "accumulate", "device",
+    "max_steps", "max_epochs", "max_minutes", "patience", "goal", "max_bad_steps", "validate_every", "log_every",
+    "tensorboard", "accumulate", "device",
 )  # fmt: skip
 """Settings of ``train`` that may change when a run is resumed; any other change would make it a different run."""
 

@@ -111,6 +111,8 @@ def draw(texts: Sequence[TextFiles], divided: Sequence[TextFiles], read: Read, o
     """
     n_usable = sum(_is_usable(pair) for text in divided for pair in read(text))
     every = max(LEAST_EVERY, -(-n_usable // MOST_HELD_OUT))
+    if n_usable == 0:
+        raise DataError(f"{paths_of(divided)[0]}: no pair of this text has words on both sides; check the files")
     if n_usable < every:
         raise DataError(
             f"{paths_of(divided)[0]}: {n_usable} pairs are too few to hold out 1% for validation: give a validation set"

@@ -59,7 +59,10 @@ from dragoman.training.update import StepResult, train_step
 SHOWN = 200
 """Longest sample on the console, in characters; ``samples.txt`` has them in full."""
 
-Reason = Literal["max_steps", "max_epochs", "max_minutes", "patience", "signal"]
+VALIDATION_SHARE = 0.2
+"""With a limit of minutes, a validation is left out while those before took more than this fraction of the time."""
+
+Reason = Literal["max_steps", "max_epochs", "max_minutes", "patience", "goal", "signal"]
 
 
 class Validation(NamedTuple):
@@ -153,6 +156,7 @@ def fit(
     else:
         seed_apart(world)
     window, reporter = Window(state), ProgressReporter(state)
+    validation_clock = ValidationClock(state.seconds)
     reason = stop_reason(state, config, batches)
     with stop_request or StopRequest() as stop:
         # The checkpoint may be older than the validation of its step: a signal ended that validation, or the step is
@@ -194,15 +198,14 @@ def fit(
             )
 
             # Validate on schedule and at the end; a signal ends training at once, and the validation is done on resume.
-            if job.validate is not None and (
-                state.step % config.validate_every == 0 or (reason and reason != "signal")
-            ):
+            if job.validate is not None and (validation_clock.is_due(state, config) or (reason and reason != "signal")):
                 before = state.seconds
                 if run_validation(job, learner, state, reason is not None):
                     reason = reason or stop_reason(state, config, batches)
                 else:  # rank 0 received a signal during the validation
                     stop.stop_with_others()
                     reason = "signal"
+                validation_clock.seconds += state.seconds - before
                 for sums in (window, reporter.window):  # the speed that is shown is that of updates
                     sums.seconds += state.seconds - before
             if state.step % config.save_every == 0 or reason:
@@ -277,6 +280,8 @@ def stop_reason(state: TrainState, config: TrainConfig, batches: BatchStream) ->
         return "max_minutes"
     if config.patience is not None and state.since_best >= config.patience:
         return "patience"
+    if config.goal is not None and state.best_bleu >= config.goal:
+        return "goal"
     return None
 
 
@@ -396,6 +401,19 @@ def ema_in_place(model: nn.Module, ema: dict[str, Tensor] | None) -> Iterator[No
         yield
     finally:
         exchange()
+
+
+@dataclass
+class ValidationClock:
+    """Time that validations took since training began or was resumed."""
+
+    began: float  # ``state.seconds`` at that time
+    seconds: float = 0.0
+
+    def is_due(self, state: TrainState, config: TrainConfig) -> bool:
+        """Return True if a validation is scheduled for this step and the clock leaves time for it."""
+        has_time = config.max_minutes is None or self.seconds <= VALIDATION_SHARE * (state.seconds - self.began)
+        return state.step % config.validate_every == 0 and has_time
 
 
 class Window:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +26,7 @@ class Record(NamedTuple):
     end: dict[str, Any] | None
     has_bundle: bool
     stores: dict[str, dict[str, Any]]  # store.json of train and valid, where there is one
+    damaged: tuple[int, ...] = ()  # numbers of the lines of the log that cannot be read
 
     @property
     def step(self) -> int:
@@ -66,7 +66,7 @@ def read_run(folder: Path) -> Record:
         ConfigError: There is no configuration or no log, or it cannot be read.
     """
     config = Config.from_yaml(folder / "config.yaml")
-    events = list(_events(folder / "log.jsonl"))
+    events, damaged = read_log(folder / "log.jsonl")
     by_name: dict[str, list[dict[str, Any]]] = {name: [] for name in ("train", "validation", "skipped", "end")}
     for event in events:
         by_name.setdefault(event["event"], []).append(event)
@@ -82,28 +82,37 @@ def read_run(folder: Path) -> Record:
     ends_last = bool(events) and events[-1]["event"] in ("end", "bundle")
     return Record(
         folder, config, by_name["train"], by_name["validation"], by_name["skipped"],
-        by_name["end"][-1] if by_name["end"] and ends_last else None, (folder / "bundle").is_dir(), stores,
+        by_name["end"][-1] if by_name["end"] and ends_last else None, (folder / "bundle").is_dir(), stores, damaged,
     )  # fmt: skip
 
 
 _NUMBERS = ("loss", "perplexity", "bleu", "chrf", "f1", "lr", "grad_norm", "tokens_per_s", "tokens", "seconds")
 
 
-def _events(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the events of a log, with words such as "nan" as numbers again; skip lines cut short by a crash."""
+def read_log(path: Path) -> tuple[list[dict[str, Any]], tuple[int, ...]]:
+    """Return the events of a log, with words such as "nan" as numbers again, and the numbers of its damaged lines.
+
+    A crash may have cut the last line short.
+
+    Raises:
+        ConfigError: There is no log, or it cannot be read.
+    """
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; name the folder of a run that has started training") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror or error})") from None
-    for line in lines:
+    events, damaged = [], []
+    for number, line in enumerate(lines, 1):
         try:
             event = json.loads(line)
             event["step"], event["event"] = int(event["step"]), str(event["event"])
             for name in _NUMBERS:
                 if name in event:
                     event[name] = float(event[name])
-        except (ValueError, KeyError, TypeError):
-            continue
-        yield event
+            events.append(event)
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            if line.strip():
+                damaged.append(number)
+    return events, tuple(damaged)

@@ -18,9 +18,9 @@ from dragoman.data.store import Store
 from dragoman.data.tokenizer import PAD_ID, Tokenizer
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.cancellation import Cancellation
-from dragoman.decoding.request import SearchSettings, Segment
+from dragoman.decoding.request import Progress, SearchSettings, Segment
 from dragoman.errors import BundleError
-from dragoman.evaluation.calibration import learn_confidence
+from dragoman.evaluation.calibration import guide, learn_confidence
 from dragoman.files import check_sealed, standing
 from dragoman.model.weights import read_weights, untied
 from dragoman.progress import Ticker
@@ -69,7 +69,7 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
         return task_of(config).measure(src, ref, hyp, lang or config.data.tgt_lang)
 
     @torch.inference_mode()
-    def measure(model: Any, must_stop: Callable[[], bool]) -> Validation:
+    def measure(model: Any, must_stop: Callable[[], bool], progress: Progress) -> Validation:
         device = next(model.parameters()).device
         loss, tokens = 0.0, 0
         for batch in (batch.to(device) for batch in batches):
@@ -79,7 +79,7 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
             tokens += batch.n_tgt_tokens
         stop = Cancellation(must_stop)
         segments = [Segment(ids=ids, cancellation=stop) for ids in src_ids]
-        hypotheses = search_all(model, segments, greedy, device).complete()
+        hypotheses = search_all(model, segments, greedy, device, progress=progress).complete()
         if must_stop():
             raise Stopped
         hyps = [one_line(text) for text in tgt_tokenizer.decode([own[0].ids for own in hypotheses])]
@@ -88,8 +88,8 @@ def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ti
         return Validation(loss=loss / tokens, samples=samples, **scores)
 
     def validate(model: Any, must_stop: Callable[[], bool] = lambda: False) -> Validation:
-        with ticker.task("validating"):
-            return measure(model, must_stop)
+        with ticker.task("validating") as progress:
+            return measure(model, must_stop, progress)
 
     return validate
 
@@ -138,14 +138,11 @@ def learned_confidence(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any]
         return None
     to = target_languages(store) if len(bundle.src_tokenizer.targets) > 1 else None
     learned = learn_confidence(Translator(bundle), *store.texts(range(len(store))), to=to)
-    guide = next(
-        word for least, word in ((0.6, "good"), (0.3, "fair"), (-1.0, "poor")) if learned.rank_correlation >= least
-    )
     if repeated_share(run) > MOST_REPEATED:
         log.say("confidence learned from pairs of the training text: it promises too much")
         return learned.model_dump(mode="json")
     log.say(
-        f"confidence learned: a {guide} guide to quality (rank correlation {learned.rank_correlation:.2f} with the "
-        f"chrF of {learned.sentences:,} validation sentences)"
+        f"confidence learned: {guide(learned)} guide to quality (rank correlation {learned.rank_correlation:.2f} "
+        f"with the chrF of {learned.sentences:,} validation sentences)"
     )
     return learned.model_dump(mode="json")

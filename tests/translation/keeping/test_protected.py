@@ -41,6 +41,8 @@ def test_ordinary_text_has_nothing_to_protect(text: str) -> None:
         ("Call +49 30 1234567, +1 (555) 123-4567 or (030) 12 34 56.",
          ["+49 30 1234567", "+1 (555) 123-4567", "(030) 12 34 56"]),
         ("v3.11.2-rc1 and 3.11.2, not iPhone15.", ["v3.11.2-rc1", "3.11.2"]),
+        ("<A picture of the page with a text> <your first name> <a href='x' hidden>x</a> <video controls muted>",
+         ["<your first name>", "<a href='x' hidden>", "</a>", "<video controls muted>"]),
         ("#tag, @some.name, #1 :-) <3 xD ;) :smile:", ["#tag", "@some.name", "1", ":-)", "<3", "xD", ";)", ":smile:"]),
         ("👨‍👩‍👧‍👦🇩🇪 1️⃣ 👍🏽 ❤️ ok", ["👨‍👩‍👧‍👦", "🇩🇪", "1️⃣", "👍🏽", "❤️"]),
         ("{a{b}c} {{x}} {{ x.y }} {0} {} ${HOME} $name",

@@ -25,6 +25,11 @@ from dragoman.documents.units import Part, Tag, Unit
 
 _PUNCTUATION = frozenset(",.;:!?)")
 _SEPARATORS = "|•·/\\»›>–—- \n\t"
+_BULLET = r"(?:[|•·»›]|&(?:bull|middot|raquo|rsaquo);)"
+_BULLET_AT_START = re.compile(rf"\s{{0,100}}{_BULLET}(?:\s|&nbsp;){{0,100}}")
+_BULLET_AT_END = re.compile(rf"(?:\s|&nbsp;){{1,100}}{_BULLET}\s{{0,100}}\Z")
+_BULLETS = "|•·»›>"
+"""Signs that part the texts of two elements, whatever elements they are."""
 _NOTE = re.compile(r"\[\s?(?:[0-9]{1,4}|[a-zA-Z]{1,2}|[ivxlIVXL]{1,5})\s?\]")
 _LONGEST_NOTE = 30  # tags and texts
 _SIGNS = "¶§#↑↓→←↗⇑∞✎†‡*"
@@ -66,7 +71,7 @@ class Sentence:
 
     def end(self) -> list[Part]:
         """Return the units of the sentence and the source between them, and begin the next sentence."""
-        nodes, self._nodes = _without_gaps(_without_signs(_without_notes(self._nodes))), []
+        nodes, self._nodes = _with_bullets(_without_gaps(_without_signs(_without_notes(self._nodes)))), []
         if not any(node.kind == "text" and node.shown.strip() for node in nodes):
             return [part for node in nodes for part in node.parts]
         parts: list[Part] = []
@@ -76,15 +81,23 @@ class Sentence:
 
 
 def _without_notes(nodes: list[Node]) -> list[Node]:
-    """Let each raised mark of a note, such as ``[5]``, be a placeholder: it is no part of the word before it."""
+    """Let each raised mark of a note, such as ``[5]``, be a placeholder: it is no part of the word before it.
+
+    A raised note such as ``[citation needed]`` is one too, with a unit of its own.
+    """
     pairs = _pairs(nodes)
     result: list[Node] = []
     i = 0
     while i < len(nodes):
         is_near = nodes[i].name == "sup" and 0 < pairs.get(i, i) - i < _LONGEST_NOTE
         inside = nodes[i : pairs[i] + 1] if is_near else []
-        if _NOTE.fullmatch("".join(node.shown for node in inside).strip()):
+        note = "".join(node.shown for node in inside).strip()
+        if _NOTE.fullmatch(note):
             result.append(Node(tuple(part for node in inside for part in node.parts), "edge", "sup"))
+            i += len(inside)
+        elif note.startswith("[") and note.endswith("]"):
+            parts = [*inside[0].parts, *_unit(inside[1:-1], ""), *inside[-1].parts]
+            result.append(Node(tuple(parts), "edge", "sup"))
             i += len(inside)
         else:
             result.append(nodes[i])
@@ -133,6 +146,23 @@ def _without_gaps(nodes: list[Node]) -> list[Node]:
     return nodes
 
 
+def _with_bullets(nodes: list[Node]) -> list[Node]:
+    """Let a bullet between a tag and text, as in ``<b>Ann</b> · two days ago``, be a text of its own."""
+    result: list[Node] = []
+    for i, node in enumerate(nodes):
+        raw = str(node.parts[0]) if node.kind == "text" and not node.is_plain else ""
+        is_behind, is_before = i > 0 and nodes[i - 1].kind != "text", i + 1 < len(nodes) and nodes[i + 1].kind != "text"
+        start = _BULLET_AT_START.match(raw) if raw and is_behind else None
+        end = _BULLET_AT_END.search(raw, max(0, len(raw) - 300)) if raw and is_before else None
+        edges = [0, start.end() if start else 0, end.start() if end else len(raw), len(raw)]
+        pieces = [raw[first:last] for first, last in pairwise(edges) if first < last]
+        if len(pieces) < 2 or len("".join(pieces)) != len(raw):
+            result.append(node)
+        else:
+            result += [Node((piece,), "text", "", Spelling.of(piece).text) for piece in pieces]
+    return result
+
+
 def _pairs(nodes: Sequence[Node]) -> dict[int, int]:
     """Return for each tag of an element that opens and closes here the index of its other tag."""
     return {i: other for pair in pairs_of(nodes) for i, other in (pair, pair[::-1])}
@@ -173,7 +203,8 @@ def _between_neighbours(nodes: Sequence[Node]) -> set[int]:
     """Return the places between two links, and between two other elements whose words would run together."""
     cuts: set[int] = set()
     texts = [i for i, node in enumerate(nodes) if node.kind == "text" and node.shown.strip()]
-    links: list[bool] = []  # for each two neighbouring texts: does the first end a link, and does the second begin one?
+    links: list[bool] = []  # for each two neighbouring texts: does a link end between them?
+    was_tagged = False
     for first, second in pairwise(texts):
         run = range(first + 1, second)
         tags = [nodes[i] for i in run if nodes[i].kind != "text"]
@@ -194,9 +225,12 @@ def _between_neighbours(nodes: Sequence[Node]) -> set[int]:
         if are_links or (tags and meet and all(tag.kind != "point" for tag in tags)):
             cuts.add(place)
         links.append("a" in closes)
-        is_separator = len(links) > 1 and links[-2] and "a" in opens and not before.strip().strip(_SEPARATORS)
-        if is_separator:  # <a>Home</a> | <a>About</a>
+        sign = before.strip()
+        is_separator = len(links) > 1 and links[-2] and "a" in opens and not sign.strip(_SEPARATORS)
+        is_bullet = not sign.strip(_BULLETS) and (was_tagged if sign == ">" else was_tagged or tags)
+        if is_separator or (is_bullet and (tags or sign != ">")):  # <a>Home</a> | <a>About</a>
             cuts |= {first, place}
+        was_tagged = bool(tags)
     return cuts
 
 
@@ -207,7 +241,8 @@ def _meet(before: str, after: str) -> bool:
     if last.isdigit() or first.isdigit():
         return (last.isdigit() or _is_cased(last)) and (first.isdigit() or _is_cased(first))
     is_address = "@" in before.split()[-1] and first.isalnum()
-    return is_address or ((last.islower() or last in ".!?:)]") and first.isupper())
+    is_abbreviation = before[-2:].isupper() and len(before) > 1 and after[1:2].islower()  # the first, before a name
+    return is_address or ((last.islower() or last in ".!?:)]" or is_abbreviation) and first.isupper())
 
 
 def _is_cased(char: str) -> bool:

@@ -15,7 +15,8 @@ START = re.compile(r"<[%?]|<[/]?[#@][A-Za-z]|\{[{%#:/@]|[$#]\{|\[[\[(]\$|%[A-Za-
 """Where code may begin; ``Templates.at`` says whether it does."""
 
 _STATEMENT = re.compile(
-    r"\{\{\{?[-~]?\s*(?:[#/^!>&*]|(?:else|if|end|range|with|define|block|template|partial|break|continue|return)\b)"
+    r"\{\{\{?[-~]?\s*(?:[#/^!>&*]|(?:else|if|end|range|with|define|block|template|partial|break|continue|return)\b|"
+    r"\$\w{1,100}\s{0,20}:?=(?!=))"
 )
 _GO_COMMENT = re.compile(r"\{\{(?:- )?/\*")
 _GO_COMMENT_END = re.compile(r"\*/(?: -)?\}\}")
@@ -39,6 +40,9 @@ _BODY_IS_CODE = frozenset(["comment", "doc", "highlight", "javascript", "schema"
 LONGEST_VALUE = 20_000
 LONGEST = 50_000
 """Most characters of a value, and of a statement or a comment."""
+
+MOST_STRINGS = 8
+"""Most strings in backticks of one value."""
 
 
 class Code(NamedTuple):
@@ -124,6 +128,8 @@ class Templates:
             return Code(close.end(), False) if close else None
         mark = "}}}" if self._source.startswith("{{{", at) else "}}"
         inner = at + len(mark)
+        if at < self._find("`", at) < self._find("}}", inner) and (end := self._behind_raw_strings(at)) > 0:
+            return Code(end, not _STATEMENT.match(self._source, at))
         end = self._find(mark, inner)
         if 0 <= self._find("{{", inner) < end:
             return None
@@ -142,6 +148,18 @@ class Templates:
         while self._source.startswith("}", end + len(mark)) and mark == "}}" and inside.count("{") > inside.count("}"):
             end += 1
         return Code(end + len(mark), not _STATEMENT.match(self._source, at))
+
+    def _behind_raw_strings(self, at: int) -> int:
+        """Return the end of code that has strings in backticks, as in Go; they may hold braces. -1 if it has none."""
+        limit, place = at + LONGEST_VALUE, at
+        for _ in range(MOST_STRINGS):
+            opening, end = self._source.find("`", place, limit), self._source.find("}}", place, limit)
+            if opening < 0 or end < opening:
+                return end + 2 if end >= 0 else -1
+            place = self._source.find("`", opening + 1, limit) + 1
+            if not place:
+                return -1
+        return -1
 
     def _statement(self, at: int) -> Code | None:
         code = self._until(at, "%}", LONGEST, False)

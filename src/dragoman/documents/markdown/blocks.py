@@ -300,12 +300,12 @@ def _is_far(state: StateBlock, line: int, end: int, indent: int) -> bool:
 
 
 def _description(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Read the description in a list of definitions: ``: A dog.`` below the term."""
+    """Read the description in a list of definitions: ``: A dog.`` or ``~ A dog.`` below the term."""
     place, line_end = _View(state, start, end)[0]
     source = state.src
     if (
         state.is_code_block(start)
-        or source[place : place + 1] != ":"
+        or source[place : place + 1] not in (":", "~")
         or source[place + 1 : place + 2] not in (" ", "\t")
     ):
         return False
@@ -313,7 +313,8 @@ def _description(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if not text.strip():
         return False
     if not silent:
-        _marked(state, start, end, 1 + len(text) - len(text.lstrip()), 4 if _is_far(state, start + 1, end, 4) else 2)
+        n_spaces = len(text) - len(text.lstrip())
+        _marked(state, start, end, 1 + n_spaces if n_spaces < 5 else 2, 4 if _is_far(state, start + 1, end, 4) else 2)
     return True
 
 

@@ -30,6 +30,7 @@ _SHOWN = re.compile(
     r"(?<=\s)(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|aria-label)="
     r"(?:\"([^\"\\{}]*)\"|'([^'\\{}]*)')"
 )
+_OPENED, _CLOSED = re.compile(r"<([A-Za-z][\w.:-]*)"), re.compile(r"</([A-Za-z][\w.:-]*)")
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w.:-]*)")
 _HIDDEN = re.compile(r"\btranslate\s*=\s*[\"']?no\b", re.IGNORECASE)
 _CODE = re.compile(r"`[^`\n]+`")
@@ -112,6 +113,7 @@ class _Walk:
         self.wrapped: list[Wrapped] = []
         self.breaks: list[tuple[int, str]] = []  # of the open unit, see ``Wrapped``
         self.start, self.shrunk = 0, 0  # where the open unit begins, and how much shorter spaces are than its breaks
+        self.elements = set(_OPENED.findall(paragraph.text)) & set(_CLOSED.findall(paragraph.text))
         self.opened: list[tuple[str, int]] = []  # links and images that are not closed, and where their text begins
 
     def original(self, start: int, end: int) -> str:
@@ -179,6 +181,7 @@ class _Walk:
         elif kind == "link_open" and token.markup == "autolink":
             self._tag(start, end, "point", "")
         elif kind == "link_open":
+            self._part_links(start)
             self.opened.append(("link", end))
             self._tag(start, end, "open", "link")
         elif kind == "link_close":
@@ -192,6 +195,14 @@ class _Walk:
         else:
             return False
         return True
+
+    def _part_links(self, start: int) -> None:
+        """End the unit between two links side by side, whose words would run together."""
+        tags = self.unit.tags
+        is_behind_link = bool(tags) and tags[-1].name == "link" and tags[-1].kind == "close"
+        balance = sum(tag.kind == "open" for tag in tags) - sum(tag.kind == "close" for tag in tags)
+        if is_behind_link and tags[-1].place == len(self.unit.text) and start == self.at and not balance:
+            self.end_unit()
 
     def _add_text(self, source: str, text: str, end: int) -> None:
         self.unit.text += text
@@ -251,8 +262,10 @@ class _Walk:
             return
         is_single = named is None or source.endswith("/>") or named[1].lower() in ("img", "input", "hr", "wbr")
         kind: Any = span.kind if span is not None else "point"
-        if span is None and not is_single:
+        if span is None and not is_single and named is not None:
             kind = "close" if source.startswith("</") else "open"
+            if named[1] not in self.elements:  # half of an element, such as <source>: it stands where its neighbours do
+                kind = "point"
         shown = shown_in(source) if span is not None else attributes(source)
         self._tag(start, end, kind, named[1] if named else "", *shown)
 

@@ -44,6 +44,7 @@ _CITATION = re.compile(r"\[-?@[^\[\]\n]+\](?![(\[])")
 _LABEL = re.compile(r"\[([^\[\]\n]*)\]")
 _IN_BRACKETS = re.compile(r"\[(/?)([a-z][\w-]*)(?:[= \t][^\[\]\n]*)?\](?!\()")
 _MOST_OF_A_LABEL = 400
+_PLAIN_WORD = re.compile(r"[^\W\d_](?:(?![A-Z])[^\W\d_]){3,}")
 _WORD_PART = re.compile(r"~[^\s~]+~(?!~)\w*|\^[^\s^]+\^(?!\^)\w*")
 _DIRECTIVE = re.compile(r":[a-z][\w-]*(?=\[[^\[\]]*\])")
 _BLOCK_ID = re.compile(r"\^[\w-]+\s*\Z")
@@ -267,7 +268,10 @@ class _Scan:
         ):
             return 0
         start, depth = at - 1, 1
-        while depth and at - start < _MOST_OF_A_LABEL and start > self.floor:
+        # A picture in the text of the link may have such a label too.
+        floor = max((span.end for span in self.spans[-20:] if span.name != "reference"), default=0)
+        floor = floor if len(self.spans) < 20 or self.spans[-20].name != "reference" else self.floor
+        while depth and at - start < _MOST_OF_A_LABEL and start > floor:
             start -= 1
             depth += {"]": 1, "[": -1}.get(self.text[start], 0)
         if depth or any(span.start <= start < span.end for span in self.spans[-20:]):
@@ -302,7 +306,7 @@ class _Scan:
         return end + 2
 
     def _raised(self, at: int) -> int:
-        """Add a word with raised or lowered letters, such as ``H~2~O``: it is kept whole."""
+        """Add raised or lowered letters; a formula such as ``H~2~O`` is kept whole, a word before them is not."""
         text = self.text
         if text.startswith("^[", at) or text.startswith("~~", at):
             return at + 2
@@ -316,11 +320,11 @@ class _Scan:
         start = at
         while start > self.floor and text[start - 1].isalnum():
             start -= 1
-        if start < at:
+        if start < at and not _PLAIN_WORD.fullmatch(text, start, at):
             return self._add(start, match.end(), "point", "raised")
-        close = match.end() - 1
-        while close > at and text[close] != text[at]:
-            close -= 1
+        close = text.index(text[at], at + 1)
+        if start < at and not any(map(str.isalpha, text[at:close])):
+            return self._add(at, close + 1, "point", "raised")
         self.closers[close] = Span(close, close + 1, "close", "raised")
         return self._add(at, at + 1, "open", "raised")
 

@@ -98,6 +98,13 @@ class Gaps:
         number = bisect_left(src, start)
         return tgt[number] if len(src) == len(tgt) and number < len(src) and src[number] == start else -1
 
+    def spaces(self, at: int, step: int, most: int) -> int:
+        """Return the number of spaces in the translation from a place on, forwards (1) or backwards (-1)."""
+        n = 0
+        while n < most and 0 <= at < len(self.tgt) and self.tgt[at].isspace():
+            n, at = n + 1, at + step
+        return n
+
 
 def _places(text: str, part: str) -> list[int]:
     """Return the places where a part stands in a text; they do not overlap."""

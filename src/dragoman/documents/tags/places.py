@@ -146,7 +146,7 @@ class _Layout:
             element = self.elements[number]
             if at >= 0:  # signs that are the same in the translation
                 for i in range(element.opening, element.closing + 1):
-                    yield i, start, at + self.tags[i].place - element.start
+                    yield i, start, self._beside_signs(element, self.tags[i].place, at)
                 continue
             if element.closing >= 0:
                 waiting.append((False, element.closing, end, end, -1))
@@ -265,15 +265,29 @@ class _Layout:
         return path[depth] if len(path) > depth else -1
 
     def _same_signs(self, number: int) -> int:
-        """Return the place in the translation of an element that has signs but no words; -1 if it is unknown."""
-        element = self.elements[number]
+        """Return the place in the translation of the signs of an element that has no words; -1 if it is unknown."""
+        first, end = self._signs(self.elements[number])
+        return self.gaps.same_signs(first, end) if first < end else -1
+
+    def _signs(self, element: Element) -> tuple[int, int]:
+        """Return the characters of the source from an element's first sign to its last."""
         text = self.gaps.src[element.start : element.end]
-        signs = text.strip()
-        if not signs:
-            return -1
-        first = element.start + text.index(signs)
-        at = self.gaps.same_signs(first, first + len(signs))
-        return -1 if at < 0 else at - (first - element.start)
+        return element.end - len(text.lstrip()), element.start + len(text.rstrip())
+
+    def _beside_signs(self, element: Element, place: int, at: int) -> int:
+        """Return the place in the translation of a tag among the signs of an element, or among the spaces around them.
+
+        Args:
+            element: The element.
+            place: Place of the tag in the source.
+            at: Place of the element's first sign in the translation, which may have fewer spaces beside it.
+        """
+        first, end = self._signs(element)
+        if place < first:
+            return at - self.gaps.spaces(at - 1, -1, first - place)
+        if place > end:
+            return at + end - first + self.gaps.spaces(at + end - first, 1, place - end)
+        return at + place - first
 
 
 def _child(element: Element) -> Child:

@@ -46,7 +46,8 @@ PATTERNS = {
     ),
     "markup": (
         r"<!--(?:[^<]|<(?!!--)){0,2000}?-->",
-        r"</?[A-Za-z][\w:.-]*(?:\s[^<>]{0,1000})?/?>",
+        # Without a value, more than four words are no tag but text in angle brackets.
+        r"</?[A-Za-z][\w:.-]*(?:(?:\s+[^\s<>]{1,60}){0,3}\s*|\s[^<>=]{0,300}=[^<>]{0,1000})/?>",
         r"&(?:#\d{1,7}|#x[0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
     ),
     "url": (

@@ -1,0 +1,250 @@
+"""Faults of form: a line that is written as nobody would type it, and its repair.
+
+    form = Form("de", ("latin",))
+    form.faults("Der Hund bellt&nbsp;laut .")                  # ["entity"]
+    form.repaired("Der kluge Leh@@ rer", {"subword-marks"})    # "Der kluge Lehrer"
+
+A repair of one line needs nothing but the line and its language. What only a whole file shows, such as a column that
+was left in, is in ``columns.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from dragoman.data.encodings import WESTERN, WRITTEN_IN
+from dragoman.languages.codes import primary
+from dragoman.languages.scripts import alphabet, has_entity, has_mojibake, lookalikes, plain_letters, without_mojibake
+
+FULL_WIDTH = re.compile(r"[\uff21-\uff3a\uff41-\uff5a][\uff01-\uff5e\u3000]")
+"""Two full-width characters, of which the first is a Latin letter."""
+_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
+
+SUBWORD_MARKS = re.compile(r"(?:@@|\uffed)(?= |$)|(?<= )\uffed|(?:^|(?<= ))\u2581(?=\S)|(?<= )##(?=[^\W_])")
+"""Marks of subwords: of subword-nmt, OpenNMT's tokenizer, SentencePiece and WordPiece."""
+_JOINED = re.compile(r"(?:@@|\uffed) | \uffed| ##(?=[^\W_])|(?:@@|\uffed)$")
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_SPACE_BETWEEN = re.compile(r"(?<=[^\W\d_])[\u00a0\u2007\u202f](?=[^\W\d_])")
+_SPACE_OF_WORDS = re.compile(r"(?<![\d«„])[\u00a0\u2007\u202f](?![\d;:!?»%‰°€$£])")
+"""No-break spaces but those that typographers put beside numbers and French marks."""
+_UNSEEN = re.compile(r"[\u00ad\u200b\u200e\u200f\u2060\ufeff\u202a-\u202e\u2066-\u2069]")
+_SEPARATORS = re.compile(r"[\x0b-\x0d\x1c-\x1f\x85\u2028\u2029]+")
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x9f]+")
+
+ELEMENTS = (
+    "a b big blockquote br center code div em font h1 h2 h3 h4 h5 h6 hr i img li ol p pre s small span strong sub sup "
+    "table tbody td th thead tr tt u ul"
+)
+TAG = re.compile(rf"</?(?:{'|'.join(ELEMENTS.split())})(?:\s[^<>]{{0,300}})?/?>", re.IGNORECASE)
+"""A tag of a web page."""
+
+_SPACED = re.compile(r"(?<=\w) [.,;:!?](?= |$)|[(\[] (?=\w)|(?<=\w) [)\]](?=\W|$)")
+"""A mark with a space where no typist has one, as tokenizers leave it."""
+_SPACED_FRENCH = re.compile(r"(?<=\w) [.,](?= |$)|[(\[] (?=\w)|(?<=\w) [)\]](?=\W|$)")
+_MARKED = re.compile(r"(?<=\w)[.,;:!?)\]](?= |$)|[(\[](?=\w)")
+"""The same marks as people type them."""
+
+
+class Form(NamedTuple):
+    """One side of a corpus: its language and its scripts."""
+
+    lang: str | None
+    scripts: tuple[str, ...]
+
+    @property
+    def has_wide_letters(self) -> bool:
+        """True if full-width letters are part of the writing."""
+        return bool({"han", "kana", "hangul"} & set(self.scripts))
+
+    @property
+    def is_latin(self) -> bool:
+        """True if the language is written in Latin letters."""
+        return self.scripts == ("latin",)
+
+    def faults(self, text: str) -> Iterator[str]:
+        """Yield the names of the faults of a line."""
+        if SUBWORD_MARKS.search(text):
+            yield "subword-marks"
+        if has_entity(text):
+            yield "entity"
+        if text.isascii():
+            return
+        if has_mojibake(text) or self._as_decoded(text) is not None:
+            yield "mojibake"
+        elif not self.has_wide_letters and FULL_WIDTH.search(text):
+            yield "full-width"
+        if not unicodedata.is_normalized("NFC", text):
+            yield "normal-form"
+        if _SPACE_BETWEEN.search(text):
+            yield "no-break-words"
+        if any(_is_mixed(word, self.is_latin) for word in _LETTERS.findall(text)):
+            yield "mixed-script"
+
+    def repaired(self, text: str, names: Collection[str]) -> str:
+        """Return a line without the faults of the named kinds."""
+        if "mojibake" in names and not text.isascii():
+            text = without_mojibake(text) if has_mojibake(text) else self._as_decoded(text) or text
+        if "entity" in names and has_entity(text):
+            text = html.unescape(text)
+        if "subword-marks" in names and SUBWORD_MARKS.search(text):
+            text = without_subword_marks(text)
+        if text.isascii() and "control" not in names:
+            return text
+        if "control" in names:
+            text = _CONTROLS.sub("", _SEPARATORS.sub(" ", text))
+        if "full-width" in names and not self.has_wide_letters and FULL_WIDTH.search(text):
+            text = text.translate(_WIDE)
+        if "normal-form" in names:
+            text = unicodedata.normalize("NFC", text)
+        if "no-break-words" in names:
+            text = _SPACE_OF_WORDS.sub(" ", text)
+        if "invisible" in names:
+            text = _UNSEEN.sub("", text)
+        if "mixed-script" in names:
+            text = _LETTERS.sub(lambda match: self._of_one_script(match.group()), text)
+        return text
+
+    def _of_one_script(self, word: str) -> str:
+        return plain_letters(word, self.is_latin) if _is_mixed(word, self.is_latin) else word
+
+    def _as_decoded(self, text: str) -> str | None:
+        """Return a line of another script that was read as Latin letters, decoded rightly; None if it was not."""
+        codecs = _codecs(primary(self.lang)) if "latin" not in self.scripts else ()
+        letters = "".join(_LETTERS.findall(text))
+        if not codecs or len(letters) < 4 or 2 * sum("\xa0" <= c <= "\xff" for c in letters) < len(letters):
+            return None
+        for codec in codecs:
+            try:
+                decoded = text.encode("latin-1").decode(codec)
+            except UnicodeError:
+                try:
+                    decoded = text.encode("cp1252").decode(codec)
+                except UnicodeError:
+                    continue
+            new = [c for c in decoded if c.isalpha() and ord(c) > 0x24F]
+            if 2 * len(new) >= len(letters) and len({alphabet(c) for c in new}) == 1:
+                return decoded
+        return None
+
+
+@functools.cache
+def _codecs(code: str) -> tuple[str, ...]:
+    """Return the encodings of the time before Unicode in which a language was written, but not the Western ones."""
+    names = next((codecs for codes, codecs in WRITTEN_IN.items() if code in codes.split()), WESTERN)
+    return () if names == WESTERN else tuple(names.split())
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_mixed(word: str, is_latin: bool) -> bool:
+    """True if letters of another script stand in a word that only look like its own.
+
+    Args:
+        word: A run of letters.
+        is_latin: True if the text is in Latin script, where a word of such letters alone is wrong too.
+    """
+    if word.isascii() or len(word) < 2 or (len(word) < 3 and any("\u0370" <= c < "\u0400" for c in word)):
+        return False  # two letters of Latin and Greek may be a quantity
+    return lookalikes(word, frozenset()) and (is_latin or any(c.isascii() for c in word))
+
+
+def without_subword_marks(text: str) -> str:
+    """Return a line that was cut into subwords as it was before."""
+    if "\u2581" in text:
+        return text.replace(" ", "").replace("\u2581", " ").strip(" ")
+    return _JOINED.sub("", text)
+
+
+_BRACKETED = re.compile(r"\s*(?:<[^<>]{1,40}>|\[[^\[\]]{1,40}\]|\{[^{}]{1,40}\}|#[A-Z/]{1,12}[!?]?)\s*")
+_NOTHING = frozenset(
+    ["n/a", "na", "n.a.", "null", "none", "nil", "nan", "todo", "tbd", "tba", "xxx", "untranslated", "missing", "empty"]
+) | {"no translation", "not translated", "to be translated", "translation missing"}
+
+
+def is_placeholder(text: str, words: Sequence[str], other_words: Sequence[str]) -> bool:
+    """True if a line stands for a translation that is not there: a tag, "N/A", marks without a word.
+
+    Args:
+        text: The line.
+        words: Its lower-case words.
+        other_words: Those of the other side. With fewer than two of them, or with the same ones, the line may be meant.
+    """
+    if len(other_words) < 2 or len(words) > 6:
+        return False
+    if not words:
+        return True
+    if not set(words) & set(other_words) and _BRACKETED.fullmatch(text):
+        return len(other_words) >= 3
+    return text.strip().lower() in _NOTHING and len(other_words) >= 3
+
+
+def tags_of(text: str) -> list[str]:
+    """Return the tags of a line, in order, in lower case and without attributes."""
+    if "<" not in text:
+        return []
+    return [match.group().lower().split(" ")[0].strip("<>/") for match in TAG.finditer(text)]
+
+
+def has_other_tags(src: str, tgt: str) -> tuple[bool, bool]:
+    """Return for source and target if it has tags that the other side lacks."""
+    tags = tags_of(src), tags_of(tgt)
+    return tuple(bool(set(own) - set(other)) for own, other in (tags, tags[::-1]))  # type: ignore[return-value]
+
+
+def without_tags(text: str) -> str:
+    """Return a line without the tags of a web page; a line break becomes a space."""
+    return " ".join(part.strip(" ") for part in TAG.split(text) if part.strip(" ")) if "<" in text else text
+
+
+# --- tokenised text ---------------------------------------------------------------------------------------------------
+
+
+def spaced_marks(text: str, french: bool) -> tuple[int, int]:
+    """Return the number of marks that stand apart, as tokenizers leave them, and of those that people typed.
+
+    Args:
+        text: A line.
+        french: True for French, which has spaces before some marks.
+    """
+    return len((_SPACED_FRENCH if french else _SPACED).findall(text)), len(_MARKED.findall(text))
+
+
+_FRENCH = re.compile(r"\s+(?=[.,%)\]}…]|\.{2,})|(?<=[(\[{])\s+")
+_OTHERS = re.compile(r"\s+(?=[.,;:!?%)\]}…”»])|(?<=[(\[{«„])\s+")
+_APOSTROPHE = re.compile(
+    r"(?<=[^\W\d_]) ?(['’]) (?=[^\W\d_])|(?<=[^\W\d_]) (['’])(?=(?:s|m|re|ve|d|ll|t)\b)| (?=n['’]t\b)"
+)
+_HYPHEN = re.compile(r" @(\S)@ ")
+_QUOTE = re.compile(r'\s*"\s*')
+
+
+def detokenised(text: str, lang: str | None) -> str:
+    """Return tokenised text as people type it."""
+    code = primary(lang)
+    text = _HYPHEN.sub(r"\1", text)
+    text = (_FRENCH if code == "fr" else _OTHERS).sub("", text)
+    if code in ("de", "cs", "sk", "sl", "hr", "bg"):
+        text = re.sub(r"\s+(?=“)", "", text)
+    elif code != "fr":
+        text = re.sub(r"(?<=“)\s+", "", text)
+    text = _APOSTROPHE.sub(lambda match: match.group(1) or match.group(2) or "", text)
+    return _with_quotes(text)
+
+
+def _with_quotes(text: str) -> str:
+    """Return a line whose straight quotes stand next to what they enclose; of an odd number nothing is moved."""
+    parts = _QUOTE.split(text)
+    if len(parts) < 3 or len(parts) % 2 == 0:
+        return text
+    joined = parts[0]
+    for i, part in enumerate(parts[1:], start=1):
+        opening = i % 2
+        before = " " if opening and joined and joined[-1] not in "([{" else ""
+        after = " " if not opening and part and part[0] not in ".,;:!?)]}" else ""
+        joined += f'{before}"{after}{part}'
+    return joined

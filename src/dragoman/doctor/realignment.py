@@ -1,0 +1,123 @@
+"""Put the lines of two files side by side again: first by the look of their lines, then by word translations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.config import TextFiles
+from dragoman.doctor.alignment import CLIP, Lexicon
+from dragoman.doctor.paired_lines import Reading
+from dragoman.doctor.second_pass import MOST_EVIDENCE, block_offsets, scores_at
+from dragoman.doctor.shifts import BLOCK, Segment, along, by_lengths
+
+ROUNDS = 2
+"""Times that the lines are put side by side and word translations are learned anew."""
+
+N_BLOCKS = 40
+"""Blocks of lines that are compared with lines far away; bounds the time that large files take."""
+
+REACH = 80
+"""Lines up to which a partner is looked for, more where the files differ more in length."""
+
+MOST_REACH = 1000
+
+CLEARLY_BETTER = 60.0
+"""Nats by which a block must fit better at another offset."""
+
+MOST_OFFSETS = 16
+
+
+class Gap(NamedTuple):
+    """Lines of one side without a partner."""
+
+    side: int  # 0 source, 1 target
+    first: int  # from 1
+    last: int
+    before: int  # the line of the other side, from 1, before which there is nothing for them
+
+
+def by_surface(src: NDArray[np.uint32], tgt: NDArray[np.uint32]) -> tuple[Segment, ...]:
+    """Return the segments that the look of the lines shows; none where every line is in place.
+
+    Args:
+        src, tgt: Tables of ``shifts.Surface``.
+    """
+    segments = by_lengths(src, tgt)
+    return tuple(segments) if len(segments) > 1 or segments[0].offset else ()
+
+
+def by_words(
+    corpus: TextFiles, reading: Reading, lexicon: Lexicon, scores: NDArray[np.float32], n_lines: tuple[int, int]
+) -> tuple[Segment, ...]:
+    """Return the segments that word translations show; none where every line is in place.
+
+    Args:
+        corpus, reading: The text, and how it was read.
+        lexicon: Word translations learned from it.
+        scores: The score of each pair.
+        n_lines: Lines of source and target.
+    """
+    n_src, n_tgt = n_lines
+    weak = weak_blocks(scores, lexicon.median_score)
+    if not weak and not reading.segments and n_src == n_tgt:
+        return ()
+    reach = min(max(REACH, 2 * abs(n_tgt - n_src) + 10), MOST_REACH)
+    starts = sorted({reading.line(block * BLOCK) - 1 for block in _spread_over(weak, N_BLOCKS)})
+    votes: dict[int, float] = {}
+    for offset, gain in block_offsets(corpus, reading, lexicon, starts, reach):
+        if gain > CLEARLY_BETTER:
+            votes[offset] = votes.get(offset, 0.0) + gain
+    likely = sorted(votes, key=votes.__getitem__, reverse=True)[:MOST_OFFSETS]
+    offsets = sorted({0, *likely, *(segment.offset for segment in reading.segments)}, key=abs)
+    if abs(n_tgt - n_src) <= MOST_REACH and n_tgt != n_src:
+        offsets = sorted({*offsets, n_tgt - n_src}, key=abs)
+    if offsets == [0]:
+        return ()
+    table = np.clip(scores_at(corpus, reading, lexicon, offsets), -CLIP, MOST_EVIDENCE)
+
+    def evidence(offset: int, first: int, last: int) -> NDArray[np.floating[Any]]:
+        if offset in offsets:
+            return table[first:last, offsets.index(offset)].astype(np.float64)
+        return np.full(last - first, -CLIP)
+
+    segments = along(offsets, n_src, n_tgt, evidence)
+    return tuple(segments) if len(segments) > 1 or segments[0].offset else ()
+
+
+def weak_blocks(scores: NDArray[np.float32], median: float) -> list[int]:
+    """Return the numbers of the blocks whose pairs score far below the median, from 0."""
+    clipped = np.clip(scores, -CLIP, max(median, CLIP))
+    means = [float(clipped[start : start + BLOCK].mean()) for start in range(0, len(scores) - BLOCK // 2, BLOCK)]
+    return [block for block, mean in enumerate(means) if mean < 0.5 * max(median, 2.0)]
+
+
+def _spread_over(blocks: Sequence[int], n: int) -> list[int]:
+    """Return up to ``n`` of the blocks, spread evenly."""
+    if len(blocks) <= n:
+        return list(blocks)
+    return [blocks[i] for i in np.linspace(0, len(blocks) - 1, n).round().astype(int).tolist()]
+
+
+def gaps(segments: Sequence[Segment], n_lines: tuple[int, int]) -> list[Gap]:
+    """Return the lines between segments, before the first one and behind the last one."""
+    if not segments:
+        return []
+    result, src, tgt = [], 0, 0
+    for segment in (*segments, Segment(n_lines[0], n_lines[1], 0)):
+        if segment.src > src:
+            result.append(Gap(0, src + 1, segment.src, tgt + 1))
+        if segment.tgt > tgt:
+            result.append(Gap(1, tgt + 1, segment.tgt, src + 1))
+        src, tgt = segment.src + segment.n, segment.tgt + segment.n
+    return result
+
+
+def in_words(gap: Gap, files: tuple[str, str]) -> str:
+    """Return what a gap means, in words."""
+    n = gap.last - gap.first + 1
+    lines = "one line" if n == 1 else f"{n:,} lines"
+    return f"{lines} too many here, or missing in {files[1 - gap.side]} before line {gap.before}"

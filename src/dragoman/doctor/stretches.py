@@ -1,0 +1,61 @@
+"""Stretches of pairs with one fault: most of their pairs show it, and those between them have it too.
+
+    marks = np.array([...])     # one of MARKS for each pair, 0 where nothing was seen
+    joined(marks)               # the same, with the gaps of a stretch filled
+
+A block of another language has lines that look like nothing: a name, two words. Viterbi's algorithm finds where such a
+block begins and ends.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+MARKS = ("", "misaligned", "source-language", "target-language", "swapped-sides")
+"""What may be seen of a pair, by number."""
+
+_EVIDENCE = np.array([
+    # nothing, misaligned, source-language, target-language, swapped-sides
+    [0.0, 0.0, 0.0, 0.0, 0.0],  # an ordinary stretch
+    [-0.8, 2.0, 4.0, -0.5, 0.5],  # the source is in another language
+    [-0.8, 2.0, -0.5, 4.0, 0.5],  # the target is in another language
+    [-1.5, 1.5, 1.5, 1.5, 4.0],  # the sides are exchanged
+])  # fmt: skip
+"""Evidence in nats of what is seen of a pair for the kinds of stretches."""
+
+_MARK_OF_STRETCH = (0, 2, 3, 4)
+_SWITCH = 14.0  # nats that the begin or end of a stretch costs
+_APART = 20  # pairs without a mark that end every stretch
+
+
+def joined(marks: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return the marks of all pairs, ``(pairs,)``, in which every pair of a stretch has the mark of the stretch."""
+    result = marks.copy()
+    seen = np.flatnonzero(marks)
+    for part in np.split(seen, np.flatnonzero(np.diff(seen) > _APART) + 1):
+        if len(part) >= 5:
+            rows = slice(int(part[0]), int(part[-1]) + 1)
+            stretch = _states(marks[rows])
+            result[rows] = np.where(stretch > 0, np.array(_MARK_OF_STRETCH)[stretch], marks[rows])
+    return result
+
+
+def _states(marks: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Return the most likely kind of stretch of each pair, a row of ``_EVIDENCE``, ``(pairs,)``."""
+    n, n_kinds = len(marks), len(_EVIDENCE)
+    total = np.full(n_kinds, -_SWITCH)
+    total[0] = 0.0
+    came_from = np.zeros((n, n_kinds), np.int8)
+    stay = np.arange(n_kinds)
+    for i, mark in enumerate(marks.tolist()):
+        best = int(total.argmax())
+        moved = total[best] - _SWITCH / 2
+        came_from[i] = np.where(total >= moved, stay, best)
+        total = np.maximum(total, moved) + _EVIDENCE[:, mark]
+    total[1:] -= _SWITCH / 2
+    states, state = np.zeros(n, np.int64), int(total.argmax())
+    for i in range(n - 1, -1, -1):
+        states[i] = state
+        state = int(came_from[i, state])
+    return states

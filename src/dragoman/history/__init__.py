@@ -1,0 +1,1 @@
+"""What runs did: a list of them, and their curves, settings and translations side by side."""

@@ -1,0 +1,29 @@
+"""The ready bundles: small trained translators that come with the package and are called by name.
+
+    Translator.load("demo")    # unless a file or folder of that name stands in the current folder
+
+The folders ``en-de`` and ``en-zh`` are ordinary bundles with a model card, ``README.md``, and their measured quality,
+``certificate.json``. Their text is from tatoeba.org; ``benchmarks/ready`` made them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dragoman.files import standing
+
+FOLDER = Path(__file__).parent
+NAMES = {"demo": "en-de", "demo-zh": "en-zh", "en-de": "en-de", "en-zh": "en-zh"}
+"""Folder of each name."""
+
+
+def run_folder(run: Path | str) -> Path:
+    """Return the folder of a ready bundle if ``run`` is its name and nothing here is called so; else ``run``."""
+    path = Path(run)
+    return FOLDER / NAMES[str(path)] if is_ready(path) else path
+
+
+def is_ready(run: Path | str) -> bool:
+    """True if ``run`` is the name of a ready bundle, and no file or folder is called so."""
+    path = Path(run)
+    return str(path) in NAMES and not standing(path).exists()

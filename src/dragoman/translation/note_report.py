@@ -1,0 +1,156 @@
+"""Reports of the notes on many lines: their numbers in one line at the end, each note in a file or as it comes.
+
+with NoteReport(WarningOptions(warnings="warnings.txt")) as report:
+    translator.translate_file("test.en", "test.hyp.de", events=Events(warn=report.add))
+    report.n_lines = 200
+# 98 of 200 lines looked faulty: 54 repaired, 44 left; list: warnings.txt
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TextIO
+
+from dragoman.files import check_output, explained
+from dragoman.options import Options, option, option_group
+from dragoman.progress import say
+from dragoman.translation.notes import Kind, Note
+
+FEW = 3
+"""Largest number of notes that are printed in full instead of counted."""
+
+FAULTS: frozenset[Kind] = frozenset(
+    ("loop", "copy", "empty", "long", "short", "number", "placeholder", "constraint", "script", "repaired")
+)
+"""Kinds of notes on a translation that looked faulty; the other kinds are about the source."""
+
+AT_ONCE: frozenset[Kind] = frozenset(("memory", "dropped", "zero_shot"))
+"""Kinds of notes that are printed as they come: lost translations, and what holds for all lines."""
+
+_REMARKS: dict[Kind, str] = {
+    "split": "translated in parts", "unknown": "with characters that the model does not know",
+    "input": "not readable as they are", "not_text": "not text but markup, code or times",
+    "alignment": "without an alignment", "too_long": "longer than the training text", "not_scored": "not scored",
+    "same_language": "in the target language already",
+}  # fmt: skip
+"""Words for the number of lines with a note of each other kind."""
+
+
+@option_group
+class WarningOptions(Options):
+    """Amount of warnings on single lines that a command prints."""
+
+    verbose: bool = option(
+        False, "Output", "Print every warning with its line, not only their number.", flag="-v --verbose"
+    )
+    warnings: Path | None = option(None, "Output", "Write every warning with its line to this file.")
+
+
+class NoteReport:
+    """Counts notes while texts are translated; ``close`` prints one line about them.
+
+    Up to ``FEW`` notes are printed in full instead. Only these are held in memory, so a stream may be endless.
+
+    Attributes:
+        n_lines: Number of all lines; None if the end was not reached.
+        unit: Name of what is counted.
+    """
+
+    def __init__(
+        self, options: WarningOptions, *, name: str = "", say: Callable[[str], object] = say, unit: str = "lines"
+    ) -> None:
+        """Begin a report.
+
+        Args:
+            options: What is printed besides the numbers.
+            name: Name of the run, where there is more than one.
+            say: Prints a line.
+            unit: Name of what is counted.
+        """
+        self.options, self.unit = options, unit
+        self.n_lines: int | None = None
+        self._prefix, self._say = f"{name}: " if name else "", say
+        self._file: TextIO | None = None
+        self._first: list[Note] = []
+        self._n_notes = 0
+        self._place = ""  # of the last faulty line, and
+        self._place_left = False  # whether its fault is still there
+        self._faulty: Counter[bool] = Counter()  # lines whose fault is still there, and those repaired
+        self._remarks: Counter[Kind] = Counter()
+        self._remark_places: dict[Kind, str] = {}
+
+    def add(self, note: Note) -> None:
+        """Count a note; the notes on a line must come one after the other."""
+        if self._file is not None:
+            self._file.write(f"{self._prefix}{note}\n")
+        if note.kind in AT_ONCE or self.options.verbose:
+            self._say(f"warning: {self._prefix}{note}")
+        if note.kind in AT_ONCE:
+            return
+        self._n_notes += 1
+        if len(self._first) < FEW:
+            self._first.append(note)
+        if note.kind in FAULTS:
+            self._add_fault(note)
+        elif not note.where or self._remark_places.get(note.kind) != note.where:
+            self._remarks[note.kind] += 1
+            self._remark_places[note.kind] = note.where
+
+    def _add_fault(self, note: Note) -> None:
+        left = note.left or note.kind == "constraint"
+        if note.where and note.where == self._place:  # another fault of the same line
+            self._faulty[self._place_left] -= 1
+            left = left or self._place_left
+        self._place, self._place_left = note.where, left
+        self._faulty[left] += 1
+
+    def summary(self) -> str:
+        """Return the numbers in one line; "" if there are no notes."""
+        parts = []
+        if faulty := self._faulty.total():
+            n_lines = (
+                f"{faulty:,} {self.unit}" if self.n_lines is None else f"{faulty:,} of {self.n_lines:,} {self.unit}"
+            )
+            parts.append(f"{n_lines} looked faulty: {self._faulty[False]:,} repaired, {self._faulty[True]:,} left")
+        for kind, words in _REMARKS.items():
+            if number := self._remarks[kind]:
+                parts.append(f"{number:,} {words}" if parts else f"{number:,} {self.unit} {words}")
+        return "; ".join(parts)
+
+    def close(self) -> None:
+        """Print the few notes, or the numbers of many; close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        if self._n_notes > FEW or (self._n_notes and self.options.warnings is not None):
+            where = "" if self.options.verbose else "; list: -v"
+            where = where if self.options.warnings is None else f"; list: {self.options.warnings}"
+            self._say(f"{self._prefix}{self.summary()}{where}")
+        elif not self.options.verbose:
+            for note in self._first:
+                self._say(f"warning: {self._prefix}{note}")
+        self._n_notes, self._first = 0, []
+
+    def __enter__(self) -> Self:
+        if self.options.warnings is not None:
+            with explained(self.options.warnings):
+                self._file = self.options.warnings.open("a", encoding="utf-8")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def begin_list(options: WarningOptions, *inputs: Path | None) -> None:
+    """Empty the file of warnings before anything is computed, so that several reports can add to it.
+
+    Raises:
+        ConfigError: It cannot be written, or it is an input.
+    """
+    if options.warnings is not None:
+        check_output(options.warnings, *inputs)
+        with explained(options.warnings):
+            options.warnings.write_text("", encoding="utf-8")

@@ -1,0 +1,165 @@
+"""The doctor mends: damaged corpora are named in one place, and ``--write`` gives back what was there before."""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from dragoman.config import PairOfFiles
+from dragoman.data import phrasebook
+from dragoman.doctor.findings import FIT, MEND, Finding, ranked, verdict
+from dragoman.doctor.mending import Mended, write_mended
+from dragoman.doctor.text_checks import examine
+from dragoman.progress import Ticker
+
+Sides = tuple[list[str], list[str]]
+
+
+@functools.cache
+def clean() -> tuple[tuple[str, str], ...]:
+    """650 different pairs of the embedded corpus."""
+    return tuple(dict.fromkeys(phrasebook.pairs(650)))
+
+
+class Result(NamedTuple):
+    findings: list[Finding]
+    mended: Mended
+    pairs: list[tuple[str, str]]
+    log: list[list[str]]
+
+
+def doctor(folder: Path, src: list[str], tgt: list[str], encoding: str = "utf-8") -> Result:
+    """Examine two sides, and write them mended."""
+    files = folder / "x.en", folder / "x.de"
+    for path, lines, codec in zip(files, (src, tgt), ("utf-8", encoding), strict=True):
+        path.write_bytes("".join(f"{line}\n" for line in lines).encode(codec))
+    text = PairOfFiles(src=files[0], tgt=files[1], src_lang="en", tgt_lang="de")
+    examination = examine(text, Ticker(quiet=True))
+    mended = write_mended(text, examination, (folder / "clean.en", folder / "clean.de"))
+    sides = (path.read_text(encoding="utf-8").split("\n")[:-1] for path in mended.files)
+    log = [line.split("\t") for line in mended.log.read_text(encoding="utf-8").split("\n")[1:-1]]
+    return Result(ranked(examination.findings), mended, list(zip(*sides, strict=True)), log)
+
+
+def sides() -> Sides:
+    """Both sides of the clean corpus, to be changed."""
+    return [src for src, _ in clean()], [tgt for _, tgt in clean()]
+
+
+def test_a_clean_corpus_is_fit_to_train_and_stays_as_it_is(tmp_path: Path) -> None:
+    result = doctor(tmp_path, *sides())
+    assert verdict(result.findings) == FIT
+    assert result.pairs == list(clean())
+    assert result.log == []
+
+
+def test_one_line_too_many_is_one_place_and_the_lines_come_side_by_side(tmp_path: Path) -> None:
+    src, tgt = sides()
+    tgt.insert(300, "Diese Zeile ist eine zu viel, und sie ist auch noch recht lang.")
+    result = doctor(tmp_path, src, tgt)
+    assert verdict(result.findings) == MEND
+    finding = next(finding for finding in result.findings if finding.name == "shifted")
+    (place,) = finding.places
+    assert (place.file, place.first, place.last) == (str(tmp_path / "x.de"), 301, 301)
+    assert "or missing in" in place.about
+    assert result.pairs == list(clean())
+    assert [row[:4] for row in result.log] == [["dropped", "shifted", "", "301"]]
+
+
+def test_lines_missing_on_both_sides_are_places_of_their_own(tmp_path: Path) -> None:
+    src, tgt = sides()
+    del src[450:453]
+    del tgt[150]
+    result = doctor(tmp_path, src, tgt)
+    finding = next(finding for finding in result.findings if finding.name == "shifted")
+    assert [(Path(place.file).name, place.first, place.last) for place in finding.places] == [
+        ("x.en", 151, 151),
+        ("x.de", 450, 452),
+    ]
+    assert result.pairs == [pair for i, pair in enumerate(clean()) if i not in (150, 450, 451, 452)]
+
+
+def bpe(line: str) -> str:
+    return " ".join(f"{word[:3]}@@ {word[3:]}" if len(word) > 5 else word for word in line.split(" "))
+
+
+def in_full_width(line: str) -> str:
+    return line.translate({code: code + 0xFEE0 for code in range(0x21, 0x7F)})
+
+
+def as_cp1252(line: str) -> str:
+    return line.encode().decode("cp1252", "replace")
+
+
+def every(n: int, change: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
+    """Return a function that changes each n-th line."""
+    return lambda lines: [change(line) if i % n == 0 else line for i, line in enumerate(lines)]
+
+
+FORMS: dict[str, tuple[int, Callable[[list[str]], list[str]]]] = {
+    "normal-form": (1, every(2, lambda line: unicodedata.normalize("NFD", line))),
+    "subword-marks": (1, every(1, bpe)),
+    "column": (0, lambda lines: [f"{i}\t{line}" for i, line in enumerate(lines, start=700)]),
+    "tokenised": (1, every(1, lambda line: line.replace(".", " .").replace("?", " ?").replace(",", " ,"))),
+    "mixed-script": (0, every(9, lambda line: line.replace("e", "е", 1).replace("o", "о", 1))),
+    "full-width": (0, every(9, in_full_width)),
+    "no-break-words": (0, every(4, lambda line: line.replace(" ", "\u00a0", 1))),
+    "markup": (1, every(5, lambda line: f"<p>{line}</p>")),
+    "entity": (1, every(5, lambda line: line.replace(" ", "&nbsp;", 1))),
+    "mojibake": (1, lambda lines: [as_cp1252(line) if "ü" in line or "ö" in line else line for line in lines]),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_what_nobody_types_is_named_and_mended(tmp_path: Path, name: str) -> None:
+    side, change = FORMS[name]
+    both = sides()
+    changed = change(both[side])
+    touched = [i for i, (old, new) in enumerate(zip(both[side], changed, strict=True)) if old != new]
+    assert len(touched) > 50
+    both[side][:] = changed
+    result = doctor(tmp_path, *both)
+    assert verdict(result.findings) == MEND
+    assert result.findings[0].name == name
+    lines = [n for place in result.findings[0].places for n in range(place.first, place.last + 1)]
+    assert len(set(lines) & {i + 1 for i in touched}) >= 0.9 * max(len(lines), len(touched))
+    expected = list(clean())
+    if name == "entity":
+        expected = [(s, t.replace(" ", "\u00a0", 1) if i % 5 == 0 else t) for i, (s, t) in enumerate(expected)]
+    assert sum(a == b for a, b in zip(result.pairs, expected, strict=True)) >= 0.99 * len(expected)
+    assert {row[0] for row in result.log} == {"mended"}
+
+
+def test_what_cannot_be_mended_is_dropped_and_nothing_else(tmp_path: Path) -> None:
+    src, tgt = sides()
+    tgt[100:150] = ["<range>"] * 50
+    src[300:340], tgt[300:340] = tgt[300:340], src[300:340]
+    tgt[500:540] = src[500:540]
+    result = doctor(tmp_path, src, tgt)
+    names = [finding.name for finding in result.findings if finding.level != "note"]
+    assert {"placeholder", "swapped-sides", "untranslated"} <= set(names)
+    assert result.pairs == [pair for i, pair in enumerate(clean()) if i not in (*range(100, 150), *range(500, 540))]
+    assert result.mended.mended == {"swapped-sides": 40}
+    assert result.mended.dropped == {"placeholder": 50, "untranslated": 40}
+    assert [row[2] for row in result.log if row[1] == "placeholder"] == [str(n) for n in range(101, 151)]
+
+
+def test_a_file_in_another_encoding_is_read_in_it(tmp_path: Path) -> None:
+    result = doctor(tmp_path, *sides(), encoding="utf-16-le")
+    assert result.findings[0].name == "encoding"
+    assert "iconv -f UTF-16LE" in result.findings[0].advice
+    assert result.pairs == list(clean())
+
+
+def test_a_side_in_lower_case_and_lines_cut_at_one_length_are_named(tmp_path: Path) -> None:
+    src, tgt = sides()
+    limit = sorted(map(len, tgt))[len(tgt) * 7 // 10]
+    result = doctor(tmp_path, [line.lower() for line in src], [line[:limit] for line in tgt])
+    names = [finding.name for finding in result.findings if finding.is_harmful]
+    assert "lower-case" in names
+    assert "truncated" in names
