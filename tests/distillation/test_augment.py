@@ -227,7 +227,8 @@ def test_a_model_of_several_languages_is_told_which(several_run: Path, mono: tup
         (dict(forward="run", src="french.en"), "french.en: looks like French .fr., but .*tiny translates from English"),
         (dict(forward="run", src="x.de"), "x.de: German .de. by its name, but --forward .* en -> de: give text in "
          "en, or give this model to --back with --tgt"),
-        (dict(back="run", tgt="x.de"), r"x.de: German .de. by its name, but --back .*tiny .* de: .* to --forward"),
+        (dict(back="run", tgt="x.de"), r"x.de: German .de. by its name, but --back .*tiny .* en -> de: "
+         ".* to --forward"),
         (dict(forward="run", src="x.en", back="run", tgt="y.en"), "--forward .* translates en -> de and --back .* "
          "en -> de: --back takes a model of the opposite direction"),
         (dict(forward="run", src="chinese"), r"chinese: no line is left to translate \(3 of unknown characters\)"),
