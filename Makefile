@@ -24,7 +24,7 @@ TORCH_INDEX ?= $(if $(shell command -v nvidia-smi),,--index-url https://download
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"dragoman needs Python 3.11 or newer, {sys.executable} is {v.major}.{v.minor}: make PYTHON=...")'
 	$(PYTHON) -m venv .venv || { apt-get update -qq && apt-get install -qq -y python3-venv && $(PYTHON) -m venv .venv; }
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt $(TORCH_INDEX) torch || $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps --retries 1 $(TORCH_INDEX) torch || echo "torch comes from the usual index"
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
 

@@ -105,9 +105,7 @@ def run_of(pairs: Sequence[Pair], folder: Path) -> dict[str, Any]:
     train, valid = Store.open(folder / "run/store/train"), Store.open(folder / "run/store/valid")
     tokenizers = load_tokenizers(folder / "run/store")
     rows = [train.pair(i) for i in range(len(train))]
-    sides = [
-        tokenizer.decode([row[side].tolist() for row in rows]) for side, tokenizer in enumerate(tokenizers)
-    ]
+    sides = [tokenizer.decode([row[side].tolist() for row in rows]) for side, tokenizer in enumerate(tokenizers)]
     held_out = list(zip(*valid.texts(range(len(valid))), strict=True))
     return {"pairs": len(pairs), "for training": len(train), **twins(held_out, list(zip(*sides, strict=True)))}
 

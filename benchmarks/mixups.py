@@ -1,4 +1,4 @@
-"""Mix-ups of languages, directions and files, handed to every command that reads text; and right inputs, which must pass.
+"""Mix-ups of languages, directions and files, handed to every command that reads text; and right inputs.
 
 python -m benchmarks.mixups before|after DATA
 
@@ -31,7 +31,13 @@ SMALL = [
     *("model.preset=tiny", "model.d_model=32", "model.d_ff=64", "model.n_encoder_layers=1", "model.n_decoder_layers=1"),
     *("train.max_steps=2", "train.validate_every=2", "train.save_every=2", "data.tokenizer.vocab_size=500"),
 ]
-PAIRS = {"cs-fr": ("cs", "fr"), "en-zh": ("en", "zh"), "en-hi": ("en", "hi"), "es-pt": ("es", "pt"), "fi-et": ("fi", "et")}
+PAIRS = {
+    "cs-fr": ("cs", "fr"),
+    "en-zh": ("en", "zh"),
+    "en-hi": ("en", "hi"),
+    "es-pt": ("es", "pt"),
+    "fi-et": ("fi", "et"),
+}
 ELSEWHERE = {"cs": "de", "fr": "en", "en": "fr", "zh": "ja", "hi": "th", "es": "it", "pt": "es", "fi": "hu", "et": "fi"}
 """A language whose text is handed in for that of another."""
 
@@ -98,7 +104,11 @@ class Bench:
         from dragoman.cli import run
 
         streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)]
-        with contextlib.chdir(self.folder), contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
+        with (
+            contextlib.chdir(self.folder),
+            contextlib.redirect_stdout(streams[0]),
+            contextlib.redirect_stderr(streams[1]),
+        ):
             status = run(arguments)
         out, err = (stream.buffer.getvalue().decode() for stream in streams)  # type: ignore[attr-defined]
         return Done(status, out, err)
@@ -133,7 +143,9 @@ def mixups_of_languages() -> Iterator[Case]:
             other = ELSEWHERE[src]
             for what, one, two in (("swapped", tgt, src), ("source of another language", other, tgt)):
                 words = [file("train", one), file("train", two)]
-                yield Case(f"train --from: {what}, {kind}, {name}", ["train", *words, "--from", run, "--out", "x"], words[0])
+                yield Case(
+                    f"train --from: {what}, {kind}, {name}", ["train", *words, "--from", run, "--out", "x"], words[0]
+                )
             for what, lang in (("target language", tgt), ("another language", other)):
                 words = [run, file("test", lang)]
                 yield Case(f"translate: {what}, {kind}, {name}", ["translate", *words, "--beam-size", "1"], words[1])
@@ -142,7 +154,9 @@ def mixups_of_languages() -> Iterator[Case]:
                 sides = file("test", one), file("test", two)
                 pair = ["--src", sides[0], "--ref", sides[1], "--beam-size", "1"]
                 yield Case(f"evaluate: {what}, {kind}, {name}", ["evaluate", run, *pair], about)
-                yield Case(f"score: {what}, {kind}, {name}", ["score", run, "--src", sides[0], "--tgt", sides[1]], about)
+                yield Case(
+                    f"score: {what}, {kind}, {name}", ["score", run, "--src", sides[0], "--tgt", sides[1]], about
+                )
             words = ["--src", file("test", tgt), "--out", "x", *("--minutes", "0.01")]
             yield Case(f"distill: target language, {kind}, {name}", ["distill", run, *words], file("test", tgt))
             words = ["--forward", run, "--src", file("test", other), "--out", "x", "--beam-size", "1"]
@@ -177,7 +191,9 @@ def right_calls() -> Iterator[Case]:
             one, two = form.format("test", src), form.format("test", tgt)
             train = form.format("train", src), form.format("train", tgt)
             out = ["--out", "x"]
-            yield Case(f"train --from {name}", ["train", *train, "--from", run, *out, "--set", "train.max_steps=2"], one)
+            yield Case(
+                f"train --from {name}", ["train", *train, "--from", run, *out, "--set", "train.max_steps=2"], one
+            )
             yield Case(f"translate {name}", ["translate", run, one, "--beam-size", "1"], one)
             yield Case(f"evaluate {name}", ["evaluate", run, "--src", one, "--ref", two, "--beam-size", "1"], one)
             yield Case(f"score {name}", ["score", run, "--src", one, "--tgt", two], one)
@@ -197,7 +213,7 @@ def outcome(bench: Bench, case: Case) -> str:
 
 
 def is_about_mixups(line: str, about: str) -> bool:
-    """Return True for a line that begins as an error or a warning, is not one of a numbered line, and is not the guard's."""
+    """Return True for an error or a warning that is about a whole file, and is not the guard's."""
     return line.startswith(("error:", "warning:")) and f"{about}:" + "1" not in line and "short" not in line
 
 
@@ -223,7 +239,8 @@ def false_alarms(judge: Callable[[Sequence[str], str], str | None]) -> dict[str,
                     n_wrong += 1
                     hits += judge(lines, expected) is not None
         counts[f"{size} lines"] = {
-            "right texts": n, "false alarms": len(alarms), "of these": alarms[:12], "wrong texts": n_wrong, "noticed": hits
+            "right texts": n, "false alarms": len(alarms), "of these": alarms[:12], "wrong texts": n_wrong,
+            "noticed": hits,
         }  # fmt: skip
     return counts
 

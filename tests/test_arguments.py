@@ -29,8 +29,15 @@ def test_what_fits_arrives_and_generators_and_arrays_become_lists() -> None:
     ("texts", "says"),
     [
         (None, "texts must be a text or a list of texts, got NoneType"),
-        (["a", None], r"texts: number 2 must be a text \(str\), got NoneType"),
-        ([float("nan")], r"texts: number 1 must be a text \(str\), got float"),
+        (
+            ["a", None],
+            r"texts: number 2 must be a text \(str\), got None, a missing value: drop the row, or put an empty text",
+        ),
+        ([float("nan")], r"texts: number 1 must be a text \(str\), got nan, a missing value: .*"),
+        ([np.float32("nan")], r"texts: number 1 must be a text \(str\), got nan, a missing value: .*"),
+        (["a", 3.5], r"texts: number 2 must be a text \(str\), got float"),
+        (["a", b"b"], r"texts: number 2 must be a text \(str\), got bytes"),
+        ([np.zeros(2)], r"texts: number 1 must be a text \(str\), got ndarray"),
         (b"a", "texts must be a text or a list of texts, got bytes"),
         ({"a": "b"}, "texts must be a text or a list of texts, got dict"),
         ({"a"}, "texts must be a text or a list of texts, got set"),

@@ -17,8 +17,8 @@ from benchmarks.real_documents.stand_ins import deciphered
 WORD = re.compile(r"[^\W_]+")
 LATIN_WORD = re.compile(r"(?<![\w./:@$#<{%&=\\-])(?!https?://)[A-Za-z][a-z]+(?![\w/@=({}\\-]|[.:]\w|://)")
 """A plain word: no part of an address, a name of a file, a placeholder or an identifier."""
-CODE_SPAN = re.compile(r"(`{1,3})[^`]+\1")
-"""Code as people write it in text."""
+CODE_SPAN = re.compile(r"(`{1,3})[^`]+\1|</?\w+(?:\s[^<>]*=[^<>]*)?/?>")
+"""Code as people write it in text, and tags that are shown."""
 CYRILLIC = re.compile(r"[а-яА-Я]")
 
 

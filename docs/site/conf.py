@@ -19,6 +19,7 @@ from sphinx.errors import ExtensionError  # noqa: E402
 
 import dragoman  # noqa: E402
 from dragoman import TrainOptions, TranslateOptions  # noqa: E402
+from dragoman.options import without_options  # noqa: E402
 
 project, author, release = "dragoman", "the dragoman maintainers", dragoman.__version__
 copyright = author
@@ -98,6 +99,11 @@ def _short(
     return str(inspect.Signature(bare)), ""
 
 
+def _without_options(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """A docstring without the list of options, which ``TranslateOptions`` and ``TrainOptions`` have as a table."""
+    lines[:] = without_options("\n".join(lines)).split("\n")
+
+
 IN_CHINESE = {
     "Toggle site navigation sidebar": "显示或隐藏导航",
     "Toggle table of contents sidebar": "显示或隐藏本页目录",
@@ -167,5 +173,6 @@ def setup(app: Any) -> None:
     """Formulas become MathML, which browsers draw without a script; signatures are short."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.connect("autodoc-process-signature", _short)
+    app.connect("autodoc-process-docstring", _without_options, priority=1)  # before napoleon reads its sections
     app.connect("build-finished", _finished)
     app.connect("build-finished", _in_chinese)

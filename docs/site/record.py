@@ -19,6 +19,8 @@ COMMANDS = {
     "translate": 'echo "The child sleeps." | dragoman translate runs/first --json',
     "score": "dragoman score runs/first --src two.en --tgt two.de",
     "evaluate": "dragoman evaluate runs/first --src test.en --ref test.de",
+    "runs": "dragoman runs",
+    "report": "dragoman report runs/first",
     "explain": 'dragoman explain runs/first "The child sleeps."',
     "doctor": "dragoman doctor --src train.en --tgt train.de",
     "lab": "dragoman lab attention --quick",

@@ -27,6 +27,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 TEXTS = ("text", "texts", "sources", "targets", "target", "hyps", "refs")
 """Names of parameters that hold text: it is data, so a wrong one is a ``DataError``."""
 
+FILES_OR_TEXTS = ("src", "tgt", "ref", "run", "a", "b", "valid_src", "valid_tgt")
+"""Names of parameters that hold the path of a file or a list of texts."""
+
 _LISTS = (Sequence, Iterable, list)
 _WORDS = {
     bool: "true or false", int: "a whole number", float: "a number", str: "a text", Path: "a path",
@@ -54,8 +57,10 @@ def checked(function: F) -> F:
             return function(*args, **kwargs)
         owner = args[0] if args else None
         for name, value in bound.arguments.items():
-            variable = signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
-            if name in hints and not variable:
+            kind = signature.parameters[name].kind
+            if name in hints and kind is inspect.Parameter.VAR_POSITIONAL:
+                bound.arguments[name] = tuple(_checked(name, entry, hints[name], owner) for entry in value)
+            elif name in hints and kind is not inspect.Parameter.VAR_KEYWORD:
                 bound.arguments[name] = _checked(name, value, hints[name], owner)
         return function(*bound.args, **bound.kwargs)
 
@@ -78,14 +83,55 @@ def _checked(name: str, value: Any, hint: Any, owner: Any) -> Any:
     lists = [option for option in options if get_origin(option) in _LISTS]
     if any(_fits(value, option, owner) for option in options if option not in lists):
         return value
+    if lists and columns_of(value):
+        value = only_column(name, value)
     if lists and is_listable(value) and not isinstance(value, Sequence):
         value = list(value)
     if any(_fits(value, option, owner) for option in lists):
         return value
-    if name in TEXTS and lists and is_listable(value):
-        number, entry = next((i, entry) for i, entry in enumerate(value, 1) if not isinstance(entry, str))
-        raise DataError(f"{name}: number {number:,} must be a text (str), got {type(entry).__name__}")
+    if name in (*TEXTS, *FILES_OR_TEXTS) and lists and is_listable(value):
+        refuse_entries(name, value, str | os.PathLike | Sequence if name in FILES_OR_TEXTS else str)
     raise _refusal(name, value, hint)
+
+
+def columns_of(value: Any) -> list[str]:
+    """Return the names of the columns of a table, as pandas, Polars, Arrow and datasets have them; else none."""
+    names = getattr(value, "column_names", getattr(value, "columns", None))
+    is_table = hasattr(value, "__getitem__") and isinstance(names, Iterable) and not isinstance(value, type)
+    return [str(name) for name in names] if is_table and names is not None else []
+
+
+def only_column(name: str, table: Any) -> list[Any]:
+    """Return the values of the only column of a table.
+
+    Raises:
+        DataError: The table has several.
+    """
+    columns = columns_of(table)
+    if len(columns) > 1:
+        raise DataError(
+            f"{name} is a table with the columns {', '.join(columns)}: give one of them, such as {name}[{columns[0]!r}]"
+        )
+    return list(table[columns[0]])
+
+
+def refuse_entries(name: str, entries: Iterable[Any], kind: Any = str) -> None:
+    """Refuse the first entry of a list that is no text.
+
+    Args:
+        kind: Types that an entry may have.
+
+    Raises:
+        DataError: An entry has another type; the message has its number, and says if a value is missing.
+    """
+    for number, entry in enumerate(entries, 1):
+        if isinstance(entry, kind) and not isinstance(entry, bytes | bytearray):
+            continue
+        kind_name = type(entry).__name__
+        is_nan = kind_name.startswith("float") and entry != entry
+        is_missing = is_nan or kind_name in ("NoneType", "NAType", "NaTType")
+        got = f"{entry}, a missing value: drop the row, or put an empty text" if is_missing else kind_name
+        raise DataError(f"{name}: number {number:,} must be a text (str), got {got}")
 
 
 def is_listable(value: Any) -> bool:

@@ -18,7 +18,8 @@ import difflib
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, dataclass_transform, get_args, get_type_hints
 
@@ -87,6 +88,7 @@ def option_group(declared: type[T]) -> type[T]:
             raise ConfigError(f"{name} must be text of whole characters, got {got!r}") from None
 
     made.__init__ = construct
+    made.__doc__ = f"{without_options(inspect.cleandoc(made.__doc__ or ''))}\n\n{options_in_words(made)}"
     return made
 
 
@@ -300,28 +302,83 @@ def either(words: Iterable[object]) -> str:
 # --- using ------------------------------------------------------------------------------------------------------------
 
 
-def takes(*declared: type[Any]) -> Callable[[F], F]:
-    """Give a function whose last parameter is ``**changes`` the options of each of ``declared`` in its signature.
+_SECTION = "Options:"
+"""Heading of the section of a docstring that explains the options."""
 
-    Completion and ``help()`` show them; the function itself still gets a mapping of those that were given. Its own
-    arguments are checked: see ``arguments.checked``.
+
+class _OptionParameter(inspect.Parameter):
+    """Parameter that a group of options declares."""
+
+
+class ShortSignature(inspect.Signature):
+    """Signature that has every option, for completion, and is printed without them, for ``help()``."""
+
+    def __str__(self) -> str:
+        """Return the function's own parameters without their types; ``**changes`` stands for all options."""
+        return self.format()
+
+    def format(self, **_: Any) -> str:
+        """Return what ``str`` returns, whatever width is wanted."""
+        texts = []
+        for parameter in self.parameters.values():
+            if isinstance(parameter, _OptionParameter):
+                continue
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY and "*" not in texts:
+                texts.append("*")
+            star = "*" if parameter.kind is inspect.Parameter.VAR_POSITIONAL else ""
+            has_default = parameter.default is not inspect.Parameter.empty
+            texts.append(f"{star}{parameter.name}" + (f"={parameter.default!r}" if has_default else ""))
+        return f"({', '.join([*texts, '**changes'])})"
+
+
+def takes(*declared: type[Any]) -> Callable[[F], F]:
+    """Give a function whose last parameter is ``**changes`` the options of each of ``declared``.
+
+    Completion shows them as parameters, and ``help()`` explains each at the end of the docstring. The function itself
+    still gets a mapping of those that were given. Its own arguments are checked: see ``arguments.checked``.
     """
 
     def decorate(function: F) -> F:
         own = inspect.signature(function, eval_str=True)  # types, as those of the options are, and not their names
         named = [each for each in own.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
-        shown = [parameter for group in declared for parameter in _parameters(group)]
+        names = {parameter.name for parameter in named}
+        shown = [parameter for group in declared for parameter in _parameters(group) if parameter.name not in names]
         call = checked(function)
-        call.__signature__ = own.replace(parameters=[*named, *shown])  # type: ignore[attr-defined]
+        call.__signature__ = ShortSignature([*named, *shown], return_annotation=own.return_annotation)  # type: ignore[attr-defined]
+        call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{options_in_words(*declared, but=names)}"
         return call
 
     return decorate
 
 
-def _parameters(declared: type[Any]) -> list[inspect.Parameter]:
+def without_options(text: str) -> str:
+    """Return a docstring without the section that explains the options."""
+    return text.partition(f"\n\n{_SECTION}\n")[0]
+
+
+def options_in_words(*declared: type[Any], but: Collection[str] = ()) -> str:
+    """Return a section of a docstring that explains each option: its name, its default and its help.
+
+    Args:
+        but: Names of options that are left out.
+    """
+    lines = [_SECTION]
+    for group in declared:
+        for field in dataclasses.fields(group):
+            if field.name in but:
+                continue
+            help, default = declaration_of(group, field.name).description or "", default_of(field)
+            shown = "" if default is None or "(default" in help else f" (default: {default!r})"
+            lines += textwrap.wrap(
+                f"{field.name}: {help.rstrip('.')}{shown}.", 100, initial_indent="    ", subsequent_indent="        "
+            )
+    return "\n".join(lines)
+
+
+def _parameters(declared: type[Any]) -> list[_OptionParameter]:
     hints = get_type_hints(declared)
     return [
-        inspect.Parameter(
+        _OptionParameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=default_of(field), annotation=hints[field.name]
         )
         for field in dataclasses.fields(declared)
@@ -340,7 +397,9 @@ def declaration_of(declared: type[Any], name: str) -> FieldInfo:
 
 def json_schema(declared: type[Any]) -> dict[str, Any]:
     """Return the JSON schema of declared options."""
-    return TypeAdapter(declared).json_schema()
+    schema = TypeAdapter(declared).json_schema()
+    schema["description"] = without_options(schema.get("description", ""))
+    return schema
 
 
 # --- groups that several share ----------------------------------------------------------------------------------------

@@ -334,3 +334,24 @@ def test_the_attention_has_a_page(open_page: Callable[..., Any], url: str, width
     page.click("#theme")
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
+
+
+def test_a_link_opens_the_page_with_its_text_and_the_server_never_sees_it(
+    open_page: Callable[..., Any], url: str
+) -> None:
+    page = open_page(url)
+    assert page.locator("#share").is_disabled()
+    translated(page, "the dog / a cat #1")
+    page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error())")
+    page.click("#share")
+    page.wait_for_function("location.hash.length > 1")
+    assert page.evaluate("location.hash") == "#en/de/the%20dog%20%2F%20a%20cat%20%231"
+    again = open_page(page.url)
+    again.locator("#result:not(.old):not(:empty)").wait_for(timeout=20_000)
+    assert again.input_value("#source") == "the dog / a cat #1"
+    assert again.locator("#swap").is_hidden()  # there is no model for the other direction
+
+
+def test_a_link_of_other_languages_is_ignored(open_page: Callable[..., Any], url: str) -> None:
+    for end in ("#fr/de/text", "#en/de", "#%", "#en/de/%E0%A4%A"):
+        assert open_page(url + end).input_value("#source") == ""

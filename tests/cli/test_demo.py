@@ -107,7 +107,7 @@ def test_a_demo_that_reaches_its_goal_says_nothing_is_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], share: float
 ) -> None:
     outcome: Callable[..., Trained] = lambda *_: trained(reason="goal")  # noqa: E731
-    monkeypatch.setattr(demo, "_train", outcome)
+    monkeypatch.setattr(demo, "train_demo", outcome)
     monkeypatch.setattr(demo, "report", lambda *_: share)
     for name in ("draw", "write_page"):
         monkeypatch.setattr(demo, name, lambda *_: None)

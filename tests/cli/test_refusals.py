@@ -59,7 +59,7 @@ TRAIN = ("train", "--src", "train.en", "--tgt", "train.de", "--out", "runs/new/x
         (
             "train.en",
             b" \n" * 120,
-            ["no pair left after filtering: 119 pairs read, 0 kept; dropped: 119 with an empty side"],
+            ["train.en: no pair of this text has words on both sides"],
         ),
     ],
     ids=["no source", "no target", "empty", "one line short", "source short", "not UTF-8", "NUL", "blank"],
@@ -123,7 +123,7 @@ def test_training_refuses_a_truncated_archive(refused: Callable[..., str], folde
         (["--set", "train.device=tpu"], "train.device must be auto, cpu or cuda, got 'tpu'"),
         (
             ["--set", "data.max_tokens=1"],
-            "no pair left after filtering: 119 pairs read, 0 kept; dropped: 119 too long",
+            "nothing can be held out for validation, as none of the",
         ),
         (["--valid-src", "valid.en"], "give both sides of the validation text: --valid-src and --valid-tgt"),
         (["--valid-src", "valid.en", "--valid-tgt", "no"], "no: no such file"),

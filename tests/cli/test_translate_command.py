@@ -20,6 +20,7 @@ import pytest
 from dragoman.cli import translate
 from dragoman.data import corpus
 from dragoman.data.corpus import open_corpus
+from dragoman.translation.note_report import NoteReport, WarningOptions
 from limits import LONG_S
 from terminals import Terminal
 
@@ -47,7 +48,8 @@ def test_the_file_is_closed(
 
     monkeypatch.setattr(corpus, "open_corpus", open_and_note)
     assert command("translate", tiny_run, tmp_path / name).status == 0
-    assert [stream.closed for stream in opened] == [True]
+    assert opened
+    assert all(stream.closed for stream in opened)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +193,9 @@ def test_a_terminal_without_a_live_line_is_told_how_far_a_file_is_in_lines(
     (tmp_path / "t").write_text("a\n" * 40, encoding="utf-8")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(translate, "Ticker", functools.partial(translate.Ticker, every_s=0))
-    assert translate.events_of(tmp_path / "t").progress is None  # stderr is no terminal here
+    assert (
+        translate.events_of(NoteReport(WarningOptions()), tmp_path / "t").progress is None
+    )  # stderr is no terminal here
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    translate.events_of(tmp_path / "t").progress(10, 40, "lines translated")
+    translate.events_of(NoteReport(WarningOptions()), tmp_path / "t").progress(10, 40, "lines translated")
     assert "10 of 40 lines translated (25%)" in capsys.readouterr().err.splitlines()

@@ -71,9 +71,7 @@ def data_of(**changes: object) -> DataConfig:
     return DataConfig(train=PairOfFiles(src=Path("a"), tgt=Path("b")), **changes)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "kind", ["three times over", "upper case", "each fiftieth blank", "each other too long"]
-)
+@pytest.mark.parametrize("kind", ["three times over", "upper case", "each fiftieth blank", "each other too long"])
 def test_no_pair_of_the_hold_out_stands_in_the_training_text(kind: str) -> None:
     text, data = pairs(400), data_of(max_tokens=100)
     if kind == "three times over":

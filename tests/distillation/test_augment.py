@@ -224,10 +224,10 @@ def test_a_model_of_several_languages_is_told_which(several_run: Path, mono: tup
         (dict(forward="run", src="empty.en"), "empty.en: there is nothing to translate"),
         (dict(forward="run", src="blank.en"), "blank.en: there is nothing to translate"),
         (dict(forward="run", src="none.en"), "none.en: no such file"),
-        (dict(forward="run", src="french.en"), "french.en: looks like fr, but .*tiny translates from en"),
-        (dict(forward="run", src="x.de"), "x.de: de by its name, but --forward .* translates en -> de: give text in "
+        (dict(forward="run", src="french.en"), "french.en: looks like French .fr., but .*tiny translates from English"),
+        (dict(forward="run", src="x.de"), "x.de: German .de. by its name, but --forward .* en -> de: give text in "
          "en, or give this model to --back with --tgt"),
-        (dict(back="run", tgt="x.de"), r"x.de: de by its name, but --back .*tiny translates en -> de: .* to --forward"),
+        (dict(back="run", tgt="x.de"), r"x.de: German .de. by its name, but --back .*tiny .* de: .* to --forward"),
         (dict(forward="run", src="x.en", back="run", tgt="y.en"), "--forward .* translates en -> de and --back .* "
          "en -> de: --back takes a model of the opposite direction"),
         (dict(forward="run", src="chinese"), r"chinese: no line is left to translate \(3 of unknown characters\)"),
@@ -296,7 +296,7 @@ def test_the_command_prints_the_entries(
     assert "Train on it:  dragoman train made/config.yaml --out runs/NAME" in done.err
     wrong = command("augment", "--forward", tiny_run, "--src", mono[1], "--engine", "torch", "--out", "x", cwd=tmp_path)
     assert (wrong.status, wrong.out) == (2, b"")
-    assert "de by its name" in wrong.error
+    assert "German (de) by its name" in wrong.error
     assert not (tmp_path / "x").exists()
 
 

@@ -143,8 +143,8 @@ def test_another_call_is_refused_and_changes_nothing(
     ("given", "what"),
     [
         (dict(mono="empty.en"), "empty.en: there is nothing to translate"),
-        (dict(mono="french.en"), "french.en: looks like fr, but the teacher translates from en"),
-        (dict(mono="x.fr"), "x.fr: fr by its name, but the teacher translates from en"),
+        (dict(mono="french.en"), r"french.en: looks like French \(fr\), but the teacher translates from English"),
+        (dict(mono="x.fr"), r"x.fr: French \(fr\) by its name, but the teacher translates from English"),
         (dict(ref="short.de"), r"short.de: 3 lines, but .*more.en has 120"),
         (dict(overrides=["data.tgt_lang=fr"]), "--set data.tgt_lang=fr: must be de as for the teacher, got fr"),
         (dict(best_of=2), "--best-of needs the references"),

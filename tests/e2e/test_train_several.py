@@ -134,8 +134,12 @@ def test_made_text_is_not_held_out_for_validation_where_there_is_other_text(
     del mapping["data"]["valid"]
     dragoman.train(dragoman.Config.from_mapping(mapping), out=tmp_path / "run", quiet=True)
     valid = Store.open(tmp_path / "run/store/valid")
-    assert list(zip(*valid.texts(range(len(valid))), strict=True)) == [real[99], real[199]]
-    assert [part.pairs for part in Store.open(tmp_path / "run/store/train").parts] == [300, 248]
+    held_out = set(zip(*valid.texts(range(len(valid))), strict=True))
+    assert len(valid) == 2
+    assert held_out <= set(real)
+    n_made, n_real = (part.pairs for part in Store.open(tmp_path / "run/store/train").parts)
+    assert 270 < n_made <= 300  # without near twins of the held-out pairs
+    assert 220 < n_real <= 248
 
 
 @pytest.mark.parametrize(

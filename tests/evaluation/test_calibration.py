@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from dragoman.errors import BundleError, DataError
 from dragoman.evaluation.calibration import learn_confidence
 from dragoman.evaluation.metrics import chrf, sentence_chrf
 from dragoman.translation.confidence import MIN_SENTENCES, Confidence, spearman
+from dragoman.translation.quality import QUALITIES
 from dragoman.translation.translator import Translator
 
 
@@ -121,3 +124,23 @@ def test_sentence_chrf_is_that_of_each_sentence_alone() -> None:
     assert sentence_chrf(hyps, refs) == pytest.approx([100.0, 0.0, chrf(hyps[2:], refs[2:]).value], abs=1e-6)
     with pytest.raises(DataError):
         sentence_chrf(hyps, refs[:2])
+
+
+def test_one_command_calibrates_a_run_without_a_confidence(
+    command: Callable[..., Any], tiny_run: Path, corpus: Any, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run / "bundle", run / "bundle")
+    assert Translator(run).translate("the dog").quality is None
+    for name, path in (("s.en", corpus.src), ("s.de", corpus.tgt)):
+        (tmp_path / name).write_text("\n".join(path.read_text(encoding="utf-8").split("\n")[:110]), encoding="utf-8")
+    done = command("calibrate", run, "--src", tmp_path / "s.en", "--ref", tmp_path / "s.de")
+    assert done.status == 0
+    assert "confidence learned from 110 lines" in done.out.decode()
+    translation = Translator(run).translate("the dog")
+    assert translation.quality in QUALITIES
+    done = command("translate", run, tmp_path / "s.en")
+    counts = r"quality: \d+ good, \d+ doubtful, \d+ poor \(estimated\); (good|doubtful|poor) on the whole"
+    assert re.search(counts, done.error)
+    few = command("calibrate", run, "--src", corpus.valid_src, "--ref", corpus.valid_tgt)
+    assert (few.status, few.error) == (2, "error: a confidence needs 100 pairs or more, got 20")

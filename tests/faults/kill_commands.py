@@ -321,6 +321,7 @@ LOADED = {
     "score": ("dragoman.translation.translator",),
     "evaluate": ("dragoman.evaluation.evaluate",),
     "explain": ("dragoman.explanation.outputs", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
+    "report": ("dragoman.history.report", "dragoman.history.translations"),
     "doctor": ("dragoman.doctor.diagnosis", "dragoman.doctor.page", "matplotlib.backends.backend_svg"),
     "demo": (
         "torch._dynamo",

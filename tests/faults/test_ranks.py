@@ -206,7 +206,7 @@ def test_T5_too_much_that_is_not_finite_on_one_rank_ends_all_with_whole_checkpoi
     run = tmp_path / "run"
     done = train(forked(2), config, "--out", run, RANKS_FAULT="nan 1 12 13 14")
     assert done.statuses == [2, 2], done.err
-    assert "error: rank 0: step 14: 3 updates in a row had a non-finite loss or gradient" in done.err
+    assert "error: rank 0: step 14: training diverged: 3 updates in a row had a non-finite loss or gradient" in done.err
     checkpoints = list_checkpoints(run / "checkpoints")
     assert updates_made(run, 10) == 10
     not_finite = 0

@@ -13,6 +13,7 @@ WRITES_NOTHING = {
     "formats": ("formats",),
     "score": ("score", "tiny", "--src", "test.en", "--tgt", "test.de"),
     "lab": ("lab",),
+    "runs": ("runs", "tiny"),
     "translate": ("translate", "tiny", "test.en", "--beam-size", "1"),
 }
 """Calls that write no file. Of some commands other calls do."""
@@ -117,6 +118,10 @@ CALLS = {
     "evaluate": Call(
         words=("evaluate", "tiny", "--src", "test.en", "--ref", "test.de", "--beam-size", "1", "--out", "out.de"),
         other=("evaluate", "tiny", "--src", "test.en", "--ref", "test.de", "--beam-size", "2", "--out", "out.de"),
+    ),
+    "report": Call(
+        words=("report", "tiny", "--out", "report.html"),
+        other=("report", "tiny", "--ref", "test.de", "--outputs", "test.de", "--out", "report.html"),
     ),
     "explain": Call(words=("explain", "tiny", "the dog runs", "--out", "figures")),
     "explain, a page": Call(words=("explain", "tiny", "the dog runs", "--out", "figure.html")),

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import math
 import os
+import time
 import zipfile
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ import pytest
 
 from dragoman.documents.formats import FORMATS
 from dragoman.serving import jobs
+from dragoman.serving.limits import Shares
 from dragoman.translation.translator import Translator
 from echo_format import GIVEN, Echo
 from limits import LONG_S, wait_until
@@ -222,14 +226,85 @@ def test_documents_expire_and_are_bounded(
     job = tmp_path / made["document_id"] / "job.json"
     job.write_text(json.dumps(json.loads(job.read_text()) | {"created": 0}))
     assert server(f"/v2/document/{made['document_id']}", {"document_key": made["document_key"]}).status == 404
-    made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
+    assert upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").status == 200
     assert not job.exists()
-    done(server, made)
-    job = tmp_path / made["document_id"] / "job.json"
-    job.write_text(json.dumps(json.loads(job.read_text()) | {"created": 1e11}))  # by a clock that was far ahead
-    assert server(f"/v2/document/{made['document_id']}", {"document_key": made["document_key"]}).status == 200
-    assert upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").status == 200  # in place of that one
-    assert not job.exists()
+
+
+JOB = jobs.Job("a" * 32, "a.txt", "", "en-de", 0.0)
+
+
+def test_no_step_of_the_clock_ends_a_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, real_ages, steps, passed = time.time, time.monotonic, [0.0], [0.0]
+    monkeypatch.setattr(jobs.time, "time", lambda: real() + steps[0] + passed[0])
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: real_ages() + passed[0])
+    stored, shares = jobs.Jobs(tmp_path), Shares(("",))
+
+    def add(letter: str, status: str) -> jobs.Job:
+        job = replace(JOB, id=letter * 32, created=jobs.time.time())
+        stored.under_way.add(job.id)
+        stored.create(job, b"the dog", shares)
+        if status:
+            stored.end(replace(job, status=status))
+        return job
+
+    works, ended = add("a", ""), add("b", "done")
+    for step in (2 * jobs.LIFETIME_S, -2 * jobs.LIFETIME_S):
+        steps[0] += step
+        add("c" if step > 0 else "d", "done")  # deletes what has expired
+        assert stored.read(works.id)
+        assert stored.read(ended.id)
+        assert not stored.is_lost(works)
+    passed[0] = jobs.LIFETIME_S + 1
+    assert stored.read(ended.id) is None
+    assert stored.read(works.id)  # it is still translated, and is kept for an hour after that
+    stored.end(replace(works, status="done"))
+    assert stored.read(works.id)
+    passed[0] *= 2
+    assert stored.read(works.id) is None
+
+
+def test_the_file_of_a_job_that_was_edited_ends_no_upload(tmp_path: Path) -> None:
+    stored, shares = jobs.Jobs(tmp_path), Shares(("",))
+    sound = asdict(replace(JOB, created=time.time(), status="done"))
+    wrong = [0, None, "x", [], ["x"], {}, {"x": [1]}, True, 1e999, math.nan, -1, 2**70, "\0", "b" * 32]
+    texts = ["", "null", "[]", "{", "[" * 100_000, '{"a":' * 100_000, "NaN", "\udcff", '"a"']
+    texts += [json.dumps(sound | {name: value}) for name in sound for value in wrong]
+    for number, text in enumerate(texts):
+        folder = tmp_path / sound["id"]
+        folder.mkdir()
+        (folder / "job.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+        new = replace(JOB, id=f"{number:032x}", created=time.time())
+        stored.create(new, b"the dog", shares)
+        job = stored.read(sound["id"])
+        assert job is None or (job.id == sound["id"] and isinstance(hash(job.owner), int))
+        assert jobs.Jobs(tmp_path).read(new.id) is not None  # a server starts with it
+        for id_ in (new.id, sound["id"]):
+            stored.remove(id_)
+    later = json.dumps(sound | {"priority": 1})  # of a later version
+    (tmp_path / sound["id"]).mkdir()
+    (tmp_path / sound["id"] / "job.json").write_text(later)
+    assert stored.read(sound["id"]) is not None
+
+
+def test_a_text_that_is_longer_than_a_request_is_translated_in_pieces(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, sizes = serving(max_chars=60), []
+    translate = server.state.service.translate_document
+
+    async def noted(texts: Any, *more: Any, **named: Any) -> Any:
+        sizes.append(list(map(len, texts)))
+        return await translate(texts, *more, **named)
+
+    monkeypatch.setattr(server.state.service, "translate_document", noted)
+    texts = [" ".join(["The dog sleeps."] * 12), "a cat", "dog" * 50]
+    made = upload(server, "/v2/document", "a.txt", "\n".join(texts).encode(), target_lang="DE", source_lang="EN").json
+    assert done(server, made)["status"] == "done"
+    assert max(map(sum, sizes)) <= 60
+    assert sum(map(sum, sizes)) == sum(map(len, texts))
+    lines = server(f"/v2/document/{made['document_id']}/result", {"document_key": made["document_key"]}).body.decode()
+    short = server("/v1/translate", {"text": "The dog sleeps. The dog sleeps. The dog sleeps. ", "source": "en"}).json
+    assert lines.split("\n")[0] == " ".join([short["translations"][0]["text"].strip()] * 4)
 
 
 def test_a_bomb_is_refused(live: Any) -> None:

@@ -84,6 +84,27 @@ def test_a_form_has_so_many_fields_and_is_utf8(live: Any) -> None:
         assert f"the form must be UTF-8 text, got charset '{charset}'" in reply.body.decode()
 
 
+@pytest.mark.parametrize("field", ["q", "r\u00e4tsel", "name"])
+def test_a_field_of_a_form_that_is_not_utf8_is_refused_and_a_file_may_have_any_bytes(live: Any, field: str) -> None:
+    """Read as Latin-1 it would be another text than the client's."""
+    edge = b"--e\r\nContent-Disposition: form-data; name="
+    fields = b"".join(edge + b'"%s"\r\n\r\n%s\r\n' % pair for pair in ((b"source", b"en"), (b"target", b"de")))
+    text = "gr\u00fcn \U0001f600".encode()
+    file = edge + b'"file"; filename="gr\xc3\xbcn.txt"\r\n\r\nthe d\xff\xfeg\r\n'
+    sound = fields + edge + b'"q"\r\n\r\n' + text + b"\r\n--e--\r\n"
+    assert live("/translate", sound, content_type=MULTIPART).status == 200
+    assert live("/translate_file", fields + file + b"--e--\r\n", content_type=MULTIPART).status in (200, 400)
+    for encoded in (b"\xff", b"gr\xfcn", b"\xed\xa0\x80", text[:-1], text[:2] + b"\xc3"):
+        if field == "name":
+            hostile = fields + edge + b'"file"; filename="' + encoded + b'.txt"\r\n\r\nthe dog\r\n--e--\r\n'
+            reply = live("/translate_file", hostile, content_type=MULTIPART)
+        else:
+            hostile = sound.replace(text, encoded) if field == "q" else sound.replace(b'"q"', b'"%s"' % encoded)
+            reply = live("/translate", hostile, content_type=MULTIPART)
+        assert reply.status == 400
+        assert "the fields and names of the form must be UTF-8 text" in reply.body.decode()
+
+
 @pytest.mark.parametrize(
     ("part", "why"),
     [('name="file"; filename="' + "a" * 5000 + '.txt"', "Maximum header size exceeded"), ("x", "must be provided")],

@@ -180,6 +180,14 @@ def test_half_of_a_limit_is_divided_among_the_keys_and_half_is_for_whoever_comes
     ]  # fmt: skip
 
 
+def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    make_key(path, "ann")
+    path.write_text("".join(f"ann {digit * 64}\n" for digit in "ab"))
+    with pytest.raises(ConfigError, match="keys:2: the name ann stands there twice: delete the line"):
+        Keys.load(path)
+
+
 def test_a_key_is_known_among_very_many(tmp_path: Path) -> None:
     names = [f"key{i}" for i in range(100_000)]
     keys = Keys({name: hashlib.sha256(name.encode()).hexdigest() for name in names})
@@ -311,7 +319,9 @@ def test_requests_of_many_kinds_take_no_more_turns_than_those_of_one(served: Tra
     class Named(Slow):
         def search(self, segments: Any, settings: Any, progress: Any = None) -> Any:
             order.append(self.owner)
-            return super().search(segments, settings, progress)
+            # Without steps in which others pass: how many do depends on how long each takes.
+            alone = [replace(segment, between_steps=None) for segment in segments]
+            return super().search(alone, settings, progress)
 
     plan = served.plan(guard=False, protect=False)
 
@@ -401,6 +411,63 @@ def test_turns_go_round_the_owners_and_a_cancelled_one_is_passed_on() -> None:
     assert order == ["ann", "ann", "bob", "ann", "bob", "end"]
 
 
+def test_a_turn_is_renewed_after_those_of_other_owners_and_before_others_of_its_own() -> None:
+    order: list[str] = []
+
+    async def run() -> None:
+        turns = Turns(1)
+
+        async def work(name: str) -> None:
+            async with turns.of(name[:3]) as turn:
+                for _ in range(3):
+                    order.append(name)
+                    await asyncio.sleep(0)
+                    await turn.renew()
+
+        tasks = [asyncio.create_task(work(name)) for name in ("ann1", "ann2", "bob1", "eve1")]
+        await asyncio.sleep(0)
+        tasks[3].cancel()  # while it waits
+        await asyncio.gather(*tasks, return_exceptions=True)
+        task = asyncio.create_task(work("ann3"))
+        async with turns.of("bob") as turn:
+            await asyncio.sleep(0)
+            task.cancel()
+            await turn.renew()
+        async with turns.of("eve"):  # all turns came back
+            order.append("end")
+
+    asyncio.run(run())
+    assert order[0] == "ann1"
+    assert order.index("bob1") <= 2
+    assert order.index("ann2") > max(i for i, name in enumerate(order) if name == "ann1")
+    assert sorted(order) == ["ann1"] * 3 + ["ann2"] * 3 + ["bob1"] * 3 + ["end"]
+
+
+def test_a_long_document_lets_that_of_another_key_pass(
+    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "AT_ONCE", 1)
+    monkeypatch.setattr(documents, "WINDOW", 1)
+    server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
+    translate, order, go = server.state.service.translate_document, [], threading.Event()
+
+    async def noted(texts: Any, pair: Any, options: Any, owner: str, **more: Any) -> Any:
+        order.append(owner)
+        await asyncio.to_thread(go.wait, LONG_S)
+        return await translate(texts, pair, options, owner, **more)
+
+    monkeypatch.setattr(server.state.service, "translate_document", noted)
+    fields = {"target_lang": "DE", "source_lang": "EN"}
+    text = "\n".join(f"the dog {number}" for number in range(9)).encode()
+    for name in ("ann", "ann", "bob"):
+        assert upload(server, "/v2/document", "a.txt", text, headers=keys[name], **fields).status == 200
+    wait_until(lambda: len(server.state.documents.tasks) == 3)
+    go.set()
+    wait_until(lambda: not server.state.documents.tasks)
+    assert sorted(order) == ["ann"] * 18 + ["bob"] * 9
+    assert "bob" in order[:4]  # not after both of the other key
+
+
 def test_documents_take_turns_by_key(
     serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -419,7 +486,7 @@ def test_documents_take_turns_by_key(
         assert upload(server, "/v2/document", "a.txt", b"the dog", headers=keys[name], **fields).status == 200
     go.set()
     wait_until(lambda: not server.state.documents.tasks)
-    assert order == ["ann", "ann", "bob", "ann"]
+    assert order == ["ann", "bob", "ann", "ann"]
 
 
 def test_a_key_that_was_not_written_whole_harms_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

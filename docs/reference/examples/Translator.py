@@ -1,6 +1,6 @@
 import dragoman
 
-translator = dragoman.Translator.load("runs/first")  # several runs in a list are an ensemble
+translator = dragoman.Translator("runs/first")  # several runs are an ensemble
 print(translator.translate("We sing."))  # a string in, one translation out
 for translation in translator.translate(["The clever teacher reads the book.", ""], beam_size=5, length_penalty=1.0):
     print(translation.text, translation.score, translation.n_parts)

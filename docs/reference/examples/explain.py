@@ -1,6 +1,6 @@
 import dragoman
 
-found = dragoman.explain(dragoman.Translator.load("runs/first"), "The clever teacher reads the book.")
+found = dragoman.explain("runs/first", "The clever teacher reads the book.")
 words = found.by_words()
 print(words.src.tokens, words.tgt.tokens)
 print(words.alignment().round(2))  # (target words, source words)

@@ -1,4 +1,4 @@
 import dragoman
 
-trained = dragoman.train(src="train.en", tgt="train.de", out="runs/example", minutes=5, overrides=["model.dropout=0.2"])
+trained = dragoman.train("train.en", "train.de", out="runs/example", minutes=5, overrides=["model.dropout=0.2"])
 print(trained.run, trained.reason, trained.step, trained.validation.bleu)

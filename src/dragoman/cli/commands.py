@@ -84,6 +84,16 @@ COMMANDS = {
             "dragoman score runs/first --src test.en --tgt test.de --alignments links",
         ),
     ),
+    "calibrate": About(
+        "calibrate:calibrate",
+        "Learn from parallel text how sure a run is of its translations, and keep that in its bundle.\n\n"
+        "An imported model does not know it, a trained one for text like its validation set. 500 lines are enough.",
+        (
+            "dragoman calibrate runs/imported --src dev.en --ref dev.de",
+            "dragoman calibrate runs/first --src emails.en --ref emails.de",
+            "dragoman calibrate runs/first/bundle --src dev.en --ref dev.de --device cpu",
+        ),
+    ),
     "evaluate": About(
         "evaluate:evaluate",
         "Translate a test set and score it: sacreBLEU, chrF and TER with confidence intervals; compare two systems.",

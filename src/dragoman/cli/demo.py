@@ -17,7 +17,7 @@ from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError
 from dragoman.options import not_among
 from dragoman.progress import Ticker
-from dragoman.training.options import OverrideOptions
+from dragoman.training.options import RunOptions
 
 if TYPE_CHECKING:
     from dragoman.config import Config
@@ -57,19 +57,15 @@ RECIPE: dict[str, Any] = {
 }  # fmt: skip
 
 
-@with_options(OverrideOptions)
+@with_options(RunOptions, "minutes", "overrides")
 def demo(
-    options: OverrideOptions,
+    options: RunOptions,
     tgt_lang: Annotated[str, typer.Option("--to", help="Target language: de (German) or zh (Chinese).")] = "de",
     out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/demo or runs/demo-zh).")] = None,
-    minutes: Annotated[
-        float,
-        typer.Option(help="Train for at most so many minutes; it stops earlier once it is good enough.", min=0.01),
-    ] = MINUTES,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the training of an earlier demo.")] = False,
 ) -> None:
     """``dragoman demo``; its help is in ``cli/commands.py``."""
-    signal = run_demo(tgt_lang, out, options.overrides, minutes=minutes, resume=resume)
+    signal = run_demo(tgt_lang, out, options.overrides, minutes=options.minutes or MINUTES, resume=resume)
     if signal is not None:
         raise typer.Exit(128 + signal)
 
@@ -96,12 +92,10 @@ def run_demo(
     if tgt_lang not in LANGUAGES:
         raise not_among("to", tgt_lang, LANGUAGES)
     run = out or Path("runs/demo" if tgt_lang == "de" else f"runs/demo-{tgt_lang}")
-    files = {name: {"src": run / f"corpus/{name}.en", "tgt": run / f"corpus/{name}.{tgt_lang}"} for name in SPLITS}
-    ticker = Ticker()
-    if resume:
-        trained = _resume(run, files, overrides, minutes)
-    else:
-        trained = _train(run, files, tgt_lang, overrides, minutes, ticker)
+    files, ticker = files_of(run, tgt_lang), Ticker()
+    trained = (
+        resume_demo(run, tgt_lang, overrides, minutes) if resume else train_demo(run, tgt_lang, overrides, minutes)
+    )
     if trained.signal is not None:
         return trained.signal
     with at_ctrl_c(lambda: f"after training: the model is complete.\n{what_next(run, tgt_lang)}"):
@@ -118,12 +112,18 @@ def run_demo(
     return None
 
 
-def _train(run: Path, files: Files, tgt_lang: str, overrides: Sequence[str], minutes: float, ticker: Ticker) -> Trained:
+def files_of(run: Path, tgt_lang: str) -> Files:
+    """Return the files of each split of the corpus."""
+    return {name: {"src": run / f"corpus/{name}.en", "tgt": run / f"corpus/{name}.{tgt_lang}"} for name in SPLITS}
+
+
+def train_demo(run: Path, tgt_lang: str, overrides: Sequence[str], minutes: float) -> Trained:
     """Write the corpus, estimate how long the training takes on this machine, and train."""
     from dragoman.config import Config, with_overrides
 
     if any((run / name).exists() for name in ("config.yaml", "checkpoints", "bundle")):
         raise ConfigError(f"{run} already holds a run: go on with --resume, delete it, or choose another --out")
+    files, ticker = files_of(run, tgt_lang), Ticker()
     data = {**RECIPE["data"], "tgt_lang": tgt_lang, "train": files["train"], "valid": files["valid"]}
     recipe = {**RECIPE, "data": data, "train": {**RECIPE["train"], "max_minutes": minutes}}
     config = Config.from_mapping(with_overrides(recipe, overrides))
@@ -137,9 +137,11 @@ def _train(run: Path, files: Files, tgt_lang: str, overrides: Sequence[str], min
     return train(config, out=run)
 
 
-def _resume(run: Path, files: Files, overrides: Sequence[str], minutes: float) -> Trained:
+def resume_demo(run: Path, tgt_lang: str, overrides: Sequence[str], minutes: float) -> Trained:
     """Continue the training of an earlier demo for ``minutes``, with more steps if it has done all of its own."""
-    missing = next((file for names in files.values() for file in names.values() if not file.is_file()), None)
+    missing = next(
+        (file for names in files_of(run, tgt_lang).values() for file in names.values() if not file.is_file()), None
+    )
     if missing is not None:
         raise ConfigError(f"{run}: no demo to resume, as {missing} is missing; leave out --resume to start one")
     with loading():

@@ -21,7 +21,7 @@ NAMES = {
         "--threads --cpu-threads --num-threads": "--workers",
         "--fp16 --half": "--precision bf16",
         "--no-repeat-ngram-size": "--no-repeat-ngram",
-        "--replace-unk --remove-bpe --post-process -v": "not needed: the output has no subwords and no unknown words",
+        "--replace-unk --remove-bpe --post-process": "not needed: the output has no subwords and no unknown words",
         "--constraints --force-decode": "--include",
         "--sampling": "--sample",
         "--sampling-topk --output-sampling": "--top-k",

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
@@ -26,6 +27,7 @@ from dragoman.translation.options import TranslateOptions
 if TYPE_CHECKING:
     from dragoman.translation.notes import Note
     from dragoman.translation.plan import Plan
+    from dragoman.translation.quality import Quality
     from dragoman.translation.translator import Translation, Translator
 
 QUIT = (":q", "quit", "exit", ":quit", ":exit")
@@ -201,10 +203,21 @@ def _to_stdout(
                 rendering.write(number, translation, links)
             if is_typed:
                 sys.stdout.flush()
+                if translation.quality is not None and not output.as_json:
+                    say(f"({translation.quality})")
         sys.stdout.flush()
         if report is not None:
             report.n_lines = number
+    _say_quality(rendering, is_typed)
     return rendering.terms
+
+
+def _say_quality(rendering: _Rendering, is_typed: bool = False) -> None:
+    """Print how many of the lines that were translated now are good, doubtful and poor."""
+    from dragoman.translation.quality import in_words
+
+    if not is_typed and (line := in_words(rendering.qualities)):
+        say(line)
 
 
 def _into_file(
@@ -230,6 +243,7 @@ def _into_file(
         )
     if has_live_line():
         say(f"{out}: {report.n_lines:,} lines")
+    _say_quality(rendering)
     return rendering.terms
 
 
@@ -390,6 +404,7 @@ class _Rendering:
     plan: Plan
     as_json: bool
     terms: set[str] = dataclasses.field(default_factory=set)  # of the glossary, found so far
+    qualities: Counter[Quality] = dataclasses.field(default_factory=Counter)  # numbers of lines so far
 
     @property
     def form(self) -> str:
@@ -398,6 +413,8 @@ class _Rendering:
     def __call__(self, number: int, translation: Translation) -> str:
         n_best = self.plan.options.n_best
         self.terms.update(translation.terms)
+        if translation.quality is not None:
+            self.qualities[translation.quality] += 1
         if self.as_json:
             return json.dumps(_fields(translation, n_best), ensure_ascii=False)
         if n_best == 1:
@@ -426,6 +443,7 @@ def _fields(translation: Translation, n_best: int) -> dict[str, Any]:
         fields["alignment"] = translation.alignment
     if translation.confidence is not None:
         fields["confidence"] = translation.confidence
+        fields["quality"] = translation.quality
     if translation.terms:
         fields["terms"] = translation.terms
     if translation.notes:

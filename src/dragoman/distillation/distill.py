@@ -404,7 +404,7 @@ def _sizes(job: _Job) -> dict[str, Any]:
     of_size = {"model.preset", *(f"model.{name}" for name in PRESETS["student"])}
     if job.options.preset is not None or overridden & of_size:
         return {"preset": job.options.preset or "student"}
-    sizes = sizes_below(job.teacher.model.config)
+    sizes = sizes_below(job.teacher.bundle.model.config)
     return {"preset": "student"} if sizes == PRESETS["student"] else sizes
 
 

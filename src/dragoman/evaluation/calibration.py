@@ -1,15 +1,19 @@
 """Learn a confidence from parallel text: the validation set at the end of training, or your own.
 
 translator.confidence = learn_confidence(translator, sources, references)
+calibrate("runs/imported", "lines.en", "lines.de")    # the same, and kept in the run
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from dragoman.bundle import amend_bundle
 from dragoman.errors import DataError
 from dragoman.evaluation.metrics import sentence_chrf
+from dragoman.evaluation.test_set import Lines, References, is_file, read, references_of
 from dragoman.translation.confidence import MIN_SENTENCES, Confidence, fit, with_shortfall
 from dragoman.translation.translator import Translator
 
@@ -54,6 +58,32 @@ def learn_confidence(
             some_rows += more_rows
             some_chrf += more_chrf
     return with_shortfall(fit(rows, chrf), rows, rows_of_twos, chrf_of_twos)
+
+
+def calibrate(run: Path | str, src: Lines, ref: References, device: str = "auto") -> Confidence:
+    """Learn a confidence from parallel text that the model was not trained on, and keep it in the bundle of the run.
+
+    An imported model has none, and that of a trained one is of its validation text. About 500 lines are enough.
+
+    Args:
+        run: A run folder or a bundle.
+        src: Sources: a text file, or a list of texts.
+        ref: Their translations, line by line.
+
+    Raises:
+        BundleError, DataError: As ``Translator.load`` and ``learn_confidence``.
+        DragomanError: The bundle cannot be written.
+    """
+    lines, references = read(src, references_of(ref, not is_file(src)))
+    learned = learn_confidence(Translator.load(run, device), lines, references[0])
+    amend_bundle(Path(run), confidence=learned.model_dump(mode="json"))
+    return learned
+
+
+def guide(learned: Confidence) -> str:
+    """Return how good a guide to quality a confidence is, by its rank correlation: a good, fair or poor."""
+    words = ((0.6, "a good"), (0.3, "a fair"), (-1.0, "a poor"))
+    return next(word for least, word in words if learned.rank_correlation >= least)
 
 
 def _measured(

@@ -1,24 +1,24 @@
 """Translate and score test sets, compare two systems, measure robustness.
 
-    dragoman.evaluate("runs/x", src="test.en", ref="test.de")
+    dragoman.evaluate("runs/x", src="test.en", ref="test.de")    # or lists of texts
     dragoman.compare("runs/x", "runs/y", src="test.en", ref="test.de")
     dragoman.stress("runs/x", src="test.en", ref="test.de")
 
-A system is a run, or a text file of translations from elsewhere.
+A system is a run, or translations from elsewhere: a text file, or a list of texts.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dragoman.arguments import at_least_1
 from dragoman.data.compression import refuse_a_pipe
-from dragoman.data.corpus import open_corpus, read_lines, read_lines_leniently, read_pairs
+from dragoman.data.corpus import open_corpus, read_lines_leniently
 from dragoman.data.sides import Side, refuse_by_name, warnings_about
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.bracket_f1 import PAPER_F1, bracket_scores
@@ -29,8 +29,9 @@ from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison, compar
 from dragoman.evaluation.significance import compare as compare_texts
 from dragoman.evaluation.stress import SEED as STRESS_SEED
 from dragoman.evaluation.stress import Stressed, measure, variants
+from dragoman.evaluation.test_set import Lines, References, is_file, language_of_side, named, read, references_of
 from dragoman.evaluation.writing import Writing, writing_of
-from dragoman.languages.codes import language_of, variety
+from dragoman.languages.codes import variety
 from dragoman.options import DeviceOptions, QuietOptions, takes
 from dragoman.pages.render import render
 from dragoman.parsing.trees import read_trees, right_branching, tree_of
@@ -43,13 +44,10 @@ from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
 
-System = Path | str | Translator
-"""Run folder, bundle, loaded translator, or text file of translations."""
+System = Path | str | Translator | Sequence[str]
+"""Run folder, bundle, loaded translator, or translations: a text file or a list of texts."""
 SURELY_COPIED = 20
 """Number of lines from which translations that all equal their references are suspicious."""
-
-Reference = Path | str | Sequence[Path | str]
-"""File of references, or several."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,7 +94,7 @@ class _Test:
     plan: Plan | None
     lines: list[str]  # sources, or the translations of a file
     references: list[list[str]]  # lists with one for each line
-    src: Path | str | None
+    src: Lines | None
     warnings: tuple[str, ...] = ()  # about its files
 
     @property
@@ -108,19 +106,20 @@ class _Test:
 @takes(ScoreOptions, QuietOptions, WarningOptions, TranslateOptions)
 def evaluate(
     run: System,
+    src: Lines | None = None,
+    ref: References | None = None,
     *,
-    ref: Reference,
-    src: Path | str | None = None,
     options: TranslateOptions | None = None,
     **changes: Any,
 ) -> Evaluation:
     """Translate a test set and score it, or score translations.
 
     Args:
-        run: A run folder, a bundle, a loaded translator, or a text file of translations.
-        ref: References, line by line, or several such files; for a parser a file of gold trees, of which it
+        run: A run folder, a bundle, a loaded translator, or translations: a text file, or a list of texts.
+        src: Sources: a text file with one in each line, or a list of texts, such as a column of a table. Translations
+            need none.
+        ref: References, a file or a list of texts, or several of these; for a parser a file of gold trees, of which it
             sees only the words.
-        src: Sources, line by line; a file of translations needs none.
         options: How to translate. ``changes`` are options by name, such as ``beam_size=5``; also ``metrics``, keys of
             ``dragoman.evaluation.metrics.METRICS`` such as ``["bleu", "chrf++"]`` (none: BLEU, chrF and TER),
             ``old_style``, the BLEU of older papers (needs ``dragoman[moses]``), ``device``, ``quiet``; and ``verbose``
@@ -137,20 +136,22 @@ def evaluate(
     how, ticker = _scoring(changes)
     warned = WarningOptions.taken_from(changes)
     metrics = check_metrics(how)
-    refs = _references(ref)
+    refs = references_of(ref, _are_texts(run) or (src is not None and not is_file(src)))
     begin_list(warned, *_paths(run, src, *refs))
     options = TranslateOptions.of(options, changes)
-    if not _is_file(run):
-        run = run if isinstance(run, Translator) else Translator.load(run, how.device)
+    if not _are_translations(run):
+        run = _loaded(run, how.device)
         if run.is_parser:
             if src is not None or how.metrics or how.old_style or len(refs) > 1:
                 raise ConfigError(
                     "a parser takes its sentences from the gold trees: give one --ref, and no --src and --metric"
                 )
+            if not isinstance(refs[0], Path | str):
+                raise ConfigError("a parser is scored by a file of gold trees: give its path as ref")
             return _evaluate_parser(run, refs[0], options, ticker)
     test = _read_test(run, src, refs, options, how.device)
     translations, seconds = _translated(test, ticker, NoteReport(warned, say=ticker.say))
-    lang = test.tgt_lang or language_of(Path(refs[0]))
+    lang = test.tgt_lang or language_of_side(refs[0])
     _say_writing(lang, test, ticker)
     result = Evaluation(scores(_texts(translations), test.references, lang, metrics), translations, seconds)
     _enter(test, refs, result, ticker)
@@ -180,9 +181,9 @@ def _evaluate_parser(parser: Translator, ref: Path | str, options: TranslateOpti
 def compare(
     a: System,
     b: System,
+    src: Lines | None = None,
+    ref: References | None = None,
     *,
-    ref: Reference,
-    src: Path | str | None = None,
     options: TranslateOptions | None = None,
     n_samples: int = N_SAMPLES,
     **changes: Any,
@@ -205,18 +206,19 @@ def compare(
     how, ticker = _scoring(changes)
     warned = WarningOptions.taken_from(changes)
     metrics = check_metrics(how)
-    refs = _references(ref)
+    texts = [system for system in (a, b) if _are_texts(system)]
+    refs = references_of(ref, bool(texts) or (src is not None and not is_file(src)))
     begin_list(warned, *_paths(a, b, src, *refs))
     for path in (src, *refs):
-        if path is not None:
+        if isinstance(path, Path | str):
             refuse_a_pipe(path)
     options = TranslateOptions.of(options, changes)
     tests = [_read_test(system, src, refs, options, how.device) for system in (a, b)]
     langs = [test.tgt_lang for test in tests if test.tgt_lang]
     if len({variety(lang) for lang in langs}) > 1:
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
-    lang, references = next(iter(langs), language_of(Path(refs[0]))), tests[0].references
-    names = [letter if isinstance(system, Translator) else str(system) for letter, system in (("A", a), ("B", b))]
+    lang, references = next(iter(langs), language_of_side(refs[0])), tests[0].references
+    names = [str(system) if is_file(system) else letter for letter, system in (("A", a), ("B", b))]
     reports = [NoteReport(warned, name=name, say=ticker.say) for name in names]
     results = [_translated(test, ticker, report) for test, report in zip(tests, reports, strict=True)]
     _say_writing(lang, tests[0], ticker)
@@ -262,9 +264,9 @@ def _numbers(path: Path) -> list[float]:
 @takes(DeviceOptions, QuietOptions, TranslateOptions)
 def stress(
     run: System,
+    src: Lines,
+    ref: Lines,
     *,
-    src: Path | str,
-    ref: Path | str,
     options: TranslateOptions | None = None,
     noise_seed: int = STRESS_SEED,
     **changes: Any,
@@ -273,7 +275,7 @@ def stress(
 
     Args:
         run: A run folder, a bundle or a loaded translator.
-        src, ref: Sources and references, line by line.
+        src, ref: Sources and references: text files, line by line, or lists of texts.
         options: See ``evaluate``.
         noise_seed: Seed of the typing errors and of all other random changes.
 
@@ -284,15 +286,15 @@ def stress(
         ConfigError: ``run`` is a file of translations.
         DataError: The files cannot be used, or their counts differ.
     """
-    if _is_file(run):
-        raise ConfigError(f"{run}: --stress needs a run, not a file of translations")
+    if _are_translations(run):
+        raise ConfigError("--stress needs a run, not translations")
     ticker = Ticker(QuietOptions.taken_from(changes).quiet)
     device = DeviceOptions.taken_from(changes).device
-    translator = run if isinstance(run, Translator) else Translator.load(run, device)
+    translator = _loaded(run, device)
     if translator.is_parser:
         raise ConfigError("--stress is for translation runs, and this run is a parser")
     plan = translator.plan(options, **changes)
-    sources, (references,) = _read(src, [ref])
+    sources, (references,) = read(src, [ref])
     langs = plan.src_lang, plan.tgt_lang
     results: list[Stressed] = []
     for variant in variants(sources, references, *langs, noise_seed):
@@ -332,51 +334,45 @@ def _say_writing(lang: str | None, test: _Test, ticker: Ticker) -> None:
         ticker.say(f"note: {note}")
 
 
-def _enter(test: _Test, refs: Sequence[Path | str], evaluation: Evaluation, ticker: Ticker) -> None:
+def _enter(test: _Test, refs: Sequence[Lines], evaluation: Evaluation, ticker: Ticker) -> None:
     """Enter an evaluation in the ledger of its run; print whether its scores can be trusted."""
     texts = _texts(evaluation.translations)
-    if len(texts) >= SURELY_COPIED and texts == test.references[0]:
-        ticker.say(f"warning: {refs[0]}: the same text as the translations; is it a file of references?")
     if test.translator is not None:
-        files = [str(test.src), *map(str, refs)]
+        if len(texts) >= SURELY_COPIED and texts == test.references[0]:
+            ref = named(refs[0], "ref")
+            ticker.say(f"warning: {ref}: the same text as the translations; is it a file of references?")
+        files = [named(test.src or "", "texts in memory"), *(named(ref, "texts in memory") for ref in refs)]
         if note := enter(test.translator, TestSet(files, [test.lines, *test.references]), evaluation.scores):
             ticker.say(f"note: {note}")
 
 
-def _references(ref: Reference) -> list[Path | str]:
-    """Return the files of references, one or several.
-
-    Raises:
-        ConfigError: There is none.
-    """
-    refs = [ref] if isinstance(ref, Path | str) else list(ref)
-    if not refs:
-        raise ConfigError("ref must name at least one file of references, got none")
-    return refs
-
-
 def _read_test(
-    system: System, src: Path | str | None, refs: Sequence[Path | str], options: TranslateOptions, device: str
+    system: System, src: Lines | None, refs: Sequence[Lines], options: TranslateOptions, device: str
 ) -> _Test:
     """Load a system and read its test set; whatever is impossible is refused here, before anything is translated."""
-    if not isinstance(system, Translator) and _is_file(system):
-        lang = language_of(Path(system)) or language_of(Path(refs[0]))
-        sides = [Side(Path(ref), lang, f"{system} is in") for ref in refs]
+    if not isinstance(system, Translator) and _are_translations(system):
+        files = _paths(system, *refs)
+        lang = next((lang for file in files if (lang := language_of_side(file))), None)
+        sides = [Side(path, lang, f"{named(system, 'the list of translations')} is in") for path in _paths(*refs)]
         refuse_by_name(sides, "")
-        warnings = warnings_about([Side(Path(system), lang, "the translations should be in"), *sides])
-        return _Test(None, None, *_read(system, refs), None, tuple(warnings))
-    translator = system if isinstance(system, Translator) else Translator.load(system, device)
+        translated = [Side(path, lang, "the translations should be in") for path in _paths(system)]
+        warnings = warnings_about([*translated, *sides])
+        return _Test(None, None, *read(system, refs, "the list of translations"), None, tuple(warnings))
+    translator = _loaded(system, device)
     if translator.is_parser:
         raise ConfigError("parsers are evaluated one at a time, each with --ref GOLD_TREES alone")
     if src is None:
         raise ConfigError(
-            f"nothing to translate: give the source side of the test set with --src, besides --ref {refs[0]}"
+            "nothing to translate: give the source side of the test set with --src, besides --ref "
+            f"{named(refs[0], 'TEXTS')}"
         )
     plan = translator.plan(options)
     name = translator.run if isinstance(system, Translator) else system
     langs = plan.src_lang, plan.tgt_lang
-    warnings = check_sides(name or "the model", langs, options.from_lang, src, *refs)
-    return _Test(translator, plan, *_read(src, refs), src, tuple(warnings))
+    warnings = []
+    if isinstance(src, Path | str):
+        warnings = check_sides(name or "the model", langs, options.from_lang, src, *_paths(*refs))
+    return _Test(translator, plan, *read(src, refs), src, tuple(warnings))
 
 
 def _translated(test: _Test, ticker: Ticker, report: NoteReport) -> tuple[list[Translation], float]:
@@ -385,7 +381,7 @@ def _translated(test: _Test, ticker: Ticker, report: NoteReport) -> tuple[list[T
         ticker.say(f"warning: {warning}")
     if test.translator is None or test.plan is None:
         return [Translation(line, math.nan) for line in test.lines], 0.0
-    events = Events(progress=ticker.without_end(), warn=report.add, label=lambda number: f"{test.src}:{number}")
+    events = Events(progress=ticker.without_end(), warn=report.add, label=_label_of(test.src))
     started = time.perf_counter()
     ticker(0, len(test.lines), "sentences translated")
     with report:
@@ -394,31 +390,29 @@ def _translated(test: _Test, ticker: Ticker, report: NoteReport) -> tuple[list[T
     return translations, time.perf_counter() - started
 
 
+def _label_of(src: Lines | None) -> Callable[[int], str]:
+    """Return a function that names a line of the sources in messages."""
+    return lambda number: f"{src}:{number}" if isinstance(src, Path | str) else f"src {number}"
+
+
 def _paths(*systems: System | None) -> list[Path]:
     """Return those that are names of files."""
-    return [Path(system) for system in systems if system is not None and not isinstance(system, Translator)]
+    return [Path(system) for system in systems if isinstance(system, Path | str)]
 
 
-def _is_file(system: System) -> bool:
-    """True if a system is a file of translations, or a pipe of them."""
-    return not isinstance(system, Translator) and Path(system).exists() and not Path(system).is_dir()
+def _are_texts(system: System) -> bool:
+    """True if a system is a list of translations."""
+    return not isinstance(system, Translator | Path | str)
 
 
-def _read(src: Path | str, refs: Sequence[Path | str]) -> tuple[list[str], list[list[str]]]:
-    """Return the lines of a text and of its references; each file is read once, as it may be a pipe.
+def _are_translations(system: System) -> bool:
+    """True if a system is a list of translations, a file of them, or a pipe."""
+    is_path = isinstance(system, Path | str)
+    return _are_texts(system) or (is_path and Path(str(system)).exists() and not Path(str(system)).is_dir())
 
-    Raises:
-        DataError: There are no lines, or the numbers of lines differ.
-    """
-    pairs = list(read_pairs(src, refs[0]))
-    if not pairs:
-        raise DataError(f"{src}: there is nothing to evaluate: no lines")
-    references = [[reference for _, reference in pairs]]
-    for ref in refs[1:]:
-        references.append(list(read_lines(ref)))
-        if len(references[-1]) != len(pairs):
-            raise DataError(
-                f"{refs[0]} has {len(pairs):,} lines but {ref} has {len(references[-1]):,}: each must have a reference "
-                "for each line"
-            )
-    return [line for line, _ in pairs], references
+
+def _loaded(system: System, device: str) -> Translator:
+    """Return a run as a translator."""
+    if isinstance(system, Translator):
+        return system
+    return Translator.load(system if isinstance(system, Path | str) else str(system), device)

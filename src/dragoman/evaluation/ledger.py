@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dragoman.bundle import find_bundle
 from dragoman.errors import DragomanError
 from dragoman.evaluation.metrics import Score
-from dragoman.files import explained
+from dragoman.files import MANIFEST, explained
 from dragoman.translation.translator import Translator
 
 LEDGER = "evaluations.jsonl"
@@ -40,7 +39,7 @@ def enter(translator: Translator, test: TestSet, scores: Sequence[Score]) -> str
     A bundle alone has no ledger.
     """
     run = translator.run
-    if run is None or find_bundle(run) == run:
+    if run is None or (run / MANIFEST).is_file():
         return ""
     path, digest = run / LEDGER, test.digest
     entry = {

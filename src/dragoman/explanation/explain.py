@@ -1,6 +1,6 @@
 """Explain one translation: run the model with a recorder, and keep what it attended to and considered.
 
-explanation = explain(translator, "A dog runs.")
+explanation = explain("runs/x", "A dog runs.")    # or a loaded translator
 explanation.alignment()                # (T, S)
 explanation.save("explanation.html")
 """
@@ -64,8 +64,8 @@ class Explanation(Trace):
 @checked
 @torch.inference_mode()
 def explain(
-    translator: Translator, text: str, target: str | None = None, n_best: int = 5, prefix: Sequence[int] = (),
-    to: str | None = None,
+    translator: Translator | Path | str, text: str, target: str | None = None, n_best: int = 5,
+    prefix: Sequence[int] = (), to: str | None = None,
 ) -> Explanation:  # fmt: skip
     """Translate ``text`` with the run's own beam, then run the model once more on the result with a recorder.
 
@@ -75,6 +75,7 @@ def explain(
     A parser's translation is the symbols of a tree, and its words are the tokens between spaces.
 
     Args:
+        translator: A loaded translator, a run folder or a bundle.
         text: One sentence; for a parser, with spaces between its words.
         target: A translation to explain instead of the model's own; for a parser, a tree.
         n_best: Number of candidates to keep for each step.
@@ -94,6 +95,7 @@ def explain(
         DataError: The ``target`` of a parser is not a tree, or ``text`` is not a text.
     """
     at_least_1("n_best", n_best)
+    translator = translator if isinstance(translator, Translator) else Translator(translator)
     if isinstance(translator.model, Ensemble):
         raise ConfigError("an ensemble has no attention of its own: explain its members one by one")
     is_parser = translator.is_parser

@@ -275,7 +275,7 @@ function explorer(root, model, { scale, language = "en", page }) {
       make("button", { type: "button", className: "ex-save", textContent: say.save, onclick: save }));
   }
 
-  // two rows of words, and ribbons between them
+  // two rows of words, on a narrow page two columns, and ribbons between them
   function drawSentences() {
     for (const [side, lang, title, spans] of [["keys", attention().columns_lang, say.looked, attention().column_spans],
                                               ["queries", attention().rows_lang, say.looking, attention().row_spans]]) {
@@ -323,16 +323,24 @@ function explorer(root, model, { scale, language = "en", page }) {
         : say.lookedAt(self, strongest(weights, names("queries"), 5) || say.none);
     drawLinks();
   }
+  const inColumns = () => getComputedStyle(parts.sentences).display === "grid";
   const chips = (side) => [...parts[side].querySelectorAll(".ex-chip")];
   /** Ribbons as [path, width]: those of the word pointed at, else all that count. Chips cover what runs behind them. */
   function ribbons() {
     const box = parts.sentences.getBoundingClientRect();
     const [keys, queries] = ["keys", "queries"].map((side) => chips(side).map((element) => element.getBoundingClientRect()));
-    const wraps = [keys, queries].some((rects) => rects.some((rect) => rect.top > rects[0].top + 4));
+    const columns = inColumns();
+    const wraps = !columns && [keys, queries].some((rects) => rects.some((rect) => rect.top > rects[0].top + 4));
     const least = at.word ? 0.02 : wraps ? 0.5 : 0.06; // all of them would hide one another where they cross lines
     const links = [];
     shown.forEach((row, r) => row.forEach((weight, c) => {
       if (weight < least || (at.word && at.word.index !== (at.word.side === "queries" ? r : c))) return;
+      if (columns) {
+        const [y1, y2] = [keys[c], queries[r]].map((rect) => rect.top + rect.height / 2 - box.top);
+        const [x1, x2] = [keys[c].right - box.left - 4, queries[r].left - box.left + 4];
+        links.push([`M${x1},${y1} C${(x1 + x2) / 2},${y1} ${(x1 + x2) / 2},${y2} ${x2},${y2}`, 16 * weight]);
+        return;
+      }
       const [x1, y1] = [keys[c].left + keys[c].width / 2 - box.left, keys[c].bottom - box.top - 4];
       const [x2, y2] = [queries[r].left + queries[r].width / 2 - box.left, queries[r].top - box.top + 4];
       links.push([`M${x1},${y1} C${x1},${(y1 + y2) / 2} ${x2},${(y1 + y2) / 2} ${x2},${y2}`, 16 * weight]);
@@ -486,10 +494,12 @@ function explorer(root, model, { scale, language = "en", page }) {
     for (const element of [...chips("keys"), ...chips("queries")]) {
       const rect = element.getBoundingClientRect();
       const [x, y] = [rect.left - box.left, rect.top - box.top];
-      const fill = element.style.color || ink("ink"), middle = { fill, "text-anchor": "middle" };
+      const fill = element.style.color || ink("ink"), middle = y + rect.height / 2 + 5;
+      const [word, share] = inColumns() ? [[x + 8, middle, "start"], [x + rect.width - 8, middle, "end"]]
+        : [[x + rect.width / 2, y + 20, "middle"], [x + rect.width / 2, y + rect.height - 6, "middle"]];
       drawn.push(shape("rect", { x, y, width: rect.width, height: rect.height, rx: 4, fill: element.style.background || ink("chip") }),
-        write(x + rect.width / 2, y + 20, element.firstChild.textContent, { ...middle, "font-size": 16 }),
-        write(x + rect.width / 2, y + rect.height - 6, element.lastChild.textContent, { ...middle, "font-size": 12 }));
+        write(word[0], word[1], element.firstChild.textContent, { fill, "text-anchor": word[2], "font-size": 16 }),
+        write(share[0], share[1], element.lastChild.textContent, { fill, "text-anchor": share[2], "font-size": 12 }));
     }
     return picture(Math.ceil(box.width), Math.ceil(box.height), ink("paper"), drawn);
   }

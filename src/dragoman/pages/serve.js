@@ -2,14 +2,18 @@
 // Translate as you type; other translations; what the model looked at. Text of people goes into textContent only.
 const SAYS = {
   en: {
-    from: "From", to: "To", clear: "Clear", copy: "Copy", copied: "Copied", why: "What the model looked at",
-    source: "Text to translate", result: "Translation", others: "Other translations", notes: "Notes", glossary: "Glossary",
+    from: "From", to: "To", swap: "Swap", "swap-help": "Swap the languages, and translate the translation back", share: "Copy link", shared: "Link copied",
+    "share-help": "A link that opens this page with this text. The text stands behind the # of the link, which no server sees.",
+    "open-document": "Document …", clear: "Clear", copy: "Copy", copied: "Copied", why: "What the model looked at",
+    source: "Text to translate", result: "Translation", others: "Other translations",
+    "others-help": "The number is the model's score: a log-probability per length. Closer to 0 is likelier; compare it only between these lines.", notes: "Notes", glossary: "Glossary",
     "glossary-help": "One term a line, such as: dog = Hündin, or dog -> Hündin. A term alone is kept as it is.",
     terms: (read, found) => `${read.toLocaleString("en")} terms read, ${found.toLocaleString("en")} found in the text.`,
     "line-choice": "Line to look at", long: (n) => `Lines of more than ${n} characters have no picture of their attention.`,
     key: "API key", "use-key": "Use", working: "translating …", detect: "Detect", other: "中文", dark: "Dark", light: "Light",
     placeholder: "Type or paste text", count: (n, most) => `${n.toLocaleString("en")} of ${most.toLocaleString("en")} characters`,
-    sure: (share) => `Confidence ${Math.round(100 * share)} of 100`, detected: (name) => `${name}, it seems`,
+    sure: (word) => `Quality, estimated: ${{ good: "good", doubtful: "doubtful", poor: "poor" }[word]}`,
+    "sure-help": "Estimated by the model, without a reference. Good: hardly a fault is expected. Doubtful: read it beside the source. Poor: do not rely on it.", detected: (name) => `${name}, it seems`,
     offline: "The server does not answer.", line: "line",
     document: "Document", choose: "Choose a document", left: "Left as it is",
     "document-help": "Drop one anywhere on this page, or choose it: Word, PowerPoint, OpenDocument, HTML, Markdown, subtitles, .po, XLIFF, tables (.csv), text. It keeps its shape.",
@@ -19,14 +23,18 @@ const SAYS = {
     save: (name) => `Save ${name}`, kept: (text, why) => `${why}: ${text}`,
   },
   zh: {
-    from: "源语言", to: "目标语言", clear: "清空", copy: "复制", copied: "已复制", why: "模型看了哪里",
-    source: "待译文本", result: "译文", others: "其他译文", notes: "说明", glossary: "术语表",
+    from: "源语言", to: "目标语言", swap: "互换", "swap-help": "互换语言，并把译文译回去", share: "复制链接", shared: "链接已复制",
+    "share-help": "打开链接即可看到这段文本。文本放在 # 之后，不会发送到任何服务器日志。",
+    "open-document": "文档……", clear: "清空", copy: "复制", copied: "已复制", why: "模型看了哪里",
+    source: "待译文本", result: "译文", others: "其他译文",
+    "others-help": "数字是模型的得分（按长度归一的对数概率），越接近 0 越可能，只宜在这几行之间比较。", notes: "说明", glossary: "术语表",
     "glossary-help": "每行一个术语，例如：dog = 犬 或 dog -> 犬；只写术语则原样保留。",
     terms: (read, found) => `读入 ${read.toLocaleString("en")} 个术语，文中出现 ${found.toLocaleString("en")} 个。`,
     "line-choice": "查看哪一行", long: (n) => `超过 ${n} 个字符的行不显示注意力。`,
     key: "API 密钥", "use-key": "使用", working: "正在翻译……", detect: "自动检测", other: "English", dark: "深色", light: "浅色",
     placeholder: "输入或粘贴文本", count: (n, most) => `${n.toLocaleString("en")} / ${most.toLocaleString("en")} 字符`,
-    sure: (share) => `置信度 ${Math.round(100 * share)}（满分 100）`, detected: (name) => `似乎是${name}`,
+    sure: (word) => `预计质量：${{ good: "良好", doubtful: "存疑", poor: "较差" }[word]}`,
+    "sure-help": "由模型估计，没有参考译文。良好：基本无误；存疑：请对照原文；较差：请勿直接使用。", detected: (name) => `似乎是${name}`,
     offline: "服务器没有响应。", line: "行",
     document: "文档", choose: "选择文档", left: "未翻译的部分",
     "document-help": "把文档拖到页面任意位置，或点击选择：Word、PowerPoint、OpenDocument、HTML、Markdown、字幕、.po、XLIFF、表格（.csv）、纯文本。译文保持原有格式。",
@@ -42,6 +50,7 @@ const settings = JSON.parse($("settings").textContent);
 const names = new Map(settings.names);
 let ui = (navigator.language || "en").startsWith("zh") ? "zh" : "en";
 let key = "", asking = null, timer = 0, said = "", looked = { source: "", target: "", from: "", to: "" };
+let detected = ""; // the language that the server found, where none is chosen
 let looking = null; // the request for a trace that is under way
 
 function say(name, ...values) {
@@ -80,9 +89,48 @@ function targets() {
   fill($("to"), [...new Set(found)]);
 }
 
+/** Whether the model translates in the other direction too. */
+function canSwap() {
+  const [from, to] = [$("from").value === "auto" ? detected : $("from").value, $("to").value];
+  return settings.pairs.some(([src, tgt]) => src === to && tgt === from);
+}
+
+function swap() {
+  const [from, to, text] = [$("from").value === "auto" ? detected : $("from").value, $("to").value, said];
+  $("from").value = to;
+  targets();
+  $("to").value = from;
+  if (text) $("source").value = text;
+  count();
+  translate();
+}
+
+/** Languages and text of a link: #en/de/text, as in the links of other translators. */
+function linked() {
+  const [from, to, ...text] = location.hash.slice(1).split("/");
+  const known = settings.pairs.some(([src, tgt]) => tgt === to && (from === "auto" || src === from));
+  if (!known || !text.length) return;
+  try {
+    $("source").value = decodeURIComponent(text.join("/"));
+  } catch { // not a link of this page
+    return;
+  }
+  if ([...$("from").options].some((option) => option.value === from)) $("from").value = from;
+  targets();
+  $("to").value = to;
+  count();
+  translate();
+}
+
+function link() {
+  const text = encodeURIComponent($("source").value);
+  return `${location.href.split("#")[0]}#${$("from").value}/${$("to").value}/${text}`;
+}
+
 function speak() {
   document.documentElement.lang = ui === "zh" ? "zh-Hans" : "en";
   for (const each of document.querySelectorAll("[data-say]")) each.textContent = say(each.dataset.say);
+  for (const each of document.querySelectorAll("[data-say-title]")) each.title = say(each.dataset.sayTitle);
   for (const each of document.querySelectorAll("[data-say-label]")) each.setAttribute("aria-label", say(each.dataset.sayLabel));
   $("source").placeholder = say("placeholder");
   $("language").textContent = say("other");
@@ -139,8 +187,13 @@ function show(found, source = "", from = "", to = "", problem = "") {
   $("result").textContent = said;
   $("result").classList.remove("old");
   $("state").textContent = "";
+  detected = from;
+  $("swap").hidden = !canSwap();
+  for (const id of ["clear", "share"]) $(id).disabled = !$("source").value;
+  $("copy").disabled = !said;
   $("detected").textContent = found && $("from").value === "auto" ? say("detected", nameOf(from)) : "";
-  $("confidence").textContent = found && found.confidence !== undefined ? say("sure", found.confidence) : "";
+  $("confidence").textContent = found && found.quality ? say("sure", found.quality) : "";
+  $("confidence").title = found && found.quality ? say("sure-help") : "";
   $("notes").replaceChildren(...(problem ? [problem] : ((found && found.notes) || []).map(
     (note) => (note.line ? `${note.line.replace("line", say("line"))}: ` : "") + note.text)).map((text) => element("li", text)));
   const others = (found && found.alternatives) || [];
@@ -335,19 +388,28 @@ $("to").addEventListener("change", translate);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { theme(document.documentElement.dataset.theme); view.redraw(); });
 $("clear").addEventListener("click", () => { $("source").value = ""; count(); translate(); $("source").focus(); });
 $("language").addEventListener("click", () => { ui = ui === "zh" ? "en" : "zh"; speak(); translate(); });
-$("copy").addEventListener("click", async () => {
+/** Copy a text and say so on the button; without a secure context call otherwise. */
+async function copy(id, text, done, otherwise) {
   try {
-    await navigator.clipboard.writeText(said);
-  } catch { // no secure context: select it for the reader's own copying
-    getSelection().selectAllChildren($("result"));
+    await navigator.clipboard.writeText(text);
+  } catch {
+    otherwise();
     return;
   }
-  $("copy").textContent = say("copied");
-  setTimeout(() => { $("copy").textContent = say("copy"); }, 1500);
-});
+  $(id).textContent = say(done);
+  setTimeout(() => { $(id).textContent = say(id); }, 1500);
+}
+
+$("copy").addEventListener("click", () => copy("copy", said, "copied", () => getSelection().selectAllChildren($("result"))));
+$("share").addEventListener("click", () => copy("share", link(), "shared", () => { location.hash = link().split("#")[1]; }));
+$("swap").addEventListener("click", swap);
+$("open-document").addEventListener("click", () => { $("document").open = true; $("file").click(); });
+addEventListener("hashchange", linked);
 $("access").addEventListener("submit", (event) => {
   event.preventDefault();
   key = $("key").value.trim();
   translate();
 });
 speak();
+show(null);
+linked();

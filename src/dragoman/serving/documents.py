@@ -1,4 +1,4 @@
-"""Documents that clients upload: translated in the background and kept for an hour, in one folder.
+"""Documents that clients upload: translated in the background, then kept for an hour, in one folder.
 
 Any process with the same folder can answer for a job, and finished jobs survive a restart; unfinished ones fail. Texts
 go through the common queue, a window at a time. What a job is on disk stands in ``jobs``.
@@ -14,7 +14,7 @@ import re
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,15 @@ from typing import Any
 from dragoman.documents.document import DocumentInfo, DocumentOptions
 from dragoman.documents.translate import Opened
 from dragoman.errors import DragomanError
+from dragoman.languages.known import is_unspaced
+from dragoman.languages.sentences import sentences
 from dragoman.serving import parsing
 from dragoman.serving.jobs import FULL, STOPPED, Job, Jobs
 from dragoman.serving.limits import Shares
 from dragoman.serving.pairs import Pair
 from dragoman.serving.refusals import BusyError, FullError, MalformedError, UnknownError
 from dragoman.serving.service import Service
-from dragoman.serving.turns import Turns
+from dragoman.serving.turns import Turn, Turns
 from dragoman.translation.assemble import Translation
 from dragoman.translation.options import TranslateOptions
 
@@ -40,10 +42,10 @@ MOST_WAITING = 32
 """Largest number of unfinished jobs of one process, of all keys together."""
 
 AT_ONCE = 2
-"""Number of documents that one process translates at a time, one of each key in turn."""
+"""Number of documents that one process translates at a time; those of several keys take turns as they go on."""
 
 WINDOW = 64
-"""Number of texts of a document in the queue at a time, so that a long one does not fill it."""
+"""Number of texts of a document that are prepared at a time."""
 
 
 class Documents:
@@ -89,10 +91,12 @@ class Documents:
             uuid.uuid4().hex, name, _hash(secret), "", time.time(), info.columns, asdict(info.options), owner=owner
         )  # fmt: skip
         self._unfinished[owner] += 1
+        self.jobs.under_way.add(unread.id)
         try:
             job, pair, options = await self._stored(unread, data, info, options)
         except BaseException:
             self._unfinished -= Counter([owner])
+            self.jobs.under_way.discard(unread.id)
             raise
         task = asyncio.create_task(self._translate(job, pair, options))
         self.tasks[job.id] = task
@@ -101,6 +105,7 @@ class Documents:
 
     def _leave(self, job: Job) -> None:
         self.tasks.pop(job.id, None)
+        self.jobs.under_way.discard(job.id)
         self._unfinished -= Counter([job.owner])  # leaves out those that have none
 
     async def _stored(
@@ -136,7 +141,7 @@ class Documents:
         # A server without keys stored it: who has the secret is the owner.
         if owner is not None and job.owner not in ("", owner):
             raise UnknownError("document not found")
-        if id_ not in self.tasks and self.jobs.is_lost(job):
+        if self.jobs.is_lost(job):
             return replace(job, status="error", error=STOPPED)
         return job
 
@@ -170,7 +175,7 @@ class Documents:
         """Translate a document in the background; its outcome, also a failure, goes to ``job.json``."""
         with self._touched(job):
             try:
-                async with self._turns.of(job.owner):
+                async with self._turns.of(job.owner) as turn:
                     job = replace(job, status="translating")
                     with contextlib.suppress(DragomanError):  # the work does not depend on it
                         self.jobs.keep(job)
@@ -178,7 +183,7 @@ class Documents:
                     formats = DocumentOptions(**job.options)
                     info = DocumentInfo(job.name, pair.src, pair.tgt, tuple(job.columns), formats)
                     opened = await parsing.opened(data, info, job.owner)
-                    translations = await self._translations(opened, pair, options, job.owner)
+                    translations = await self._translations(opened, pair, options, turn)
                     content, report = await parsing.finished(opened, translations, job.owner)
                     left = [(segment.text[:200], segment.why) for segment in report.left[:100]]
                     await asyncio.to_thread(self.jobs.fill, job, content)
@@ -193,20 +198,22 @@ class Documents:
                 self.jobs.end(replace(job, status="error", error="internal error; the log has its traceback"))
 
     async def _translations(
-        self, opened: Opened, pair: Pair, options: TranslateOptions, owner: str
+        self, opened: Opened, pair: Pair, options: TranslateOptions, turn: Turn
     ) -> Mapping[str, Translation]:
-        """Translate a document's texts, a window at a time; while the queue is full, wait and try again."""
+        """Translate a document's texts, a window at a time."""
+        most = self._service.limits.chars
         translations: dict[str, Translation] = {}
-        texts = opened.texts
-        for first in range(0, len(texts), WINDOW):
-            window = texts[first : first + WINDOW]
-            while True:
-                try:
-                    answers = await self._service.translate_document(window, pair, options, owner)
-                    break
-                except BusyError as busy:
-                    await asyncio.sleep(min(5.0, busy.retry_after_s))
-            translations |= {text: answer.lines[0] for text, answer in zip(window, answers, strict=True)}
+        for texts in _windows(opened.texts, most):
+            cut = await asyncio.to_thread(_all_pieces, texts, most, pair.src)
+            lines: list[Translation] = []
+            for pieces in _windows([piece for own in cut for piece in own], most):
+                answers = await self._service.translate_document(
+                    pieces, pair, options, turn.owner, pause=turn.renew
+                )  # fmt: skip
+                lines += [answer.lines[0] for answer in answers]
+            translated = iter(lines)
+            for text, own in zip(texts, cut, strict=True):
+                translations[text] = _joined([next(translated) for _ in own], pair.tgt)
         return translations
 
     @contextlib.contextmanager
@@ -232,6 +239,53 @@ def state_of_job(job: Job) -> dict[str, Any]:
             "left": [{"text": text, "why": why} for text, why in job.left],
         }
     }  # fmt: skip
+
+
+def _windows(texts: Sequence[str], most_chars: int) -> Iterator[list[str]]:
+    """Yield texts in lists: at most ``WINDOW``, and at most ``most_chars`` characters unless one text has more."""
+    window: list[str] = []
+    n_chars = 0
+    for text in texts:
+        if window and (len(window) == WINDOW or n_chars + len(text) > most_chars):
+            yield window
+            window, n_chars = [], 0
+        window.append(text)
+        n_chars += len(text)
+    if window:
+        yield window
+
+
+def _all_pieces(texts: Sequence[str], most_chars: int, lang: str) -> list[list[str]]:
+    """Return the pieces of each text."""
+    return [_pieces(text, most_chars, lang) for text in texts]
+
+
+def _pieces(text: str, most_chars: int, lang: str) -> list[str]:
+    """Cut a text that is longer than a request may be into pieces of whole sentences, where they are not longer."""
+    if len(text) <= most_chars:
+        return [text]
+    pieces = [""]
+    for sentence in sentences(text, lang):
+        for start in range(0, len(sentence), most_chars):
+            part = sentence[start : start + most_chars]
+            if len(pieces[-1]) + len(part) > most_chars:
+                pieces.append("")
+            pieces[-1] += part
+    return pieces
+
+
+def _joined(lines: Sequence[Translation], lang: str) -> Translation:
+    """Join the translations of the pieces of a text; word alignments of such a long text are left out."""
+    if len(lines) == 1:
+        return lines[0]
+    known = [line.confidence for line in lines if line.n_tokens and line.confidence is not None]
+    return Translation(
+        text=("" if is_unspaced(lang) else " ").join(text for line in lines if (text := line.text.strip())),
+        score=sum(line.score for line in lines), n_parts=sum(line.n_parts for line in lines),
+        log_prob=sum(line.log_prob for line in lines), n_tokens=sum(line.n_tokens for line in lines),
+        notes=tuple(note for line in lines for note in line.notes), confidence=min(known, default=None),
+        terms=tuple(dict.fromkeys(term for line in lines for term in line.terms)),
+    )  # fmt: skip
 
 
 def _hash(secret: str) -> str:

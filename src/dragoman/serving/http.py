@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -13,7 +14,7 @@ from fastapi.routing import APIRoute
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, create_model
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData
-from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
 
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.options import FormatOptions
@@ -95,24 +96,60 @@ async def _form_of(request: Request) -> FormData:
         MalformedError: It is damaged, in another encoding than UTF-8, or has too many or too long parts.
     """
     # The client chooses the codec: some of Python's take the square of the length, and some are for no text at all.
-    _, parameters = parse_options_header(request.headers.get("content-type", ""))
+    kind, parameters = parse_options_header(request.headers.get("content-type", ""))
+    if kind != b"multipart/form-data":
+        return FormData()
     charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
     if charset.lower() not in ("utf-8", "utf8", "us-ascii"):
         raise MalformedError(f"the form must be UTF-8 text, got charset {charset[:40]!r}")
     try:
-        return await request.form(max_files=1, max_fields=MOST_FIELDS)
-    except HTTPException as error:  # Starlette makes one of each error of the form
+        return await _Utf8Parser(request.headers, request.stream(), max_files=1, max_fields=MOST_FIELDS).parse()
+    except MultiPartException as error:
+        why = str(error.__cause__ or error.message).rstrip(".")
         raise MalformedError(
             f"the form must be valid multipart/form-data, with at most one file, {MOST_FIELDS:,} fields of 1 MiB, and "
-            f"4,096 bytes in each header of a part (such as its names): {_reason(error)}"
+            f"4,096 bytes in each header of a part (such as its names): {why}"
         ) from None
 
 
-def _reason(error: HTTPException) -> str:
-    """Return why Starlette cannot read a form, in the words of the parser where Starlette has none."""
-    form_error = error.__context__
-    cause = None if form_error is None else form_error.__cause__
-    return str(error.detail if cause is None else cause).rstrip(".")
+class _Utf8Parser(MultiPartParser):
+    """Starlette's parser of forms, for fields and names in UTF-8 alone: Starlette reads any other text as Latin-1."""
+
+    def on_part_begin(self) -> None:
+        super().on_part_begin()
+        self._text, self._is_file = codecs.getincrementaldecoder("utf-8")(), False
+
+    def on_header_value(self, data: bytes, start: int, end: int) -> None:
+        super().on_header_value(data, start, end)
+        self._decode(data[start:end])
+
+    def on_header_end(self) -> None:
+        super().on_header_end()
+        self._decode(b"", final=True)
+
+    def on_headers_finished(self) -> None:
+        super().on_headers_finished()
+        self._is_file = self._current_part.file is not None
+
+    def on_part_data(self, data: bytes, start: int, end: int) -> None:
+        super().on_part_data(data, start, end)
+        if not self._is_file:
+            self._decode(data[start:end])
+
+    def on_part_end(self) -> None:
+        super().on_part_end()
+        self._decode(b"", final=True)
+
+    def _decode(self, data: bytes, *, final: bool = False) -> None:
+        """Check that ``data`` goes on in UTF-8, and with ``final`` that it ends there.
+
+        Raises:
+            MalformedError: It does not.
+        """
+        try:
+            self._text.decode(data, final)
+        except UnicodeDecodeError:
+            raise MalformedError("the fields and names of the form must be UTF-8 text") from None
 
 
 async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:

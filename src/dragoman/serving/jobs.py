@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import os
 import re
 import shutil
@@ -21,7 +22,7 @@ import stat
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ from dragoman.serving.storage import fill, is_full, reserve, storing
 logger = logging.getLogger("dragoman.serving")
 
 LIFETIME_S = 3600.0
-"""Lifetime of a document after its upload, in seconds."""
+"""Lifetime of a document after its translation has ended, in seconds."""
 
 LOST_S = 60.0
 """Age of ``job.json``, in seconds, from which an unfinished job counts as lost with its server."""
@@ -62,7 +63,7 @@ class Job:
     name: str  # of the uploaded file, without folders
     key: str  # SHA-256 of the secret that its owner got
     pair: str
-    created: float  # seconds since 1970
+    created: float  # seconds since 1970, of the upload; once the job has ended, of its end
     columns: Sequence[str] = ()  # headings of the columns to translate, in a table
     options: Mapping[str, Any] = field(default_factory=dict)  # of the formats, by name
     status: str = "queued"  # translating, done, error
@@ -79,6 +80,31 @@ class Job:
         return self.status in ("done", "error")
 
 
+class Ages:
+    """Ages of jobs, which no step of the system's clock changes once a job was seen.
+
+    Files and jobs have times of that clock. It is read when a time is first seen; from then on another clock counts,
+    which goes on evenly.
+    """
+
+    def __init__(self) -> None:
+        """Begin without jobs."""
+        self._seen: dict[str, tuple[float, float, float]] = {}  # time, when it was first seen, and its age then
+
+    def seconds(self, name: str, moment: float) -> float:
+        """Return the seconds since ``moment``, a time that ``name`` has, in seconds since 1970."""
+        now = time.monotonic()
+        seen = self._seen.get(name)
+        if seen is None or seen[0] != moment:
+            seen = self._seen[name] = moment, now, max(0.0, time.time() - moment)
+        return seen[2] + now - seen[1]
+
+    def keep(self, names: Collection[str]) -> None:
+        """Forget all but ``names``."""
+        for name in self._seen.keys() - names:
+            self._seen.pop(name, None)
+
+
 class Jobs:
     """Folder of all jobs of one server, or of several that share it."""
 
@@ -90,6 +116,8 @@ class Jobs:
         """
         self._folder, self._lock = folder, -1
         self._unstored: dict[str, Job] = {}  # last states that could not be written
+        self.under_way: set[str] = set()  # ids of the jobs on which this process works
+        self._lives, self._touches = Ages(), Ages()  # since they were created or ended, and since they were touched
         if folder is None:
             _remove_temporary_folders()
             return
@@ -133,6 +161,7 @@ class Jobs:
             self._make_room_for(job.owner, shares)
             self.path(job.id).mkdir()
             self.keep(job)
+            self._lives.seconds(job.id, job.created)
         full = replace(job, status="error", error=FULL)
         write_text(self.path(job.id) / "full.json", _text(full))
         write_bytes(self.path(job.id) / "source", data)
@@ -157,8 +186,7 @@ class Jobs:
         """Drop the oldest job that nobody waits for, of ``owner`` first; return False if there is none."""
         jobs = [job for job in self._all() if job.owner == owner or may_go(job.owner)]
         for job in sorted(jobs, key=lambda job: (job.owner != owner, job.created)):
-            may_end = self._was_fetched(job) or self._is_lost(job, 10 * LOST_S) or _never_expires(job)
-            if job.status == "error" or may_end:
+            if job.status == "error" or self._was_fetched(job) or self._is_lost(job, 10 * LOST_S):
                 self.remove(job.id)
                 return True
         return False
@@ -166,15 +194,23 @@ class Jobs:
     def read(self, id_: str) -> Job | None:
         """Return a job by its id; None if it is gone, expired or unreadable."""
         job = self._unstored.get(id_) or self._read(id_)
-        return None if job is None or time.time() - job.created > LIFETIME_S else job
+        return None if job is None or self._is_expired(job) else job
+
+    def _is_expired(self, job: Job) -> bool:
+        """Return True if a job has ended, or was lost, too long ago. A job does not expire while it is translated."""
+        is_over = job.has_ended or self._is_lost(job, LOST_S)
+        return is_over and self._lives.seconds(job.id, job.created) > LIFETIME_S
 
     def is_lost(self, job: Job) -> bool:
         """Return True if the server of an unfinished job has died."""
         return self._is_lost(job, LOST_S)
 
     def _is_lost(self, job: Job, age_s: float) -> bool:
+        if job.has_ended or job.id in self.under_way:
+            return False
         with contextlib.suppress(OSError):
-            return not job.has_ended and time.time() - (self.path(job.id) / "job.json").stat().st_mtime > age_s
+            touched = (self.path(job.id) / "job.json").stat().st_mtime
+            return self._touches.seconds(job.id, touched) > age_s
         return False
 
     def keep(self, job: Job) -> None:
@@ -218,7 +254,9 @@ class Jobs:
 
     def end(self, job: Job) -> None:
         """Store the last state of a job; where the disk has no room for it, that of ``full.json``."""
-        folder = self.path(job.id)
+        folder, job = self.path(job.id), replace(job, created=time.time())
+        self._lives.seconds(job.id, job.created)
+        self.under_way.discard(job.id)
         with contextlib.suppress(OSError):
             for name in ("source", "room"):
                 (folder / name).unlink(missing_ok=True)
@@ -267,8 +305,8 @@ class Jobs:
 
     def _read(self, id_: str) -> Job | None:
         try:
-            return Job(**json.loads((self.path(id_) / "job.json").read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
+            return _job_of(json.loads((self.path(id_) / "job.json").read_text(encoding="utf-8")), id_)
+        except (OSError, ValueError, TypeError, RecursionError):
             return None
 
     def _paths(self) -> list[Path]:
@@ -282,18 +320,38 @@ class Jobs:
 
     def _clear_away(self) -> None:
         """Delete expired jobs, and folders without a job. The caller holds the lock of the folder."""
-        for path in self._paths():
+        paths = self._paths()
+        names = {path.name for path in paths}
+        self._lives.keep(names)
+        self._touches.keep(names)
+        for path in paths:
             with contextlib.suppress(OSError):
                 job, age_s = self._read(path.name), time.time() - path.stat().st_ctime
                 # An unreadable file may be repaired; servers of a former version make folders without the lock.
                 most_s = LIFETIME_S if (path / "job.json").exists() else LOST_S
-                if age_s > most_s if job is None else time.time() - job.created > LIFETIME_S:
+                if age_s > most_s if job is None else self._is_expired(job):
                     self.remove(path.name)
 
 
-def _never_expires(job: Job) -> bool:
-    """Return True if a job that has ended was made by a clock that was far ahead: it would stay until that time."""
-    return job.has_ended and job.created > time.time() + LIFETIME_S
+def _job_of(fields: Any, id_: str) -> Job:
+    """Return a job with the fields of its file; those of a later version are left out.
+
+    Raises:
+        TypeError, ValueError: The file does not hold a job, or that of another folder.
+    """
+    if not isinstance(fields, dict):
+        raise TypeError("the file of a job must hold an object")
+    known = {name: value for name, value in fields.items() if name in Job.__dataclass_fields__}
+    job = Job(**known)
+    texts = (job.id, job.name, job.key, job.pair, job.status, job.error, job.owner)
+    numbers = (job.created, job.n_chars, job.found, job.translated)
+    if not all(isinstance(text, str) for text in texts) or not all(type(n) in (int, float) for n in numbers):
+        raise TypeError("a field of the job has another type")
+    if job.id != id_ or not math.isfinite(job.created) or not isinstance(job.options, dict):
+        raise ValueError("a field of the job has an impossible value")
+    if not all(isinstance(column, str) for column in job.columns) or any(len(pair) != 2 for pair in job.left):
+        raise ValueError("a list of the job has another form")
+    return job
 
 
 def room_of(n_bytes: int) -> int:

@@ -64,7 +64,8 @@ class Keys:
         """Read a file of keys.
 
         Raises:
-            ConfigError: The file cannot be read, has an invalid line (the message names it), or no key at all.
+            ConfigError: The file cannot be read, has an invalid line or a name twice (the message names the line), or
+                no key at all.
         """
         try:
             lines = path.read_text(encoding="utf-8").split("\n")
@@ -77,6 +78,12 @@ class Keys:
             parts = _LINE.fullmatch(line.strip())
             if parts is None:
                 raise ConfigError(f"{path}:{number}: the line must be 'NAME SHA256', as --make-key writes it")
+            # Nobody could tell whether the second key is to replace the first one.
+            if parts[1] in hashes:
+                raise ConfigError(
+                    f"{path}:{number}: the name {parts[1]} stands there twice: delete the line of the key that is no "
+                    "longer in use, or give the other one another name"
+                )
             hashes[parts[1]] = parts[2]
         if not hashes:
             raise ConfigError(f"{path} has no keys: make one with --make-key NAME")

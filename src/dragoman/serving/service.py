@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import re
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -18,12 +18,13 @@ from dragoman.serving.batcher import Batcher
 from dragoman.serving.limits import Limits
 from dragoman.serving.memory import TextCache
 from dragoman.serving.pairs import Pair, Pairs
-from dragoman.serving.refusals import UnservedError
+from dragoman.serving.refusals import BusyError, UnservedError
 from dragoman.serving.tickets import Ticket
 from dragoman.translation.assemble import Translation, assemble
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
+from dragoman.translation.quality import Quality, of_text
 from dragoman.translation.segments import SegmentResult, TextSegment, segment
 
 OPERATOR_OPTIONS = ("engine", "precision", "fast", "batch_tokens", "workers", "shortlist", "deterministic")
@@ -36,6 +37,9 @@ SHORT = 1000
 """Longest texts of a request, in characters, that are prepared without a thread: that takes about a millisecond."""
 
 T = TypeVar("T")
+
+PART = 128
+"""Largest number of sentences of a document in the queue at a time, so that a long one does not fill it."""
 
 MOST_PLANS = 64
 """Largest number of plans kept for later requests with the same options."""
@@ -59,6 +63,11 @@ class Answer:
         """Lowest confidence of its lines, 0 to 1; None if not known."""
         known = [line.confidence for line in self.lines if line.n_tokens and line.confidence is not None]
         return min(known, default=None)
+
+    @property
+    def quality(self) -> Quality | None:
+        """Quality of the text from that of its lines; None if not known."""
+        return of_text(line.quality for line in self.lines)
 
 
 class Service:
@@ -190,17 +199,36 @@ class Service:
         )
 
     async def translate_document(
-        self, texts: Sequence[str], pair: Pair, options: TranslateOptions, owner: str
-    ) -> list[Answer]:
+        self, texts: Sequence[str], pair: Pair, options: TranslateOptions, owner: str,
+        pause: Callable[[], Awaitable[None]],
+    ) -> list[Answer]:  # fmt: skip
         """Translate texts of a document, whose size in bytes was limited, and not its number of sentences.
 
+        While the queue is full, it waits and tries again.
+
+        Args:
+            pause: Called before each ``PART`` sentences, so that others have their turns.
+
         Raises:
-            BusyError, ConfigError: See ``translate``.
+            ConfigError: See ``translate``.
         """
-        self.batcher.refuse_if_full(owner)
-        return await self._answers(
-            await _off_the_loop(_short(texts, options), self._prepare, texts, pair, options, False, frozenset()), owner
-        )
+        work = await _off_the_loop(
+            _short(texts, options), self._prepare, texts, pair, options, False, frozenset[int]()
+        )  # fmt: skip
+        results: list[SegmentResult] = []
+        for first in range(0, len(work.segments), PART):
+            await pause()
+            results += await self._patiently(Ticket(work.plan, work.segments[first : first + PART], owner=owner))
+        return await _off_the_loop(work.lines if not work.plan.options.alignments else None, work.finish, results)
+
+    async def _patiently(self, ticket: Ticket) -> list[SegmentResult]:
+        """Return the results of a ticket; while the queue is full, wait and try again."""
+        while True:
+            try:
+                with self._queued(ticket):
+                    return await asyncio.wrap_future(ticket.results)
+            except BusyError as busy:
+                await asyncio.sleep(min(5.0, busy.retry_after_s))
 
     async def _answers(self, work: _Work, owner: str) -> list[Answer]:
         """Return the answers for prepared texts, once they have been searched."""

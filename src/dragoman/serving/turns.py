@@ -1,8 +1,9 @@
 """Turns at something that few may do at a time: one of each API key in turn, however many wait for a key.
 
 turns = Turns(2)
-async with turns.of(owner):
+async with turns.of(owner) as turn:
     ...
+    await turn.renew()    # in long work, again and again: others that wait have theirs first
 """
 
 from __future__ import annotations
@@ -22,23 +23,44 @@ class Turns:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # by owner; the first owner has the next turn
 
     @contextlib.asynccontextmanager
-    async def of(self, owner: str) -> AsyncIterator[None]:
+    async def of(self, owner: str) -> AsyncIterator[Turn]:
         """Wait for a turn of ``owner``, and hold it while the body runs."""
         if self._free:
             self._free -= 1
         else:
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.setdefault(owner, deque()).append(turn)
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():  # the turn came in the same moment
-                    self._pass_on()
-                raise
+            await self._granted(self._queued(owner))
+        turn = Turn(self, owner)
         try:
-            yield
+            yield turn
         finally:
-            self._pass_on()
+            if turn.is_held:
+                self._pass_on()
+
+    async def renew(self, turn: Turn) -> None:
+        """Give a turn to another owner if one waits, and wait for the next; see ``Turn.renew``."""
+        if self._waiting.keys() <= {turn.owner}:
+            return
+        # Before the other tasks of its owner: at most ``at_once`` of an owner have begun.
+        future = self._queued(turn.owner, first=True)
+        turn.is_held = False
+        self._pass_on()
+        await self._granted(future)
+        turn.is_held = True
+
+    def _queued(self, owner: str, *, first: bool = False) -> asyncio.Future[None]:
+        """Return what ends once a turn has come; it waits behind the others of its owner, or before them."""
+        future = asyncio.get_running_loop().create_future()
+        own = self._waiting.setdefault(owner, deque())
+        own.appendleft(future) if first else own.append(future)
+        return future
+
+    async def _granted(self, future: asyncio.Future[None]) -> None:
+        try:
+            await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled():  # the turn came in the same moment
+                self._pass_on()
+            raise
 
     def _pass_on(self) -> None:
         """Give a turn that has ended to the owner that has waited longest since its last one."""
@@ -52,3 +74,15 @@ class Turns:
                 turn.set_result(None)
                 return
         self._free += 1
+
+
+class Turn:
+    """A turn that a task holds."""
+
+    def __init__(self, turns: Turns, owner: str) -> None:
+        """Hold a turn of ``owner``."""
+        self._turns, self.owner, self.is_held = turns, owner, True
+
+    async def renew(self) -> None:
+        """Let other owners that wait have their turns, and wait for the next one of this owner."""
+        await self._turns.renew(self)

@@ -111,6 +111,8 @@ def draw(texts: Sequence[TextFiles], divided: Sequence[TextFiles], read: Read, o
     """
     n_usable = sum(_is_usable(pair) for text in divided for pair in read(text))
     every = max(LEAST_EVERY, -(-n_usable // MOST_HELD_OUT))
+    if n_usable == 0:
+        raise DataError(f"{paths_of(divided)[0]}: no pair of this text has words on both sides; check the files")
     if n_usable < every:
         raise DataError(
             f"{paths_of(divided)[0]}: {n_usable} pairs are too few to hold out 1% for validation: give a validation set"
@@ -122,13 +124,13 @@ def draw(texts: Sequence[TextFiles], divided: Sequence[TextFiles], read: Read, o
             place = next(places)
             if text in divided and _is_usable(pair) and _is_drawn(next(numbers), every // 2):
                 pairs[place] = pair
-    drawn, found = list(pairs), Twins([_compared(pair, one_side) for pair in pairs.values()])
+    drawn, finder = list(pairs), Twins([_compared(pair, one_side) for pair in pairs.values()])
     twins = {place: array("q") for place in pairs}
     places = count()
     for text in texts:
         for pair in read(text):
             place = next(places)
-            for i in found.of(_compared(pair, one_side)):
+            for i in finder.of(_compared(pair, one_side)):
                 if drawn[i] != place and len(twins[drawn[i]]) <= MOST_TWINS:
                     twins[drawn[i]].append(place)
     few = {place: pair for place, pair in pairs.items() if len(twins[place]) <= MOST_TWINS} or pairs

@@ -330,8 +330,9 @@ def note_bad_step(job: Job, state: TrainState, result: StepResult, batches: Sequ
     if state.bad_steps >= job.config.max_bad_steps:
         again = retrain(job.folder, lower_rate(job.config, job.sizes.d_model, bool(parent_of(job.folder))))
         raise DragomanError(
-            f"step {state.step}: {state.bad_steps} updates in a row had a non-finite loss or gradient; none "
-            f"touched the weights, and the checkpoints are intact. Train again with a lower learning rate: {again}"
+            f"step {state.step}: training diverged: {state.bad_steps} updates in a row had a non-finite loss or "
+            f"gradient; none touched the weights, and the checkpoints are intact. Train again "
+            f"with a lower learning rate: {again}"
         )
 
 

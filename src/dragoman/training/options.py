@@ -6,13 +6,35 @@ The command line and the Python function are made from ``TrainOptions``, as thos
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import field_validator, model_validator
 
 from dragoman.errors import ConfigError
 from dragoman.options import Options, QuietOptions, list_of_settings, must, one_or_several, option, option_group
+
+OTHER_NAMES = {
+    "train.max_epochs=3": "epochs num_train_epochs max_epoch max_epochs n_epochs",
+    "train.max_steps=2000": "max_steps steps max_update num_steps train_steps num_training_steps",
+    "train.lr=1e-3": "lr learning_rate",
+    "train.batch_tokens=4096": "batch_size per_device_train_batch_size max_tokens batch_tokens",
+    "train.accumulate=2": "gradient_accumulation_steps update_freq accumulate",
+    "train.warmup_steps=400": "warmup_steps warmup_updates",
+    "train.label_smoothing=0.1": "label_smoothing label_smoothing_factor",
+    "train.seed=1": "seed",
+    "train.device=cuda": "device",
+    "train.precision=bf16": "fp16 bf16 precision dtype",
+    "train.validate_every=500": "eval_steps validate_every validate_interval_updates",
+    "train.patience=5": "patience early_stopping early_stopping_patience",
+    "model.preset=small": "preset model arch size",
+    "model.dropout=0.1": "dropout",
+    "data.tokenizer.vocab_size=8000": "vocab_size",
+    "data.src_lang=en": "src_lang source_lang",
+    "data.tgt_lang=de": "tgt_lang target_lang",
+}
+"""Settings that users of other toolkits give as arguments of a training, with their names there."""
 
 
 @option_group
@@ -65,6 +87,12 @@ class RunOptions(OverrideOptions, QuietOptions):
 @option_group
 class TrainOptions(RunOptions, TableOptions):
     """Text to train on, run to start from, and settings that override the configuration."""
+
+    hints: ClassVar[Mapping[str, str]] = {
+        name: f"give it as a setting, overrides=['{setting}']"
+        for setting, names in OTHER_NAMES.items()
+        for name in names.split()
+    }
 
     src: Path | str | None = option(
         None, "Data", "Source side of the training text, one sentence a line (also .gz, .zst)."

@@ -116,7 +116,7 @@ def prepare(
     )  # fmt: skip
     ticker.say(f"train: {report}")
     _report_parts("train", Store.open(folder / "train"), tokenizers[0], ticker)
-    if repeated.found:
+    if repeated.seen:
         ticker.say(f"warning: {name}: {repeated}")
     about = {"settings": _request(config, reused), "repeated": repeated.share}
     write_report(folder / PREPARED, about, _small_files(folder))
@@ -125,10 +125,10 @@ def prepare(
 
 @dataclass(frozen=True)
 class Repeated:
-    """Pairs of the validation set that also stand in the training text, found while that is read."""
+    """Pairs of the validation set that also stand in the training text, noted while that is read."""
 
     pairs: frozenset[tuple[str, str]]
-    found: set[tuple[str, str]] = field(default_factory=set)
+    seen: set[tuple[str, str]] = field(default_factory=set)
 
     @classmethod
     def of(cls, valid: Store) -> Repeated:
@@ -139,18 +139,17 @@ class Repeated:
         """Yield all pairs; note those of the validation set."""
         for pair in pairs:
             if pair in self.pairs:
-                self.found.add(pair)
+                self.seen.add(pair)
             yield pair
 
     @property
     def share(self) -> float:
         """Share of the pairs that were found, 0 to 1."""
-        return len(self.found) / len(self.pairs)
+        return len(self.seen) / len(self.pairs)
 
     def __str__(self) -> str:
-        where = "is the training text" if self.share > 0.9 else "stand in the training text"
-        what = f"{len(self.found):,} of its {len(self.pairs):,} pairs "
-        what = f"it {where} ({what.strip()})" if self.share > 0.9 else f"{what}{where}"
+        n = f"{len(self.seen):,} of its {len(self.pairs):,} pairs"
+        what = f"it is the training text ({n})" if self.share > 0.9 else f"{n} stand in the training text"
         return f"{what}, so scores and confidence promise too much; give another one, or leave it out to hold out 1%"
 
 

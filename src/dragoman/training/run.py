@@ -1,6 +1,6 @@
 """Training as a function, as ``dragoman train`` runs it.
 
-    dragoman.train(src="train.en", tgt="train.de", out="runs/x")
+    dragoman.train("train.en", "train.de", out="runs/x")    # or lists of texts, or columns of a table
 
 A run folder:
 
@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from dragoman.arguments import checked
 from dragoman.bundle import Bundle, facts_of_text, load_bundle, save_bundle
 from dragoman.config import Config, ModelConfig, each
 from dragoman.data.batching import BatchStream
@@ -60,6 +61,7 @@ from dragoman.training.folder import (
     refuse_a_run,
     reopened,
 )
+from dragoman.training.given_text import GivenText
 from dragoman.training.log import EARLY_TOKENS, RunLog
 from dragoman.training.loop import Job, Outcome, Validation, fit, is_nonsense
 from dragoman.training.options import TrainOptions
@@ -94,20 +96,23 @@ class Trained(NamedTuple):
 
 @takes(TrainOptions)
 def train(
-    config: ConfigOrText = None, *, out: Path | str | None = None, options: TrainOptions | None = None,
-    build: Build | None = None, **changes: Any,
+    config: Any = None, tgt: Any = None, *, out: Path | str | None = None, build: Build | None = None, **changes: Any
 ) -> Trained:  # fmt: skip
-    """Train a model from a configuration, or from two text files alone.
+    """Train a model from two texts, source and target, or from a configuration.
 
     Args:
-        config: A ``Config``, the path of a YAML file, or text. Text is ``["train.en", "train.de"]``, the path of a
-            table or of a translation memory, or a list of several of these. Without a configuration all sizes are
-            chosen from the text.
+        config: The source side if ``tgt`` is given: a text file, or a list of texts, such as a column of a table. Else
+            a ``Config``, the path of a YAML file, or both sides in one: ``["train.en", "train.de"]``, a list of pairs
+            (source, target), a table in memory, the path of a table or of a translation memory, or a list of several
+            of these paths. Without a configuration all sizes are chosen from the text.
+        tgt: The target side: a text file, or a list of texts, line by line.
         out: The run folder; by default ``runs/NAME``, where NAME is the beginning of the first file's name.
-        options: All options; see ``TrainOptions``.
         build: Makes the model. The default builds ``config.model``, which the weights must fit in any case.
-        changes: Options by name: ``src``, ``tgt``, ``valid_src`` and ``valid_tgt``, which replace those of ``config``;
-            ``resume=True``, ``overrides=["train.max_steps=2000"]`` and others.
+        changes: Options by name: ``src``, ``tgt``, ``valid_src`` and ``valid_tgt``, files or lists of texts, which
+            replace those of ``config``; ``resume=True``, ``overrides=["train.max_steps=2000"]`` and others; or all at
+            once, ``options=TrainOptions(...)``.
+
+    Text in memory is written into the folder ``text`` of the run, so that the run can be resumed.
 
     Returns:
         The folder (``run``), why training ended (``reason``), after how many steps (``step``) and ``seconds``. Also the
@@ -117,9 +122,21 @@ def train(
         ConfigError, DataError, BundleError: The input cannot be used; the message says what to do, and no incomplete
             file is left.
     """
-    options = TrainOptions.of(options, changes)
+    options: TrainOptions | None = changes.pop("options", None)
+    if out is None and config is None and changes.get("resume", options is not None and options.resume):
+        raise ConfigError("to resume, name the run: --out runs/NAME --resume")
+    first = config if tgt is None or isinstance(config, str | Path) else None  # else it is text
+    config, given = GivenText.of(config, tgt, changes)
+    run = Path(out) if out is not None else Path("runs") / _default_name(_checked(first if tgt else config))
+    return _train(config, run, TrainOptions.of(options, changes | given.paths(run)), given, build)
+
+
+@checked
+def _train(
+    config: ConfigOrText, run: Path, options: TrainOptions, given: GivenText, build: Build | None
+) -> Trained:  # fmt: skip
+    """Train in the folder ``run``; text that was given in memory is written there."""
     ticker = Ticker(options.quiet)
-    run = Path(out) if out is not None else Path("runs") / _default_name(config)
     with (
         _report_interrupt(run, ticker),
         joined() as world,
@@ -129,13 +146,15 @@ def train(
             _wait_for_rank_0(world)
             return _fit(read_prepared(run), run, True, world, build)
         if options.resume:
-            _check_resuming(run, config, out, options, ticker)
+            _say_what_is_ignored(run, config, options, ticker)
         if options.resume or is_restart(run, ticker):
             overrides = options.settings if options.resume else ()
+            held.enter_context(given.written(run))
             ready = ready_to_resume(run, overrides, options.accept_changed_text, ticker)
             held.enter_context(reopened(run, ready.config))
         else:
             refuse_a_run(run)  # before text is counted and steps are timed, which may take long
+            held.enter_context(given.written(run))
             plan = _with_prepared(_plan(config, options, ticker), run, options, ticker)
             held.enter_context(claimed(run))
             ready = _prepare_run(plan, run, options, ticker, world.size)
@@ -166,16 +185,12 @@ def _wait_for_rank_0(world: World) -> None:
     run_on_rank_0(world, lambda: None)
 
 
-def _check_resuming(
-    run: Path, config: ConfigOrText, out: Path | str | None, options: TrainOptions, ticker: Ticker
-) -> None:
-    """Check that a run is named, and print which arguments of ``train`` are ignored.
+def _say_what_is_ignored(run: Path, config: ConfigOrText, options: TrainOptions, ticker: Ticker) -> None:
+    """Print which arguments of ``train`` are ignored when a run is resumed.
 
     Raises:
-        ConfigError: No run is named, or another process trains in it.
+        ConfigError: Another process trains in the run.
     """
-    if out is None and config is None:
-        raise ConfigError("to resume, name the run: --out runs/NAME --resume")
     if not _names_same_text(run, config, options):
         ticker.say(f"resuming with {run}/config.yaml and --set alone; other files that were named are ignored")
     refuse_if_locked(run)
@@ -201,6 +216,12 @@ def _names_same_text(run: Path, what: ConfigOrText, options: TrainOptions) -> bo
         return False
     valid = () if data.valid is None else each(data.valid)
     return inputs.config is None and inputs.train in ((), each(data.train)) and inputs.valid in ((), valid)
+
+
+@checked
+def _checked(config: ConfigOrText) -> ConfigOrText:
+    """Return a configuration or paths of text; refuse anything else."""
+    return config
 
 
 def _default_name(what: ConfigOrText) -> str:

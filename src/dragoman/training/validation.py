@@ -20,7 +20,7 @@ from dragoman.decoding.batches import search_all
 from dragoman.decoding.cancellation import Cancellation
 from dragoman.decoding.request import Progress, SearchSettings, Segment
 from dragoman.errors import BundleError
-from dragoman.evaluation.calibration import learn_confidence
+from dragoman.evaluation.calibration import guide, learn_confidence
 from dragoman.files import check_sealed, standing
 from dragoman.model.weights import read_weights, untied
 from dragoman.progress import Ticker
@@ -138,14 +138,11 @@ def learned_confidence(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any]
         return None
     to = target_languages(store) if len(bundle.src_tokenizer.targets) > 1 else None
     learned = learn_confidence(Translator(bundle), *store.texts(range(len(store))), to=to)
-    guide = next(
-        word for least, word in ((0.6, "good"), (0.3, "fair"), (-1.0, "poor")) if learned.rank_correlation >= least
-    )
     if repeated_share(run) > MOST_REPEATED:
         log.say("confidence learned from pairs of the training text: it promises too much")
         return learned.model_dump(mode="json")
     log.say(
-        f"confidence learned: a {guide} guide to quality (rank correlation {learned.rank_correlation:.2f} with the "
-        f"chrF of {learned.sentences:,} validation sentences)"
+        f"confidence learned: {guide(learned)} guide to quality (rank correlation {learned.rank_correlation:.2f} "
+        f"with the chrF of {learned.sentences:,} validation sentences)"
     )
     return learned.model_dump(mode="json")

@@ -14,6 +14,7 @@ from dragoman.translation.faults import without_runs
 from dragoman.translation.keeping.protected import not_text
 from dragoman.translation.notes import Note
 from dragoman.translation.plan import Plan
+from dragoman.translation.quality import Quality, n_words_of, quality_of
 from dragoman.translation.scoring import TextPart
 from dragoman.translation.segments import SegmentResult, TextSegment, by_text, one_line
 
@@ -33,6 +34,7 @@ class Translation:
         notes: Messages for the reader.
         confidence: Expected sentence chrF, over 100; 0 for a part that still has a fault; None: unknown.
         terms: Source terms of the glossary that the source contains.
+        quality: Good, doubtful or poor, from the confidence and the length; see ``quality``. None: unknown.
     """
 
     text: str
@@ -45,13 +47,15 @@ class Translation:
     notes: tuple[Note, ...] = ()
     confidence: float | None = None
     terms: tuple[str, ...] = ()
+    quality: Quality | None = None
 
     def __str__(self) -> str:
         return self.text
 
     def __repr__(self) -> str:
-        """Return text, score, confidence and kinds of notes on one line."""
+        """Return text, score, confidence, quality and kinds of notes on one line."""
         known = "" if self.confidence is None else f", confidence={self.confidence:.2f}"
+        known += f", quality={self.quality!r}" if self.quality else ""
         notes = f", notes={[note.kind for note in self.notes]}" if self.notes else ""
         return f"Translation({self.text!r}, score={self.score:.3f}{known}{notes})"
 
@@ -59,7 +63,7 @@ class Translation:
         """Return a table for notebooks: text, confidence, score, notes and alternatives."""
         from dragoman.pages.render import render  # not needed to translate
 
-        rows = [] if self.confidence is None else [("confidence", f"{self.confidence:.2f}")]
+        rows = [] if self.confidence is None else [("confidence", f"{self.confidence:.2f} ({self.quality})")]
         rows += [("score", f"{self.score:.3f}"), *(("note", note.text) for note in self.notes)]
         rows += [(f"alternative, {other.score:.3f}", other.text) for other in self.alternatives]
         return render("table.html", text=self.text, columns=[], rows=rows)
@@ -265,10 +269,12 @@ def _with_confidence(
     known = {i: value if results[i].sound else 0.0 for i, value in zip(best, plan.confidence.of(rows), strict=True)}
     confident = []
     for translation, group in zip(translations, groups, strict=True):
-        value = None
+        value = quality = None
         if translation.n_tokens:
             value = sum(known[i] * (len(best[i].ids) + 1) for i in group) / translation.n_tokens
-        confident.append(replace(translation, confidence=value))
+            n_words = n_words_of(translation.text, plan.encoder.unspaced)
+            quality = quality_of(value, n_words, plan.encoder.unspaced)
+        confident.append(replace(translation, confidence=value, quality=quality))
     return confident
 
 

@@ -18,13 +18,41 @@ from dragoman.options import LanguageOptions, SamplingOptions, default_of, must,
 from dragoman.toolkits.options import FastOptions
 from dragoman.translation.notes import Events
 
+OTHER_NAMES = {
+    "beam_size": "beam beams num_beams beam_width n_beams",
+    "n_best": "nbest num_hypotheses num_return_sequences k",
+    "length_penalty": "lenpen alpha normalize",
+    "sample": "do_sample sampling",
+    "temperature": "sampling_temperature",
+    "top_k": "sampling_topk topk",
+    "top_p": "sampling_topp topp",
+    "to": "tgt_lang target_lang target_language tgt to_lang to_code",
+    "from_lang": "src_lang source_lang source_language src from_code",
+    "batch_tokens": "batch_size max_batch_size max_tokens mini_batch",
+    "no_repeat_ngram": "no_repeat_ngram_size",
+    "prefix": "target_prefix prefix_tokens forced_bos",
+    "include": "constraints force_words force_words_ids",
+    "exclude": "bad_words bad_words_ids suppress_tokens suppress_sequences",
+    "glossary": "terms terminology glossary_id",
+    "alignments": "alignment print_alignment return_attention output_attentions",
+    "precision": "compute_type dtype torch_dtype fp16",
+    "workers": "num_threads inter_threads intra_threads num_workers",
+    "sentence_split": "split_sentences",
+    "allow_unk": "replace_unk replace_unknowns",
+}
+"""Names of options in Hugging Face, fairseq, CTranslate2, OpenNMT, Marian, DeepL and Argos Translate, by ours."""
+
+LENGTH = "the longest translation follows from its source; decode.max_extra_tokens of a run's configuration limits it"
+
 
 @option_group
 class TranslateOptions(LanguageOptions, SamplingOptions, FastOptions):
     """All options of translation; None means the run's own setting."""
 
     hints: ClassVar[Mapping[str, str]] = {
-        name: f"pass it as events=Events({name}=...)" for name in Events.__dataclass_fields__
+        **{name: f"pass it as events=Events({name}=...)" for name in Events.__dataclass_fields__},
+        **{name: f"did you mean {ours}?" for ours, names in OTHER_NAMES.items() for name in names.split()},
+        **dict.fromkeys(("max_length", "max_new_tokens", "max_decoding_length"), LENGTH),
     }
 
     allow_unk: bool = option(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
+from dragoman.arguments import refuse_entries
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.request import Hypothesis, Segment
 from dragoman.errors import ConfigError, DataError
@@ -59,9 +60,7 @@ def as_texts(texts: Iterable[str], what: str = "texts") -> list[str]:
     if isinstance(texts, bytes | bytearray) or not isinstance(texts, Iterable):
         raise DataError(f"{what} must be a text or a list of texts, got {type(texts).__name__}")
     listed = list(texts)
-    for number, text in enumerate(listed, 1):
-        if not isinstance(text, str):
-            raise DataError(f"{what}: number {number:,} must be a text (str), got {type(text).__name__}")
+    refuse_entries(what, listed)
     return listed
 
 

@@ -65,13 +65,30 @@ _DIFFER = "some translations differ from those of the exact search in fp32"
 class Translator:
     """A trained model, or an ensemble, that translates text."""
 
-    def __init__(self, bundle: Bundle, *others: Bundle, run: Path | None = None) -> None:
-        """Take a bundle, or several for an ensemble, which must have the same subwords (``load`` checks that)."""
+    @checked
+    def __init__(
+        self, model: Bundle | Path | str, *others: Bundle | Path | str, run: Path | None = None, device: str = "auto"
+    ) -> None:
+        """Take a run, or several for an ensemble, which must have the same subwords; see ``load``.
+
+        Args:
+            model: A run folder, a bundle folder, or a loaded bundle.
+            others: More members of an ensemble, which takes the settings of the first.
+            run: The folder that a loaded bundle was read from, if any.
+            device: Device of what is loaded here: auto, cpu or cuda.
+
+        Raises:
+            BundleError, ConfigError: As ``load``.
+        """
+        if run is None and not isinstance(model, Bundle) and not is_ready(model):
+            run = Path(model)
+        members = _opened((model, *others), device)
+        bundle = members[0]
         self.config, self.manifest = bundle.config, bundle.manifest
         self.src_tokenizer, self.tgt_tokenizer = bundle.src_tokenizer, bundle.tgt_tokenizer
-        self._bundles = (bundle, *others)
+        self._bundles = tuple(members)
         self.model: EncoderDecoder | Ensemble = (
-            Ensemble([member.model for member in self._bundles]) if others else bundle.model
+            Ensemble([member.model for member in members]) if others else bundle.model
         )
         self._models = Models(self._bundles, self.model, run, weight_versions(self.model))
         self.device = self._models.device
@@ -97,14 +114,7 @@ class Translator:
         paths = [path] if isinstance(path, Path | str) else list(path)
         if not paths:
             raise ConfigError("no run to load: name one, or several for an ensemble")
-        bundles = [load_bundle(member, resolve_device(device)) for member in paths]
-        for other, bundle in zip(paths[1:], bundles[1:], strict=True):
-            if (bundle.src_tokenizer, bundle.tgt_tokenizer) != (bundles[0].src_tokenizer, bundles[0].tgt_tokenizer):
-                raise BundleError(
-                    f"{other}: its subword models differ from those of {paths[0]}; ensemble members must "
-                    "share their subword models (same text, same data.tokenizer)"
-                )
-        return cls(*bundles, run=None if is_ready(paths[0]) else Path(paths[0]))
+        return cls(*paths, device=device)
 
     def __reduce__(self) -> Any:
         """Pickle the bundles, weights included; the copy loads its engines again when it first uses them."""
@@ -568,6 +578,26 @@ def _report(translations: Sequence[Translation], events: Events) -> None:
         if events.failed is None:
             raise DecodeError(str(note))
         events.failed(note)
+
+
+def _opened(members: Sequence[Bundle | Path | str], device: str) -> list[Bundle]:
+    """Load those members of a translator that are paths.
+
+    Raises:
+        BundleError: Their subwords differ.
+    """
+    bundles = [
+        member if isinstance(member, Bundle) else load_bundle(member, resolve_device(device)) for member in members
+    ]
+    for member, bundle in zip(members[1:], bundles[1:], strict=True):
+        if isinstance(member, Bundle):  # who joins loaded bundles knows that they fit
+            continue
+        if (bundle.src_tokenizer, bundle.tgt_tokenizer) != (bundles[0].src_tokenizer, bundles[0].tgt_tokenizer):
+            raise BundleError(
+                f"{member}: its subword models differ from those of {members[0]}; ensemble members must "
+                "share their subword models (same text, same data.tokenizer)"
+            )
+    return bundles
 
 
 def _with_progress(events: Events, progress: bool | Progress) -> Events:

@@ -23,6 +23,7 @@ from dragoman.serving.service import Answer, Service, request_options
 from dragoman.serving.transport import until_client_leaves
 from dragoman.translation.keeping.glossary import Glossary
 from dragoman.translation.options import TranslateOptions
+from dragoman.translation.quality import Quality
 
 router = APIRouter(prefix="/v1", tags=["dragoman"], route_class=JsonRoute)
 
@@ -82,6 +83,10 @@ class TranslationOut(BaseModel):
     score: float = Field(description="Log-probability divided by the length penalty; summed over lines.")
     confidence: float | None = Field(
         default=None, description="Expected sentence chrF divided by 100; the lowest of several lines."
+    )
+    quality: Quality | None = Field(
+        default=None,
+        description="Good, doubtful or poor, from confidence and length; of several lines, of all.",
     )
     notes: list[NoteOut] = []
     alternatives: list[Alternative] | None = None
@@ -179,6 +184,7 @@ def _translation(answer: Answer, options: TranslateOptions) -> TranslationOut:
         text=answer.text,
         score=sum(line.score for line in answer.lines),
         confidence=answer.confidence,
+        quality=answer.quality,
         notes=[NoteOut(kind=note.kind, text=note.text, line=note.where) for note in answer.notes],
         alternatives=alternatives,
         alignment=[list(line.alignment or ()) for line in answer.lines] if options.alignments else None,

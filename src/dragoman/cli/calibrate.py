@@ -1,0 +1,32 @@
+"""``dragoman calibrate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.completion import runs
+from dragoman.cli.declared_options import with_options
+from dragoman.cli.signs import loading
+from dragoman.options import DeviceOptions
+
+
+@with_options(DeviceOptions, into="machine")
+def calibrate(
+    machine: DeviceOptions,
+    run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
+    src: Annotated[Path, typer.Option(help="Source text that the model was not trained on: 100 lines or more.")],
+    ref: Annotated[Path, typer.Option(help="Its translations, line by line.")],
+) -> None:
+    """``dragoman calibrate``; its help is in ``cli/commands.py``."""
+    with loading():
+        from dragoman.evaluation.calibration import calibrate as run_calibrate
+        from dragoman.evaluation.calibration import guide
+
+    learned = run_calibrate(run, src, ref, machine.device)
+    print(
+        f"{run}: confidence learned from {learned.sentences:,} lines; {guide(learned)} guide to quality "
+        f"(rank correlation {learned.rank_correlation:.2f} with their chrF)"
+    )

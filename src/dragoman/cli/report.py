@@ -1,0 +1,92 @@
+"""``dragoman report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.cli import completion
+from dragoman.cli.declared_options import with_options
+from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.errors import ConfigError, DataError
+from dragoman.options import DeviceOptions, option, option_group
+from dragoman.progress import say
+
+if TYPE_CHECKING:
+    from dragoman.history.translations import Outputs
+
+
+@option_group
+class TestText(DeviceOptions):
+    """Test set of `report`, and translations of it."""
+
+    ref: Path | None = option(None, "Text", "References of a test set: also compare translations, line by line.")
+    src: Path | None = option(None, "Text", "With --ref: its source side, which each run translates.")
+    outputs: tuple[str, ...] = option(
+        (), "Text", "With --ref: text file of translations to compare instead; may be repeated."
+    )
+
+
+@with_options(TestText, into="test")
+def report(
+    test: TestText,
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            autocompletion=completion.runs, metavar="RUN...", help="Run folders; several are laid over each other."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="Page to write; its CSV files get the same name.", rich_help_panel="Output")
+    ] = Path("report.html"),
+) -> None:
+    """``dragoman report``; its help is in ``cli/commands.py``."""
+    with loading():
+        from dragoman.files import check_output
+        from dragoman.history.report import files_beside, read_runs, write_report
+
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ConfigError(f"--out must end in .html, got {out}")
+    if test.ref is None and (test.src is not None or test.outputs):
+        raise ConfigError("--src and --outputs need the references: give --ref too")
+    if test.ref is not None and test.src is None and not test.outputs:
+        raise ConfigError("--ref needs something to compare: give --src, or translations with --outputs")
+    inputs = [test.ref, test.src, *map(Path, test.outputs)]
+    for path in (out, *files_beside(out, test.ref)):
+        check_output(path, *inputs)
+    read_runs(runs)  # refuses what cannot be read before anything is translated
+    outputs = None
+    if test.ref is not None:
+        with at_ctrl_c(lambda: "before the page was written"):
+            outputs = _outputs(runs, test)
+    for path in write_report(runs, out, outputs):
+        print(path)
+
+
+def _outputs(runs: list[Path], test: TestText) -> Outputs:
+    """Return the translations of the test set by each run, or those of files, compared."""
+    with loading():
+        from dragoman.data.corpus import read_lines
+        from dragoman.evaluation.evaluate import evaluate
+        from dragoman.history.translations import compare_outputs
+        from dragoman.languages.codes import language_of
+
+    assert test.ref is not None
+    refs = list(read_lines(test.ref))
+    srcs = [] if test.src is None else list(read_lines(test.src))
+    lang = language_of(test.ref)
+    if test.outputs:
+        outputs = [(name, list(read_lines(name))) for name in test.outputs]
+    else:
+        outputs = []
+        for run in runs:
+            if len(runs) > 1:
+                say(f"{run}:")
+            done = evaluate(run, src=test.src, ref=test.ref, device=test.device)
+            outputs.append((str(run), [translation.text for translation in done.translations]))
+    for name, lines in [*outputs, *([(str(test.src), srcs)] if srcs else [])]:
+        if len(lines) != len(refs):
+            raise DataError(f"{test.ref} has {len(refs):,} lines but {name} has {len(lines):,}: they must be parallel")
+    return compare_outputs(outputs, refs, srcs, lang)

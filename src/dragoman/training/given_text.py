@@ -1,0 +1,167 @@
+"""Training text given in memory: lists, columns of tables or pairs, written into the run so that it can be resumed.
+
+config, given = GivenText.of(config, tgt, changes)    # takes what is text out of the arguments of ``train``
+options = TrainOptions.of(options, changes | given.paths(run))    # src: RUN/text/train.en, tgt: RUN/text/train.de
+with given.written(run): ...
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from dragoman.arguments import columns_of, is_listable, only_column, refuse_entries
+from dragoman.config import Config
+from dragoman.data.tokenizer import lone_surrogate
+from dragoman.errors import ConfigError, DataError
+from dragoman.files import write_text
+from dragoman.languages.codes import language_of
+
+FOLDER = "text"
+"""Folder of a run that holds text which was given in memory."""
+
+_SIDES = {"src": "train", "tgt": "train", "valid_src": "valid", "valid_tgt": "valid"}
+"""Options of ``train`` that take text, and the beginning of the name of its file."""
+
+
+@dataclass(frozen=True)
+class GivenText:
+    """Sides of training and validation text that were given in memory, by option, and the names of their files."""
+
+    sides: dict[str, list[str]]
+    names: dict[str, str]
+
+    @classmethod
+    def of(cls, config: Any, tgt: Any, changes: dict[str, Any]) -> tuple[Any, GivenText]:
+        """Take text in memory out of the arguments of ``train``; return what is left of ``config``, and the text.
+
+        Two positional arguments are source and target; in ``changes`` they become the options ``src`` and ``tgt``.
+
+        Raises:
+            ConfigError: The target is named twice, or given without a source.
+            DataError: A text is no text, or the sides differ in length.
+        """
+        if tgt is not None:
+            if config is None:  # by keyword alone
+                changes["tgt"] = tgt
+            elif "src" in changes:
+                raise ConfigError("src is given twice: as the first argument and by name")
+            else:
+                changes |= {"src": config, "tgt": tgt}
+            return None, cls._taken(changes)
+        if isinstance(config, Config):  # which is iterable
+            return config, cls._taken(changes)
+        if is_listable(config) and not columns_of(config) and not isinstance(config, Sequence):
+            config = list(config)
+        if columns_of(config) or (is_listable(config) and config and isinstance(config[0], tuple | list)):
+            changes["src"], changes["tgt"] = _two_sides(config, changes.pop("columns", None))
+            config = None
+        return config, cls._taken(changes)
+
+    @classmethod
+    def _taken(cls, changes: dict[str, Any]) -> GivenText:
+        """Take the sides that are text in memory out of ``changes``."""
+        values = {option: changes.pop(option) for option in _SIDES if is_listable(changes.get(option))}
+        names = {option: f"{_SIDES[option]}.{_ending(option, value)}" for option, value in values.items()}
+        given = cls({option: _texts(option, value) for option, value in values.items()}, names)
+        for src, tgt_name in (("src", "tgt"), ("valid_src", "valid_tgt")):
+            given._check_lengths(src, tgt_name)
+        return given
+
+    def _check_lengths(self, src: str, tgt: str) -> None:
+        if src in self.sides and tgt in self.sides and len(self.sides[src]) != len(self.sides[tgt]):
+            raise DataError(
+                f"{src} has {len(self.sides[src]):,} texts but {tgt} has {len(self.sides[tgt]):,}: text i of one must "
+                "translate text i of the other"
+            )
+
+    def paths(self, run: Path) -> dict[str, Path]:
+        """Return the options of ``train`` that name the files of this text in the folder of a run."""
+        paths = {option: run / FOLDER / name for option, name in self.names.items()}
+        if len(set(paths.values())) == len(paths):
+            return paths
+        return {option: run / FOLDER / f"{_SIDES[option]}.{option.removeprefix('valid_')}" for option in paths}
+
+    @contextmanager
+    def written(self, run: Path) -> Iterator[None]:
+        """Write the text into the folder of a run; if the body fails before the run has begun, remove it.
+
+        Raises:
+            DataError: The run was begun with other text.
+        """
+        for option, path in self.paths(run).items():
+            content = "".join(f"{text}\n" for text in self.sides[option])
+            is_there = path.exists()
+            if is_there and _has_begun(run) and path.read_bytes() != content.encode():
+                raise DataError(f"{option} differs from {path}, the text that the run was begun with: name another out")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(path, content)
+        try:
+            yield
+        except BaseException:
+            if self.sides and not _has_begun(run):
+                shutil.rmtree(run / FOLDER, ignore_errors=True)
+                with suppress(OSError):  # it holds more
+                    run.rmdir()
+            raise
+
+
+def _has_begun(run: Path) -> bool:
+    """True if the folder holds the configuration of a run."""
+    return (run / "config.yaml").exists()
+
+
+def _texts(option: str, value: Any) -> list[str]:
+    """Return texts as a list; refuse what cannot be a line."""
+    texts = only_column(option, value) if columns_of(value) else list(value)
+    refuse_entries(option, texts)
+    if not texts:
+        raise DataError(f"{option} has no texts: give at least one")
+    for number, text in enumerate(texts, 1):
+        if "\n" in text:
+            raise DataError(f"{option}: number {number:,} has a line break: replace it by a space, or split the text")
+        if lone_surrogate(text) is not None:
+            raise DataError(f"{option}: number {number:,} has half of a surrogate pair: replace it")
+    return texts
+
+
+def _two_sides(value: Any, columns: str | None) -> tuple[Any, Any]:
+    """Return source and target of a table or a list of pairs.
+
+    Raises:
+        ConfigError: The columns do not exist, or are more than two and none is named.
+        DataError: An entry is no pair of texts.
+    """
+    known = columns_of(value)
+    if known:
+        names = [name.strip() for name in columns.split(",")] if columns else known
+        if len(names) != 2 or not set(names) <= set(known):
+            raise ConfigError(f"columns must be two of {', '.join(known)}, as columns='en,de', got {columns!r}")
+        return _Named(value[names[0]], names[0]), _Named(value[names[1]], names[1])
+    pairs = list(value)
+    for number, pair in enumerate(pairs, 1):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise DataError(
+                f"number {number:,} of the training text must be a pair of texts (source, target), got "
+                f"{type(pair).__name__}; give two lists as train(src, tgt)"
+            )
+    return [src for src, _ in pairs], [tgt for _, tgt in pairs]
+
+
+class _Named(list[Any]):
+    """Values of a column, with its name."""
+
+    def __init__(self, values: Any, name: str) -> None:
+        super().__init__(values)
+        self.name = name
+
+
+def _ending(option: str, value: Any) -> str:
+    """Return the ending of a file's name: the name of a column if that is a language, else the side."""
+    name = getattr(value, "name", None)
+    lang = language_of(PurePath(f"text.{name}")) if isinstance(name, str) and "/" not in name else None
+    return lang or option.removeprefix("valid_")

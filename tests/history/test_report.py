@@ -1,0 +1,162 @@
+"""The page of runs: every logged number is in it, other runs' settings, translations; refusals before any work."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import shutil
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.history.charts import AXES, QUANTITIES, Point, charts, draw
+from dragoman.history.report import different_settings, samples
+from dragoman.history.translations import compare_outputs
+from dragoman.training.record import read_run
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def runs(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two runs, of which one has another learning rate and a log that was cut short."""
+    folder = tmp_path_factory.mktemp("report")
+    for name in ("a", "b"):
+        shutil.copytree(tiny_run, folder / name)
+    text = (folder / "b/config.yaml").read_text(encoding="utf-8")
+    (folder / "b/config.yaml").write_text(re.sub(r"\blr: .*", "lr: 0.00123", text), encoding="utf-8")
+    log = folder / "b/log.jsonl"
+    lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+    events = [json.loads(line) for line in lines]
+    events[1]["loss"] = "nan"
+    log.write_text("".join(json.dumps(event) + "\n" for event in events)[:-9], encoding="utf-8")
+    return folder
+
+
+class Reader(HTMLParser):
+    """Collects the text of a page, and whatever it would load or run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text, self.loads = "", []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.loads += [tag] * (tag in ("script", "link", "img", "iframe", "object"))
+        self.loads += [value for name, value in attrs if name in ("src", "href")]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_and_its_tables_hold_all_that_was_logged(command: Command, runs: Path, tmp_path: Path) -> None:
+    done = command("report", runs / "a", runs / "b", "--out", "page.html", cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert done.out.decode().splitlines() == ["page.html", "page.csv"]
+    page = Reader()
+    page.feed((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert page.loads == []
+    for title in ("Loss", "BLEU", "chrF", "Learning rate", "Speed", "Gradient norm", "train.lr", "is damaged"):
+        assert title in page.text
+    rows = list(csv.DictReader((tmp_path / "page.csv").read_text(encoding="utf-8").splitlines()))
+    for name in ("a", "b"):
+        run = read_run(runs / name)
+        of_run = [row for row in rows if row["run"] == str(runs / name)]
+        assert len(of_run) == len(run.reports) + len(run.validations)
+        losses = [float(row["loss"]) for row in of_run if row["event"] == "train"]
+        expected = [event["loss"] for event in run.reports]
+        assert losses == pytest.approx(expected, nan_ok=True)
+
+
+def test_curves_pass_through_the_logged_numbers(runs: Path) -> None:
+    run = read_run(runs / "a")
+    by_key = {chart.quantity.key: chart for chart in charts([run])}
+    assert list(by_key) == [quantity.key for quantity in QUANTITIES if quantity.key != "f1"]
+    (line,) = by_key["lr"].lines
+    assert set(line.paths) == set(AXES)
+    points = [tuple(map(float, pair)) for pair in re.findall(r"[ML]([\d.]+) ([\d.]+)", line.paths["steps"])]
+    assert len(points) == len(run.reports)
+    rates, heights = [event["lr"] for event in run.reports], [y for _, y in points]
+    scale = (heights[-1] - heights[0]) / (rates[-1] - rates[0])
+    for rate, height in zip(rates, heights, strict=True):
+        assert height - heights[0] == pytest.approx(scale * (rate - rates[0]), abs=0.2)
+    for (x, _), event in zip(points, run.reports, strict=True):
+        assert x == pytest.approx(1000 * event["step"] / run.step, abs=0.1)
+
+
+def test_a_number_that_is_not_finite_leaves_a_gap() -> None:
+    points = [Point(step, step, step, value) for step, value in enumerate([1.0, math.nan, 2.0, 3.0], 1)]
+    chart = draw(QUANTITIES[1], [(points, [])])
+    assert chart is not None
+    assert re.findall("[ML]", chart.lines[0].paths["steps"]) == ["M", "M", "L"]
+    nothing = [Point(1, 1, 1, math.inf)]
+    assert draw(QUANTITIES[1], [(nothing, [])]) is None
+
+
+def test_only_settings_that_differ_are_shown(runs: Path) -> None:
+    a, b = read_run(runs / "a"), read_run(runs / "b")
+    assert [name for name, _ in different_settings([a, b])] == ["train.lr"]
+    assert different_settings([a, a]) == []
+    assert "data.src_lang" in dict(different_settings([a]))
+
+
+def test_samples_are_those_of_each_validation(runs: Path) -> None:
+    run = read_run(runs / "a")
+    listed = {(sample.src, moment.step, moment.text) for sample in samples([run]) for moment in sample.moments}
+    logged = {(s["src"], event["step"], s["hyp"]) for event in run.validations for s in event["samples"]}
+    assert listed == logged
+
+
+def test_translations_that_differ_most_come_first_with_their_words_marked() -> None:
+    refs = ["a b c d", "e f g h", "i j k l"]
+    outputs = compare_outputs([("one", refs), ("two", ["a b c d", "x f g h", "q r s t"])], refs, refs, "de")
+    assert [sentence.line for sentence in outputs.most_different()] == [3, 2]
+    assert outputs.n_same == 1
+    marked = outputs.most_different()[1].marked()[1]
+    assert marked == [("x", True), (" f g h", False)]
+    (name, comparisons), *_ = outputs.comparisons
+    assert name == "two"
+    assert comparisons[0].a > comparisons[0].b
+    rows = outputs.csv_rows()
+    assert len(rows) == 4
+    assert rows[0] == ("line", "source", "reference", "one", "chrF2 of one", "two", "chrF2 of two")
+
+
+def test_outputs_of_files_are_compared(command: Command, runs: Path, corpus: Any, tmp_path: Path) -> None:
+    shutil.copy(corpus.valid_tgt, tmp_path / "mine.de")
+    text = "".join(f"{line} <b>\n" for line in corpus.valid_tgt.read_text(encoding="utf-8").splitlines())
+    (tmp_path / "other.de").write_text(text, encoding="utf-8")
+    given = ("--ref", corpus.valid_tgt, "--outputs", "mine.de", "--outputs", "other.de")
+    done = command("report", runs / "a", *given, cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert done.out.decode().splitlines() == ["report.html", "report.csv", "report.sentences.csv"]
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "mine.de is better than other.de" in page
+    assert "<b></dd>" not in page
+    assert "&lt;b&gt;" in page
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        (["a", "a"], "is named twice"),
+        (["nowhere"], "no such run"),
+        (["a/bundle"], "has no log.jsonl"),
+        (["a"] * 9, "a report takes 1 to 8 runs, got 9"),
+        (["a", "--out", "page.pdf"], "--out must end in .html, got page.pdf"),
+        (["a", "--src", "x"], "give --ref too"),
+        (["a", "--ref", "x"], "give --src, or translations with --outputs"),
+        (["a", "--ref", "one.de", "--outputs", "two.de"], "one.de has 1 lines but two.de has 2"),
+    ],
+)
+def test_what_cannot_be_reported_is_refused(command: Command, runs: Path, args: list[str], error: str) -> None:
+    (runs / "one.de").write_text("a\n", encoding="utf-8")
+    (runs / "two.de").write_text("a\nb\n", encoding="utf-8")
+    done = command("report", *args, cwd=runs)
+    assert done.status == 2
+    assert error in done.error
+    assert not (runs / "report.html").exists()

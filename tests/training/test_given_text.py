@@ -1,0 +1,111 @@
+"""Training text given in memory: written into the run, resumed from there, refused in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dragoman
+from benchmarks.first_lines import SIZES, Frame
+from dragoman.errors import ConfigError, DataError
+from dragoman.training.given_text import GivenText
+
+SRC, TGT = ["a dog runs", "a cat sleeps", "we sing"], ["ein Hund rennt", "eine Katze schläft", "wir singen"]
+
+
+class Series:
+    """A column with a name, as pandas has it."""
+
+    ndim = 1
+
+    def __init__(self, values: list[Any], name: str) -> None:
+        self.values, self.name = values, name
+
+    def __iter__(self) -> Any:
+        return iter(self.values)
+
+
+@pytest.mark.parametrize(
+    ("config", "tgt", "changes", "names"),
+    [
+        (SRC, TGT, {}, ["train.src", "train.tgt"]),
+        (iter(SRC), tuple(TGT), {}, ["train.src", "train.tgt"]),
+        (Series(SRC, "en"), Series(TGT, "de"), {}, ["train.en", "train.de"]),
+        (Series(SRC, "text"), Series(TGT, "a/b"), {}, ["train.src", "train.tgt"]),
+        (Series(SRC, "en"), Series(TGT, "en"), {}, ["train.src", "train.tgt"]),
+        (None, None, {"src": SRC, "tgt": TGT}, ["train.src", "train.tgt"]),
+        (list(zip(SRC, TGT, strict=True)), None, {}, ["train.src", "train.tgt"]),
+        (zip(SRC, TGT, strict=True), None, {}, ["train.src", "train.tgt"]),
+        (Frame({"en": SRC, "de": TGT}), None, {}, ["train.en", "train.de"]),
+        (Frame({"id": [1, 2, 3], "de": TGT, "en": SRC}), None, {"columns": "en,de"}, ["train.en", "train.de"]),
+    ],
+)
+def test_text_in_memory_becomes_two_files_of_the_run(
+    tmp_path: Path, config: object, tgt: object, changes: dict[str, Any], names: list[str]
+) -> None:
+    remaining, given = GivenText.of(config, tgt, changes)
+    assert remaining is None
+    paths = given.paths(tmp_path)
+    with given.written(tmp_path):
+        assert [path.name for path in paths.values()] == names
+        assert [path.read_text(encoding="utf-8").split("\n") for path in paths.values()] == [[*SRC, ""], [*TGT, ""]]
+    assert changes == {}
+
+
+def test_paths_and_configurations_are_left_alone() -> None:
+    for config in (["a.en", "a.de"], "a.yaml", Path("a.tsv"), None):
+        changes: dict[str, Any] = {"minutes": 3}
+        assert GivenText.of(config, None, changes) == (config, GivenText({}, {}))
+        assert changes == {"minutes": 3}
+    changes = {}
+    assert GivenText.of("a.en", "a.de", changes) == (None, GivenText({}, {}))
+    assert changes == {"src": "a.en", "tgt": "a.de"}
+
+
+@pytest.mark.parametrize(
+    ("config", "tgt", "changes", "says"),
+    [
+        (SRC, TGT[:2], {}, "src has 3 texts but tgt has 2: text i of one must translate text i of the other"),
+        (SRC, ["a", None, "b"], {}, r"tgt: number 2 must be a text \(str\), got None, a missing value: .*"),
+        (SRC, ["a", 3, "b"], {}, r"tgt: number 2 must be a text \(str\), got int"),
+        (SRC, ["a", "b\nc", "d"], {}, "tgt: number 2 has a line break: .*"),
+        (SRC, ["a", "b", "\ud800"], {}, "tgt: number 3 has half of a surrogate pair: replace it"),
+        ([], [], {}, "src has no texts: give at least one"),
+        ([("a", "b"), ("c",)], None, {}, r"number 2 of the training text must be a pair of texts .* got tuple; .*"),
+        ([("a", "b"), ("c", 3)], None, {}, r"tgt: number 2 must be a text \(str\), got int"),
+        (Frame({"id": [1], "en": ["a"], "de": ["b"]}), None, {}, "columns must be two of id, en, de, .* got None"),
+        (
+            Frame({"en": ["a"], "de": ["b"]}),
+            None,
+            {"columns": "en,fr"},
+            "columns must be two of en, de, .* got 'en,fr'",
+        ),
+        ("a.en", "a.de", {"src": "b.en"}, "src is given twice: as the first argument and by name"),
+    ],
+)
+def test_what_is_no_text_is_refused_in_one_line(
+    tmp_path: Path, config: object, tgt: object, changes: dict[str, Any], says: str
+) -> None:
+    with pytest.raises((ConfigError, DataError), match=f"^{says}$"):
+        dragoman.train(config, tgt, out=tmp_path / "run", **changes)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_of_text_in_memory_is_resumed_and_refuses_other_text(tmp_path: Path, toy_sentences: Any) -> None:
+    src, tgt = (list(side) for side in zip(*toy_sentences(130, 1), strict=True))
+    run = tmp_path / "run"
+    assert dragoman.train(src, tgt, out=run, overrides=SIZES, quiet=True).step == 1
+    longer = [*SIZES, "train.max_steps=2"]
+    with pytest.raises(DataError, match=r"^src differs from .*train\.src, the text that the run was begun with"):
+        dragoman.train(src[::-1], tgt, out=run, overrides=["train.max_steps=2"], resume=True, quiet=True)
+    assert dragoman.train(src, tgt, out=run, overrides=longer[-1:], resume=True, quiet=True).step == 2
+    assert dragoman.train(out=run, overrides=["train.max_steps=3"], resume=True, quiet=True).step == 3
+
+
+def test_a_training_that_is_refused_leaves_no_text_behind(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with pytest.raises(ConfigError):
+        dragoman.train(SRC, TGT, out=run, overrides=["train.no_such=1"], quiet=True)
+    assert not run.exists()

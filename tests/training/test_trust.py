@@ -1,0 +1,140 @@
+"""What tells a user that a training is not what it seems: advice, warnings before it begins, sizes of students."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.config import PRESETS, Config, ModelConfig, TrainConfig
+from dragoman.data.store import Store
+from dragoman.distillation.sizes import is_smaller, sizes_below
+from dragoman.evaluation import ledger
+from dragoman.progress import Ticker
+from dragoman.training import run as training
+from dragoman.training.advice import divergence, longer, lower_rate, retrain, working_rate
+from dragoman.training.preparation import Repeated
+from dragoman.translation.translator import Translator
+
+German = "Der alte Mann sieht das rote Haus und die kleine Katze, weil es heute nicht regnet, sagt seine Frau {i}."
+
+
+@pytest.mark.parametrize(
+    ("schedule", "lr", "d_model", "expected"),
+    [
+        ("cosine", 1e6, 128, 1.5e-3), ("cosine", 1e-2, 512, 7.5e-4), ("inverse_sqrt", 1e-3, 256, 5e-4),
+        ("noam", 30.0, 512, 1.0), ("noam", None, 512, 0.5),
+    ],
+)  # fmt: skip
+def test_a_rate_that_is_known_to_work_is_lower(schedule: str, lr: float | None, d_model: int, expected: float) -> None:
+    train = TrainConfig(schedule=schedule, lr=lr)  # type: ignore[arg-type]
+    assert working_rate(train, d_model) == expected
+    assert working_rate(train, d_model, fine_tuned=True) <= expected
+    assert lower_rate(train, d_model) == {"lr": expected, "clip_norm": 1}
+
+
+def test_advice_is_a_command_to_paste(tmp_path: Path) -> None:
+    command = retrain(tmp_path / "my run", {"lr": 1.5e-3, "max_steps": 20})
+    assert shlex.split(command) == [
+        "dragoman", "train", f"{tmp_path}/my run/config.yaml", "--set", "train.lr=0.0015",
+        "--set", "train.max_steps=20", "--out", f"{tmp_path}/my run-2",
+    ]  # fmt: skip
+    assert longer(TrainConfig(max_minutes=2), "max_minutes", 100, 130.0, 3) == {"max_minutes": 7}
+
+
+def test_divergence_is_told_from_a_slow_start(tiny: Callable[..., Any]) -> None:
+    config = Config.from_mapping(tiny())
+    assert divergence([6.0, 5.9], config, 0, 2) is None
+    assert divergence([6.0, 5.0, 4.0, 3.5, 3.2, 3.1, 3.0], config, 0, 70) is None
+    assert divergence([], config, 1, 3) is None
+    assert "6 of 8 updates were NaN" in str(divergence([6.0], config, 6, 8))
+    assert "guessing would give" in str(divergence([6.0] * 4 + [900.0] * 8, config, 0, 70))
+    assert "rose from 3.00 nats" in str(divergence([6.0, 5.0, *[3.0] * 8, *[5.0] * 8], config, 0, 70))
+
+
+def test_pairs_of_the_validation_set_in_the_training_text_are_counted(tiny_run: Path) -> None:
+    valid = Store.open(tiny_run / "store/valid")
+    pairs = list(zip(*valid.texts(range(len(valid))), strict=True))
+    repeated = Repeated.of(valid)
+    assert list(repeated.watched([("a", "b"), *pairs[:5], *pairs[:5]])) == [("a", "b"), *pairs[:5], *pairs[:5]]
+    assert str(repeated).startswith(f"5 of its {len(repeated.pairs)} pairs stand in the training text, so scores")
+    list(repeated.watched(pairs))
+    assert str(repeated).startswith("it is the training text (")
+
+
+def test_a_configuration_that_takes_hours_says_so_before_it_begins(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(training, "tokens_per_second", lambda config, length: 1000.0)
+    config = Config.from_yaml(tiny_run / "config.yaml")
+    plan = training._Plan(config, False, None, None)
+
+    def said(**changes: Any) -> str:
+        changed = config.model_copy(update={"train": config.train.model_copy(update=changes)})
+        training._report_long_training(plan, changed, tiny_run, Ticker())
+        return capsys.readouterr().err
+
+    assert said() == ""
+    assert said(max_steps=100_000, batch_tokens=25_000, max_minutes=5.0) == ""
+    told = said(max_steps=100_000, batch_tokens=25_000)
+    assert "100,000 steps take about 694 hours on this machine; they read the text" in told
+    assert "Without the configuration" in told
+    plan = plan._replace(chosen=True)
+    assert "--minutes N chooses what fits" in said(max_steps=100_000, batch_tokens=25_000)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_student_that_nobody_sized_is_smaller_than_its_teacher(preset: str) -> None:
+    teacher = ModelConfig(**{**PRESETS[preset], "src_vocab_size": 2000, "tgt_vocab_size": 2000})
+    assert is_smaller(sizes_below(teacher), teacher)
+    assert not is_smaller(dict(PRESETS[preset]), teacher)
+
+
+def test_the_least_teacher_has_a_smaller_student_too() -> None:
+    teacher = ModelConfig(
+        src_vocab_size=400, tgt_vocab_size=400, d_model=48, d_ff=64, n_heads=2, n_encoder_layers=1, n_decoder_layers=1
+    )
+    assert is_smaller(sizes_below(teacher), teacher)
+    large = ModelConfig(**{**PRESETS["big"], "src_vocab_size": 32000, "tgt_vocab_size": 32000})
+    assert sizes_below(large) == PRESETS["student"]
+
+
+def test_each_evaluation_is_counted_in_the_run(tiny_run: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run, run, ignore=shutil.ignore_patterns("evaluations.jsonl"))
+    translator = Translator.load(run)
+    test = ledger.TestSet(["t.en", "t.de"], [["a dog"], ["ein hund"]])
+    assert ledger.enter(translator, test, []) == ""
+    assert ledger.enter(translator, test._replace(lines=[["a cat"], ["ein hund"]]), []) == ""
+    assert ledger.enter(translator, test, []).startswith("t.en has been read 2 times to evaluate")
+    with (run / ledger.LEDGER).open("a") as file:
+        file.write('{"cut\n[]\n')
+    assert [entry["files"] for entry in ledger.read(run)] == [["t.en", "t.de"]] * 3
+    assert ledger.enter(Translator.load(run / "bundle"), test, []) == ""
+
+
+def test_mixed_up_files_are_refused_or_named_once(tiny_run: Path, command: Callable[..., Any], tmp_path: Path) -> None:
+    german = "".join(German.format(i=i) + "\n" for i in range(6))
+    for name in ("t.de", "t.txt"):
+        (tmp_path / name).write_text(german, encoding="utf-8")
+    (tmp_path / "t.en").write_text("the old man sees the house\n" * 6, encoding="utf-8")
+    calls: dict[tuple[str, ...], str] = {
+        ("translate", str(tiny_run), "t.de"): "give text in English (en), or add --from en if the name is wrong",
+        ("evaluate", str(tiny_run), "--src", "t.de", "--ref", "t.en"): "swap the two files, or add --from en",
+        ("score", str(tiny_run), "--src", "t.de", "--tgt", "t.en"): "swap the two files, or add --from en",
+        ("train", "t.de", "t.en", "--from", str(tiny_run)): "add --set data.src_lang=de --set data.tgt_lang=en if new",
+        ("evaluate", "t.de", "--ref", "t.en"): "t.en: English (en) by its name, but t.de is in German (de)",
+    }
+    for call, told in calls.items():
+        refused = command(*call, cwd=tmp_path)
+        assert refused.status == 2
+        assert told in refused.error
+    warned = command("score", tiny_run, "--src", "t.txt", "--tgt", "t.txt", cwd=tmp_path)
+    warnings = [line for line in warned.err.split("\n") if line.startswith("warning: t.txt: ")]
+    assert len(warnings) == 2
+    assert warnings[0].startswith("warning: t.txt: looks like German (de), but")
+    assert warnings[1] == "warning: t.txt: the same text as t.txt; is it the right file?"

@@ -1,0 +1,72 @@
+"""Notes on many lines: counted once a line, listed where that is asked for, named by run, held in no memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dragoman.errors import ConfigError
+from dragoman.translation.note_report import FEW, NoteReport, WarningOptions, begin_list
+from dragoman.translation.notes import Note
+
+NOTES = [
+    Note("short", "part of the sentence is missing; no better translation was found", "a:1", left=True),
+    Note("loop", "text was repeated: translated again", "a:2"),
+    Note("number", "7 is missing", "a:2", left=True),  # the same line
+    Note("copy", "the source was copied: translated again", "a:3"),
+    Note("split", "translated in parts", "a:3"),
+    Note("split", "translated in parts", "a:4"),
+    Note("constraint", "a required word is missing", "a:5"),
+]
+
+
+def report(notes: list[Note], n_lines: int | None = 9, name: str = "", **options: object) -> list[str]:
+    """Return what a report prints about some notes."""
+    printed: list[str] = []
+    made = NoteReport(WarningOptions(**options), name=name, say=printed.append)
+    with made:
+        for note in notes:
+            made.add(note)
+        made.n_lines = n_lines
+    return printed
+
+
+def test_many_notes_are_one_line_that_counts_each_faulty_line_once() -> None:
+    counted = "4 of 9 lines looked faulty: 1 repaired, 3 left; 2 translated in parts"
+    assert report(NOTES) == [f"{counted}; list: -v"]
+    assert report(NOTES, name="runs/b") == [f"runs/b: {counted}; list: -v"]
+    assert report(NOTES, None)[0].startswith("4 lines looked faulty")
+    assert report(NOTES[4:6] * 2) == ["4 lines translated in parts; list: -v"]
+    assert report([]) == []
+
+
+def test_few_notes_are_printed_as_they_are() -> None:
+    assert report(NOTES[:FEW]) == [f"warning: {note}" for note in NOTES[:FEW]]
+
+
+def test_verbose_prints_every_note_and_the_numbers() -> None:
+    *each, last = report(NOTES, name="b", verbose=True)
+    assert each == [f"warning: b: {note}" for note in NOTES]
+    assert last.endswith("2 translated in parts")
+
+
+def test_lost_translations_are_printed_as_they_come() -> None:
+    lost = Note("memory", "out of memory", "a:8")
+    printed = report([*NOTES, lost])
+    assert printed[0] == "warning: a:8: out of memory"
+    assert len(printed) == 2
+
+
+def test_a_file_has_every_note_of_several_reports(tmp_path: Path) -> None:
+    path = tmp_path / "warnings"
+    path.write_text("of an earlier command", encoding="utf-8")
+    options = WarningOptions(warnings=path)
+    begin_list(options)
+    for name in ("a", "b"):
+        assert report(NOTES[:1], name=name, warnings=path)[0].endswith(f"; list: {path}")
+    assert path.read_text(encoding="utf-8").splitlines() == [f"{name}: {NOTES[0]}" for name in "ab"]
+    with pytest.raises(ConfigError, match="is the input"):
+        begin_list(options, path)
+    with pytest.raises(ConfigError, match="cannot be written"):
+        begin_list(WarningOptions(warnings=tmp_path / "none/warnings"))
