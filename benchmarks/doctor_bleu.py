@@ -36,8 +36,8 @@ def bleu(files: Sequence[Path], out: Path, args: argparse.Namespace, seed: int =
     valid = ["--valid", folder / f"val{src}", "--valid", folder / f"val{tgt}"]
     dragoman("train", *files, *valid, "--out", out, "--quiet", *settings)
     test = ["--src", folder / f"test_2016_flickr{src}", "--ref", folder / f"test_2016_flickr{tgt}"]
-    scores: dict[str, Any] = json.loads(dragoman("evaluate", out, *test, "--json", "--quiet"))
-    return float(scores["bleu"])
+    scores = json.loads(dragoman("evaluate", out, *test, "--json"))["scores"]
+    return float(next(score["value"] for score in scores if score["name"] == "BLEU"))
 
 
 def main() -> None:
