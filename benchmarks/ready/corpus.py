@@ -9,6 +9,7 @@ Chinese is written in simplified characters (OpenCC's ``t2s``; ``pip install ope
 - it stands there already, but for case, punctuation and white space;
 - its source or its target, read that way, is in dev or in the frozen test: either corpus's dev, both sides.
 
+``all.*`` has these pairs, and some of the short ones again without their last mark: people type words and headings too.
 ``valid.*`` are 500 pairs of the corpus's dev set whose source is not in the frozen test, by ``random.Random(7)``.
 """
 
@@ -23,6 +24,10 @@ from pathlib import Path
 from benchmarks.ready.frozen import FOLDER, lines
 
 N_VALID = 500
+N_SHORT = {"de": 30_000, "zh": 8_000}
+"""Number of pairs that come again without their last mark."""
+SHORT_WORDS = 6
+MARKS = ".!?。！？"
 QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00a0": " ", "\u202f": " ", "…": "..."})
 WIDE = str.maketrans({",": "，", "?": "？", "!": "！", ":": "：", ";": "；", "(": "（", ")": "）"})  # fmt: skip
 
@@ -85,8 +90,15 @@ def fits(source: str, target: str, language: str) -> bool:
     return not too_long and n_tgt < 3 * n_src + 10 and n_src < 3 * n_tgt + 10
 
 
+def without_marks(pairs: list[tuple[str, str]], language: str) -> list[tuple[str, str]]:
+    """Return some of the short pairs that end in a mark on both sides, without it."""
+    short = [p for p in pairs if len(p[0].split()) <= SHORT_WORDS and p[0][-1] in MARKS and p[1][-1] in MARKS]
+    random.Random(7).shuffle(short)
+    return [(a.rstrip(MARKS).rstrip(), b.rstrip(MARKS).rstrip()) for a, b in short[: N_SHORT[language]]]
+
+
 def main() -> None:
-    """Write ``FOLDER/en-de`` and ``FOLDER/en-zh``: train and valid."""
+    """Write ``FOLDER/en-de`` and ``FOLDER/en-zh``: train, all and valid."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="Folder of tatoeba-en-de and tatoeba-en-zh.")
     parser.add_argument("--out", type=Path, required=True, help="Folder to write.")
@@ -103,7 +115,8 @@ def main() -> None:
         valid = random.Random(7).sample([pair for pair in dev[language] if key(pair[0]) not in frozen], N_VALID)
         folder = options.out / f"en-{language}"
         folder.mkdir(parents=True, exist_ok=True)
-        for name, chosen in (("train", list(unique.values())), ("valid", valid)):
+        train = list(unique.values())
+        for name, chosen in (("train", train), ("all", train + without_marks(train, language)), ("valid", valid)):
             for side, ending in enumerate(("en", language)):
                 text = "".join(pair[side] + "\n" for pair in chosen)
                 (folder / f"{name}.{ending}").write_text(text, encoding="utf-8")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.ready.corpus import chinese_cleaner, clean_german, key, pairs_of
+from benchmarks.ready.corpus import N_SHORT, chinese_cleaner, clean_german, key, pairs_of
 from benchmarks.ready.frozen import FOLDER, lines
 from dragoman import Translator
 from dragoman.bundle import load_bundle, save_bundle
@@ -34,8 +34,8 @@ A small Transformer that comes with dragoman, to try things with before anything
 - **Weights**: {parameters:,}, {layers}, width {width}; matrices stored as 8-bit integers.
 - **Text**: {pairs:,} sentence pairs of [Tatoeba](https://tatoeba.org), by its contributors, licence
   [CC BY 2.0 FR](https://creativecommons.org/licenses/by/2.0/fr/); cleaned by `benchmarks/ready/corpus.py`.
-  {change}
-- **Training**: {steps:,} updates on one core, {start}; `config.yaml` has each setting.
+  {change} {short_pairs:,} short pairs come again without their last mark.
+- **Training**: as `benchmarks/ready/{name}.yaml` says, {start}; then {steps:,} updates with noise in the source.
 - **Measured** on {lines:,} sentences of Tatoeba that nothing else had looked at: BLEU {bleu:.1f}, chrF {chrf:.1f}
   (`certificate.json`). A reader's judgement of 120 sentences is in `benchmarks/results/newcomer/ready.md`.
 - **Not for** anything that matters. Its text is short, everyday sentences, many about Tom and Mary. Long sentences
@@ -108,9 +108,10 @@ def card(folder: Path, result: dict[str, Any], language: str) -> str:
     return CARD.format(
         name=folder.name, language=LANGUAGE[language], short=short,
         parameters=sum(weight.numel() for weight in bundle.model.parameters()), width=sizes.d_model,
-        layers=f"{sizes.n_encoder_layers} + {sizes.n_decoder_layers} layers", pairs=bundle.facts.train_pairs,
+        layers=f"{sizes.n_encoder_layers} + {sizes.n_decoder_layers} layers", pairs=(bundle.facts.train_pairs or 0) - N_SHORT[language],
+        short_pairs=N_SHORT[language],
         change=change[language], steps=bundle.facts.step, lines=result["lines"],
-        start="from the weights of en-de" if bundle.facts.parent else "from random weights",
+        start="from random weights" if language == "de" else "from the weights of en-de",
         bleu=scores["BLEU"], chrf=scores["chrF2"],
     )  # fmt: skip
 

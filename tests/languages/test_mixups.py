@@ -71,7 +71,7 @@ def test_telling_words_decide_without_a_detector(monkeypatch: pytest.MonkeyPatch
     [
         ("a.de", "en", "de"), ("a.de.gz", "en", "de"), ("a.de", "de-AT", None), ("a.txt", "en", None),
         ("a", "en", None), ("a.zh_TW", "zh", None), ("a.nb", "no", None), ("a.srt", "en", None),
-        ("in.txt", "en", None), ("it.txt.gz", "en", None),
+        ("in.txt", "en", None), ("it.txt.gz", "en", None), ("in", "en", None),
         ("a.de", None, None), ("a.tok", "en", None), ("a.de", "xx", None), ("a.th", "hi", "th"),
     ],
 )  # fmt: skip

@@ -46,9 +46,10 @@ _SEVERAL_SCRIPTS = {"sr", "uz", "az", "kk", "ku", "mn", "pa", "tt", "tg", "tk", 
 def named_otherwise(path: PurePath, lang: str | None) -> str | None:
     """Return the language that the name of a file tells, if it is not ``lang``; None if either is not known.
 
-    A name that is a code as a whole tells nothing: ``in.txt`` is no Indonesian.
+    A name that is a code as a whole tells nothing: ``in`` and ``in.txt`` are no Indonesian.
     """
-    named = language_of(path) if not path.name.startswith(f"{language_of(path)}.") else None
+    named = language_of(path)
+    named = None if path.name.partition(".")[0] == named else named
     if named is None or lang is None or not (is_known(named.lower()) and is_known(lang)):
         return None
     pair = {primary(named), primary(lang)}
