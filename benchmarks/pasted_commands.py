@@ -299,6 +299,8 @@ def _remove_its_run(folder: Path, command: str) -> None:
     made = re.search(r"dragoman (?:train|distill|import|augment|demo)\b(?!.*--resume).*--out (\S+)", command)
     if made is not None:
         shutil.rmtree(folder / made[1], ignore_errors=True)
+    elif command.startswith("dragoman demo"):
+        shutil.rmtree(folder / "runs/demo", ignore_errors=True)
 
 
 def paste(page: str, commands: list[str], prepared: Path, bin_folder: Path) -> list[dict[str, Any]]:
