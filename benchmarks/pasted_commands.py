@@ -64,7 +64,7 @@ short = [word for setting in {short!r} for word in ("--set", setting)]
 if "--help" in args or "--resume" in args:
     pass
 elif args[:1] == ["train"]:
-    args = ["train", *(short[:-4] if "--from" in args else short), *args[1:], *short[:2]]
+    args = ["train", *(short[:-2] if "--from" in args else short), *args[1:], *short[:2]]
 elif args[:1] == ["distill"]:
     args = ["distill", *short[:12], *args[1:], *short[:2]]
 elif args[:1] == ["demo"]:
@@ -299,6 +299,8 @@ def _remove_its_run(folder: Path, command: str) -> None:
     made = re.search(r"dragoman (?:train|distill|import|augment|demo)\b(?!.*--resume).*--out (\S+)", command)
     if made is not None:
         shutil.rmtree(folder / made[1], ignore_errors=True)
+    elif command.startswith("dragoman demo"):
+        shutil.rmtree(folder / "runs/demo", ignore_errors=True)
 
 
 def paste(page: str, commands: list[str], prepared: Path, bin_folder: Path) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
     python -m benchmarks.terminal_lines before DATA    ``after`` for the state after a change
 
 DATA is a folder of corpora such as ``multi30k/train.en``. For each pair of languages in ``PAIRS`` two weak models are
-trained on pairs drawn by a seed, and other pairs drawn are the test set. Counted are lines of ``evaluate``, rows that
+trained on pairs drawn by a seed, and other pairs drawn are the test set. Counted are rows on the screen, rows that
 the terminal breaks inside a word, and warnings that are in no list.
 """
 
@@ -32,9 +32,6 @@ PAIRS = {"multi30k/train": ("en", "fr"), "pydocs-en-zh/train": ("en", "zh"), "ta
 """Corpora by the names of their files, and the languages to translate from and to."""
 SEED, N_TRAIN, N_TEST = 20261126, 2000, 60
 WIDTHS = (60, 80, 100)
-MOST_LINES = 10
-"""Most lines that ``evaluate`` may print."""
-
 WEAK = [
     "train.max_steps=60", "train.warmup_steps=5", "train.validate_every=60", "train.save_every=60", "train.lr=1e-2",
     "train.batch_tokens=1024", "model.d_model=32", "model.n_heads=2", "model.d_ff=64", "model.n_encoder_layers=1",
@@ -92,7 +89,6 @@ def in_terminal(folder: Path, columns: int, *args: str) -> dict[str, Any]:
     lines = [line for line in terminal.screen.lines if line]
     return {
         "status": status, "said": terminal.said, "rows": len(lines),
-        "lines": sum(1 for line in terminal.said.replace("\r", "\n").split("\n") if line.strip()),
         "broken": breaks_inside_a_word(terminal.said, columns),
     }  # fmt: skip
 
@@ -118,7 +114,7 @@ def measure(folder: Path, langs: tuple[str, str], has_list: bool) -> dict[str, A
     for name, args in commands.items():
         for columns in WIDTHS:
             seen = in_terminal(folder, columns, *args)
-            shown = {key: seen[key] for key in ("status", "lines", "rows")}
+            shown = {key: seen[key] for key in ("status", "rows")}
             figures[f"{name}, {columns} columns"] = {**shown, "words broken": len(seen["broken"])}
     notes = expected_notes(folder, langs, "first")
     for name in ("evaluate", "translate --out"):
@@ -138,8 +134,8 @@ def worst(figures: Mapping[str, Any]) -> dict[str, Any]:
     every = [(name, seen) for pair in figures.values() for name, seen in pair.items()]
     seen = [(name, of) for name, of in every if isinstance(of, dict)]
     return {
-        "most lines of evaluate of one run": max(of["lines"] for name, of in seen if name.startswith("evaluate, ")),
-        "most lines of evaluate of two runs": max(of["lines"] for name, of in seen if name.startswith("evaluate two")),
+        "most rows of evaluate of one run": max(of["rows"] for name, of in seen if name.startswith("evaluate, ")),
+        "most rows of evaluate of two runs": max(of["rows"] for name, of in seen if name.startswith("evaluate two")),
         "words broken": sum(of["words broken"] for _, of in seen),
         "warnings in no list": sum(of for name, of in every if "no list" in name),
         "warnings that name no run": sum(of for name, of in every if "name no run" in name),

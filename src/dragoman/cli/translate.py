@@ -123,10 +123,10 @@ def translate(
     report = NoteReport(warned)
     if file is not None and output.out is not None:
         if is_document:
-            terms = _document(translator, file, output.out, options, report, {"columns": output.column, **formats})
+            terms = _document(translator, file, output, options, report)
         else:
             rendering = _Rendering(plan, output.as_json)
-            terms = _into_file(translator, file, output.out, rendering, report, output.restart)
+            terms = _into_file(translator, file, output, rendering, report)
     else:
         terms = _to_stdout(translator, plan, file, output, None if interactive else report)
     if plan.glossary is not None:
@@ -221,11 +221,14 @@ def _say_quality(rendering: _Rendering, is_typed: bool = False) -> None:
 
 
 def _into_file(
-    translator: Translator, file: Path, out: Path, rendering: _Rendering, report: NoteReport, restart: bool
+    translator: Translator, file: Path, output: Output, rendering: _Rendering, report: NoteReport
 ) -> Collection[str]:
     """Translate a file into another, or resume that; return the terms of the glossary found in lines translated now."""
     from dragoman.translation.assemble import LineFormat
     from dragoman.translation.resumable import lines_done
+
+    out, restart = output.out, output.restart
+    assert out is not None
 
     def state() -> str:
         n_lines = lines_done(out)
@@ -270,21 +273,15 @@ def _is_document(file: Path, out: Path | None) -> bool:
 
 
 def _document(
-    translator: Translator,
-    file: Path,
-    out: Path,
-    options: TranslateOptions,
-    report: NoteReport,
-    formats: Mapping[str, Any],
+    translator: Translator, file: Path, output: Output, options: TranslateOptions, report: NoteReport
 ) -> Collection[str]:
-    """Translate a document or a folder, and list the segments left; return the terms of the glossary found in it.
-
-    Args:
-        formats: Options of formats by name.
-    """
+    """Translate a document or a folder, and list the segments left; return the terms of the glossary found in it."""
     from dragoman.documents.translate import translate_document
     from dragoman.translation.notes import Events
 
+    out, formats = output.out, FormatOptions(**output.of_group(FormatOptions)).changed()
+    assert out is not None
+    formats = {"columns": output.column, **formats}
     ticker = Ticker() if sys.stderr.isatty() else None
     report.unit = "segments"
     with at_ctrl_c(lambda: f"before {out} was written"), report:

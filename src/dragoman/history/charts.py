@@ -134,7 +134,7 @@ def draw(quantity: Quantity, curves: Sequence[tuple[list[Point], list[Point]]]) 
     low, high = min(point.value for point in values), max(point.value for point in late)
     low, high, rows = _nice(low, high)
     spans = {axis: max(getattr(point, axis) for point in values) or 1.0 for axis in AXES}
-    lines = [_line(quantity, *one, (low, high), spans) for one in series]
+    lines = [_line(quantity, of, (low, high), spans) for of in series]
     columns = {axis: [(100 * at / span, _short(at)) for at in _ticks(0.0, span)] for axis, span in spans.items()}
     return Chart(
         quantity, lines, [(100 * (high - at) / (high - low), _short(at)) for at in rows], columns,
@@ -152,9 +152,13 @@ def _late(series: Sequence[tuple[int, bool, list[Point]]]) -> list[Point]:
 
 
 def _line(
-    quantity: Quantity, run: int, is_validation: bool, points: list[Point], frame: tuple[float, float],
+    quantity: Quantity,
+    of: tuple[int, bool, list[Point]],
+    frame: tuple[float, float],
     spans: Mapping[str, float],
-) -> Line:  # fmt: skip
+) -> Line:
+    """Return the line of one run: its number, whether it is of validations, and its points."""
+    run, is_validation, points = of
     low, high = frame
     thin = _thinned(points, MOST_POINTS)
     paths, dots = {}, {}

@@ -56,7 +56,7 @@ def read_runs(folders: Sequence[Path]) -> list[Record]:
     """Read the logs of runs.
 
     Raises:
-        ConfigError: There are too many, one stands there twice, or one has no log.
+        ConfigError: There are too many, one is named twice, or one has no log.
     """
     if not 1 <= len(folders) <= MOST_RUNS:
         raise ConfigError(f"a report takes 1 to {MOST_RUNS} runs, got {len(folders)}")

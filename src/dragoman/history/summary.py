@@ -77,7 +77,7 @@ def runs_below(folder: Path, depth: int = MOST_DEPTH) -> Iterator[Path]:
         return
     try:
         inside = sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
-    except OSError:  # a folder of somebody else
+    except OSError:  # a folder that may not be read
         return
     for path in inside:
         if not path.name.startswith("."):
