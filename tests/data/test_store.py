@@ -144,7 +144,7 @@ def test_a_failure_on_the_way_leaves_nothing_and_keeps_the_older_store(tmp_path:
 
 def test_a_corpus_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
     for pairs in ([], [("", "x")] * 3):
-        with pytest.raises(DataError, match=rf"no pair left.*{len(pairs)} pairs read"):
+        with pytest.raises(DataError, match=rf"no pair of the text is left.*{len(pairs)} pairs read"):
             build_store(tmp_path / "s", [Entry(pairs)], (SRC, TGT), config())
     assert names(tmp_path) == []
 

@@ -16,7 +16,7 @@ from typing import Any
 from dragoman.doctor.findings import Finding, percent, shortened
 from dragoman.languages.codes import primary
 from dragoman.languages.stopwords import another_language, words_of
-from dragoman.training.advice import divergence, longer, lower_rate_of, retrain
+from dragoman.training.advice import divergence, longer, lower_rate_of, retrain, smooth
 from dragoman.training.log import EARLY_TOKENS, SENSE
 from dragoman.training.record import Record
 from dragoman.training.task import task_of
@@ -83,7 +83,10 @@ def diverged(run: Record) -> Iterator[Finding]:
     """Report a training loss that has risen far above its best, or above the loss of guessing."""
     how = divergence(run.losses(), run.config, len(run.skipped), run.step)
     if how is not None and len(run.losses()) >= 6:
-        yield Finding("error", "diverged", f"{how}: it diverged", _lower_rate(run))
+        means = smooth(run.losses())
+        best_step = run.finite_reports()[means.index(min(means))]["step"]
+        what = f"{how} (its best was at about step {best_step:,}): it diverged"
+        yield Finding("error", "diverged", what, _lower_rate(run))
 
 
 def stuck(run: Record) -> Iterator[Finding]:
