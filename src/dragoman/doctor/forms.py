@@ -190,7 +190,7 @@ def is_placeholder(text: str, words: Sequence[str], other_words: Sequence[str]) 
         return True
     if not set(words) & set(other_words) and _BRACKETED.fullmatch(text):
         return len(other_words) >= 3
-    return text.strip().lower() in _NOTHING and len(other_words) >= 3
+    return text.strip().lower() in _NOTHING and len(other_words) >= 3 and not set(words) <= set(other_words)
 
 
 def tags_of(text: str) -> list[str]:
