@@ -25,7 +25,7 @@ LEAST_LINES = 20
 
 MOST_FIELDS = 12
 
-_NUMBER = re.compile(r"\s*(\d{1,9})(?:\s*[.):|]\s+|\s+|\s*\|+\s*)(?=\S)")
+_NUMBER = re.compile(r"\A\s*+(\d{1,9})(?:\s*[.):|]\s+|\s+|\s*\|+\s*)(?=\S)")
 _SEPARATORS = ("\t", " ||| ")
 
 

@@ -190,7 +190,7 @@ def is_placeholder(text: str, words: Sequence[str], other_words: Sequence[str]) 
         return True
     if not set(words) & set(other_words) and _BRACKETED.fullmatch(text):
         return len(other_words) >= 3
-    return text.strip().lower() in _NOTHING and len(other_words) >= 3
+    return text.strip().lower() in _NOTHING and len(other_words) >= 3 and not set(words) <= set(other_words)
 
 
 def tags_of(text: str) -> list[str]:
@@ -224,13 +224,12 @@ def spaced_marks(text: str, french: bool) -> tuple[int, int]:
     return len((_SPACED_FRENCH if french else _SPACED).findall(text)), len(_MARKED.findall(text))
 
 
-_FRENCH = re.compile(r"\s+(?=[.,%)\]}…]|\.{2,})|(?<=[(\[{])\s+")
-_OTHERS = re.compile(r"\s+(?=[.,;:!?%)\]}…”»])|(?<=[(\[{«„])\s+")
+_FRENCH = re.compile(r"(?<!\s)\s++(?=[.,%)\]}…])|(?<=[(\[{])\s++")
+_OTHERS = re.compile(r"(?<!\s)\s++(?=[.,;:!?%)\]}…”»])|(?<=[(\[{«„])\s++")
 _APOSTROPHE = re.compile(
     r"(?<=[^\W\d_]) ?(['’]) (?=[^\W\d_])|(?<=[^\W\d_]) (['’])(?=(?:s|m|re|ve|d|ll|t)\b)| (?=n['’]t\b)"
 )
 _HYPHEN = re.compile(r" @(\S)@ ")
-_QUOTE = re.compile(r'\s*"\s*')
 
 
 def detokenised(text: str, lang: str | None) -> str:
@@ -239,7 +238,7 @@ def detokenised(text: str, lang: str | None) -> str:
     text = _HYPHEN.sub(r"\1", text)
     text = (_FRENCH if code == "fr" else _OTHERS).sub("", text)
     if code in ("de", "cs", "sk", "sl", "hr", "bg"):
-        text = re.sub(r"\s+(?=“)", "", text)
+        text = re.sub(r"(?<!\s)\s++(?=“)", "", text)
     elif code != "fr":
         text = re.sub(r"(?<=“)\s+", "", text)
     text = _APOSTROPHE.sub(lambda match: match.group(1) or match.group(2) or "", text)
@@ -248,7 +247,8 @@ def detokenised(text: str, lang: str | None) -> str:
 
 def _with_quotes(text: str) -> str:
     """Return a line whose straight quotes stand next to what they enclose; of an odd number nothing is moved."""
-    parts = _QUOTE.split(text)
+    first, *others = text.split('"')
+    parts = [first.rstrip(), *(part.strip() for part in others[:-1]), *(part.lstrip() for part in others[-1:])]
     if len(parts) < 3 or len(parts) % 2 == 0:
         return text
     joined = parts[0]

@@ -58,7 +58,7 @@ def limit_of(lengths: NDArray[np.integer[Any]], open_ends: NDArray[np.bool_]) ->
     limit = len(counts) - 1
     usual = max(1.0, float(counts[max(1, limit - BELOW) : limit - 1].max(initial=0)))
     at_limit = lengths == limit
-    if counts[limit] < LEAST_LINES:
+    if counts[limit] < LEAST_LINES or at_limit.all():
         return 0
-    is_odd = float(open_ends[at_limit].mean()) > max(0.5, 4 * float(open_ends[~at_limit].mean() if limit else 0))
+    is_odd = float(open_ends[at_limit].mean()) > max(0.5, 4 * float(open_ends[~at_limit].mean()))
     return limit if counts[limit] > OFTENER * usual or (is_odd and counts[limit] > 1.2 * usual) else 0
