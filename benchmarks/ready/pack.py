@@ -108,7 +108,8 @@ def card(folder: Path, result: dict[str, Any], language: str) -> str:
     return CARD.format(
         name=folder.name, language=LANGUAGE[language], short=short,
         parameters=sum(weight.numel() for weight in bundle.model.parameters()), width=sizes.d_model,
-        layers=f"{sizes.n_encoder_layers} + {sizes.n_decoder_layers} layers", pairs=(bundle.facts.train_pairs or 0) - N_SHORT[language],
+        layers=f"{sizes.n_encoder_layers} + {sizes.n_decoder_layers} layers",
+        pairs=(bundle.facts.train_pairs or 0) - N_SHORT[language],
         short_pairs=N_SHORT[language],
         change=change[language], steps=bundle.facts.step, lines=result["lines"],
         start="from random weights" if language == "de" else "from the weights of en-de",
