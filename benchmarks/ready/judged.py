@@ -20,7 +20,7 @@ from dragoman import Translator, __version__
 
 LANGUAGES = {"de": "German", "zh": "Chinese"}
 TARGETS = {"tatoeba": 70, "lecture": 16}
-READER = "one reader, an assistant, source beside translation; the reader also trained the bundles"
+READER = "one reader, an assistant that had no part in the training; another may differ by 5 of 100"
 OUT = RESULTS / "newcomer"
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from dragoman.config import DataConfig, TokenizerConfig
 from dragoman.data import store as module
 from dragoman.data.corpus import Report
-from dragoman.data.store import FORMAT, Entry, Store, build_store, check_store, fingerprint, throttled
+from dragoman.data.store import FORMAT, Entry, Origin, Store, build_store, check_store, fingerprint, throttled
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import DataError, DragomanError
 from dragoman.languages.scripts import is_blank
@@ -107,7 +107,7 @@ def test_ids_are_stored_in_two_bytes_where_they_fit(vocab_size: int, dtype: type
 def test_sources_are_fingerprinted(tmp_path: Path) -> None:
     file = tmp_path / "train.en"
     file.write_bytes(b"hello\n")
-    build_store(tmp_path / "s", [Entry(PAIRS)], (SRC, TGT), config(), sources=[file])
+    build_store(tmp_path / "s", [Entry(PAIRS)], (SRC, TGT), config(), Origin(sources=[file]))
     assert Store.open(tmp_path / "s").sources == {str(file): fingerprint(file)}
     assert fingerprint(file) == {"bytes": 6, "sha256": hashlib.sha256(b"hello\n").hexdigest()}
     with pytest.raises(DataError, match="cannot be read"):

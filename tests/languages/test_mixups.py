@@ -35,7 +35,7 @@ SENTENCES = {
 def test_text_of_the_right_language_is_never_doubted(lang: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for lines in ([SENTENCES[lang]], [SENTENCES[lang]] * 30, SENTENCES[lang].split()[:2], [SENTENCES[lang][:8]]):
         assert written_in(lines, lang) is None
-    monkeypatch.setattr(mixups, "_has_detector", lambda: False)
+    monkeypatch.setattr(mixups, "has_detector", lambda: False)
     assert written_in([SENTENCES[lang]] * 30, lang) is None
 
 
@@ -59,7 +59,7 @@ def test_languages_in_two_scripts_and_near_relatives_are_left_alone() -> None:
 
 
 def test_telling_words_decide_without_a_detector(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mixups, "_has_detector", lambda: False)
+    monkeypatch.setattr(mixups, "has_detector", lambda: False)
     german = [SENTENCES["de"], "Ich weiß nicht, wie es mit dem Haus und der Arbeit für uns ist.", "Das hat er von mir."]
     assert written_in(german, "en") == "de"
     assert written_in([SENTENCES["th"]] * 3, "hi") == "th"

@@ -184,7 +184,7 @@ def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     make_key(path, "ann")
     path.write_text("".join(f"ann {digit * 64}\n" for digit in "ab"))
-    with pytest.raises(ConfigError, match="keys:2: the name ann stands there twice: delete the line"):
+    with pytest.raises(ConfigError, match="keys:2: the name ann is there twice: delete the line"):
         Keys.load(path)
 
 

@@ -71,11 +71,11 @@ def test_a_configuration_that_takes_hours_says_so_before_it_begins(
 ) -> None:
     monkeypatch.setattr(training, "tokens_per_second", lambda config, length: 1000.0)
     config = Config.from_yaml(tiny_run / "config.yaml")
-    plan = training._Plan(config, False, None, None)
+    plan = training.TrainingPlan(config, False, None, None)
 
     def said(**changes: Any) -> str:
         changed = config.model_copy(update={"train": config.train.model_copy(update=changes)})
-        training._report_long_training(plan, changed, tiny_run, Ticker())
+        training.report_long_training(plan, changed, tiny_run, Ticker())
         return capsys.readouterr().err
 
     assert said() == ""

@@ -15,7 +15,7 @@ import typer
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
-from dragoman.options import DeviceOptions
+from dragoman.options import DeviceOptions, option, option_group
 from dragoman.progress import Ticker, clear, say
 from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
 from dragoman.translation.options import TranslateOptions
@@ -27,17 +27,27 @@ WINDOW = 2048
 """Number of lines scored together."""
 
 
+@option_group
+class ScoreOutput(WarningOptions):
+    """Output of `score`."""
+
+    alignments: Path | None = option(None, "Output", "Write word alignments to this file, in Pharaoh format (0-0 1-2).")
+    as_json: bool = option(
+        False, "Output", "Print one JSON object per line, with the log-probability of each token.", flag="--json"
+    )
+
+
 @with_options(
     TranslateOptions, "length_penalty", "length_penalty_form", "precision", "batch_tokens", "sentence_split", "to",
     "from_lang",
 )  # fmt: skip
 @with_options(DeviceOptions, into="machine")
-@with_options(WarningOptions, into="warned")
+@with_options(ScoreOutput, into="output")
 def score(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
     machine: DeviceOptions,
-    warned: WarningOptions,
+    output: ScoreOutput,
     src: Annotated[Path, typer.Option(help="Source text.", rich_help_panel="Text")],
     tgt: Annotated[
         Path, typer.Option(help="Translations, aligned with the source line by line.", rich_help_panel="Text")
@@ -45,18 +55,6 @@ def score(
     ensemble: Annotated[
         list[Path] | None, typer.Option(help="Another run to ensemble with; may be repeated.", rich_help_panel="Search")
     ] = None,
-    alignments: Annotated[
-        Path | None,
-        typer.Option(help="Write word alignments to this file, in Pharaoh format (0-0 1-2).", rich_help_panel="Output"),
-    ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help="Print one JSON object per line, with the log-probability of each token.",
-            rich_help_panel="Output",
-        ),
-    ] = False,
 ) -> None:
     """``dragoman score``; its help is in ``cli/commands.py``."""
     with loading():
@@ -65,6 +63,7 @@ def score(
         from dragoman.translation.language_pairs import check_sides
         from dragoman.translation.translator import Translator
 
+    alignments = output.alignments
     if alignments is not None:
         check_output(alignments, src, tgt)
     pairs = list(read_pairs(src, tgt))
@@ -75,9 +74,9 @@ def score(
     langs = plan.reader.src_lang, plan.reader.tgt_lang
     for warning in check_sides(run, langs, options.from_lang, src, tgt):
         say(f"warning: {warning}")
-    begin_list(warned, src, tgt, alignments)
-    ticker, report = Ticker(), NoteReport(warned)
-    if not as_json and sys.stdout.isatty():
+    begin_list(output, src, tgt, alignments)
+    ticker, report = Ticker(), NoteReport(output)
+    if not output.as_json and sys.stdout.isatty():
         print(HEADER)
     n_lines = n_tokens = start = 0
     nats = 0.0
@@ -92,7 +91,7 @@ def score(
             for number, pair in enumerate(scored, start + 1):
                 for note in pair.notes:
                     report.add(replace(note, where=f"{tgt}:{number}"))
-                _write(pair, number, as_json, links)
+                _write(pair, number, output.as_json, links)
             not_empty = [pair for pair in scored if pair.n_tokens]
             n_lines, n_tokens = n_lines + len(not_empty), n_tokens + sum(pair.n_tokens for pair in not_empty)
             nats -= sum(pair.log_prob for pair in not_empty)

@@ -33,7 +33,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,17 +91,26 @@ class Part:
         return int(epoch * Fraction(repr(self.weight)) * self.pairs)
 
 
+class Origin(NamedTuple):
+    """Name and files of the text of a store."""
+
+    name: str = "the text"  # for messages
+    sources: Sequence[Path | str] = ()  # files whose size and SHA-256 are noted in the store
+
+
+THE_TEXT = Origin()
+
+
 def build_store(
     folder: Path | str,
     entries: Sequence[Entry],
     tokenizers: tuple[Tokenizer, Tokenizer],
     config: DataConfig,
+    origin: Origin = THE_TEXT,
     *,
     keep_text: bool = False,
-    sources: Iterable[Path | str] = (),
     total: int | None = None,
     progress: Progress | None = None,
-    what: str = "the text",
 ) -> Report:
     """Encode, clean and write a corpus; the folder appears when it is complete, and replaces an older store.
 
@@ -110,11 +119,10 @@ def build_store(
         entries: The corpora, read one after the other.
         tokenizers: For source and target.
         config: Its ``max_tokens``, ``max_ratio`` and ``drop_duplicates`` decide which pairs stay.
+        origin: Name of the text, and its files.
         keep_text: Store the text too, so that subwords can be sampled in each epoch.
-        sources: Files whose size and SHA-256 are noted in the store.
         total: Number of pairs, if known, for ``progress``.
         progress: Called with the number of pairs read.
-        what: Name of the text, for messages.
 
     Raises:
         DataError: No pair is left, the folder holds something else than a store, or reading a corpus fails. Nothing
@@ -133,11 +141,11 @@ def build_store(
                     report_progress(n_read, total, "pairs encoded")
         if not writer.report.kept:
             raise DataError(
-                f"no pair of {what} is left after filtering: {writer.report}. Check the files, data.max_tokens and "
-                "data.max_ratio"
+                f"no pair of {origin.name} is left after filtering: {writer.report}. Check the files, "
+                "data.max_tokens and data.max_ratio"
             )
         about.update(writer.about())
-        about["sources"] = {str(Path(path).resolve()): fingerprint(path) for path in sources}
+        about["sources"] = {str(Path(path).resolve()): fingerprint(path) for path in origin.sources}
     return writer.report
 
 

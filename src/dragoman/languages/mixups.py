@@ -76,7 +76,7 @@ def written_in(lines: Iterable[str], lang: str | None) -> str | None:
     is_sure = scores.get(best, 0) >= max(LEAST_TELLING, TIMES * others)
     if is_sure and best == known(lang).code and known(lang).stop_words:
         return None
-    if _has_detector():
+    if has_detector():
         return _by_likelihood(text, lang)
     facts, letters = known(lang), "".join(filter(str.isalpha, text))
     has_facts = bool(facts.stop_words or facts.letters) or share_of_script(letters, tag_of(lang).script) < 0.1
@@ -100,7 +100,7 @@ def _by_likelihood(text: str, lang: str) -> str | None:
 
 
 @functools.cache
-def _has_detector() -> bool:
+def has_detector() -> bool:
     """Return True if py3langid is installed."""
     return find_spec("py3langid") is not None
 

@@ -81,7 +81,7 @@ class Keys:
             # Nobody could tell whether the second key is to replace the first one.
             if parts[1] in hashes:
                 raise ConfigError(
-                    f"{path}:{number}: the name {parts[1]} stands there twice: delete the line of the key that is no "
+                    f"{path}:{number}: the name {parts[1]} is there twice: delete the line of the key that is no "
                     "longer in use, or give the other one another name"
                 )
             hashes[parts[1]] = parts[2]

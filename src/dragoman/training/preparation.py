@@ -17,7 +17,7 @@ from dragoman.config import Config, DataConfig, ModelConfig, NoiseConfig, TextFi
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import open_corpus
 from dragoman.data.noise import Lexicon, noised_pairs, sure_translations
-from dragoman.data.store import Entry, Store, build_store, check_store, fingerprint
+from dragoman.data.store import Entry, Origin, Store, build_store, check_store, fingerprint
 from dragoman.data.texts import files_of, paths_of
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
 from dragoman.errors import BundleError, ConfigError, DataError
@@ -100,7 +100,7 @@ def prepare(
     entries = [text.entry(data, tokenizers[0], 1.0) for text in valid]  # in the validation text each pair counts once
     name = "the held-out pairs" if held_out else f"the validation set ({' and '.join(map(str, sources[:2]))})"
     report = build_store(
-        folder / "valid", entries, tokenizers, data, keep_text=True, sources=sources, progress=ticker, what=name
+        folder / "valid", entries, tokenizers, data, Origin(name, sources), keep_text=True, progress=ticker
     )
     ticker.say(f"valid: {report}")
     _report_parts("valid", Store.open(folder / "valid"), tokenizers[0], ticker)
@@ -110,9 +110,8 @@ def prepare(
             replace(entry, pairs=repeated.watched(entry.pairs))
             for entry in (text.entry(data, tokenizers[0], text.setting.weight) for text in train)
         ],
-        tokenizers, data, keep_text=data.tokenizer.sampling > 0 or data.noise.is_on,
-        sources=paths_of([text.setting for text in train]), total=sum(texts.counts), progress=ticker,
-        what="the training text",
+        tokenizers, data, Origin("the training text", paths_of([text.setting for text in train])),
+        keep_text=data.tokenizer.sampling > 0 or data.noise.is_on, total=sum(texts.counts), progress=ticker,
     )  # fmt: skip
     ticker.say(f"train: {report}")
     _report_parts("train", Store.open(folder / "train"), tokenizers[0], ticker)

@@ -126,14 +126,14 @@ def train(
     if out is None and config is None and changes.get("resume", options is not None and options.resume):
         raise ConfigError("to resume, name the run: --out runs/NAME --resume")
     first = config if tgt is None or isinstance(config, str | Path) else None  # else it is text
-    config, given = GivenText.of(config, tgt, changes)
+    config, texts = GivenText.of(config, tgt, changes)
     run = Path(out) if out is not None else Path("runs") / _default_name(_checked(first if tgt else config))
-    return _train(config, run, TrainOptions.of(options, changes | given.paths(run)), given, build)
+    return _train(config, run, TrainOptions.of(options, changes | texts.paths(run)), texts, build)
 
 
 @checked
 def _train(
-    config: ConfigOrText, run: Path, options: TrainOptions, given: GivenText, build: Build | None
+    config: ConfigOrText, run: Path, options: TrainOptions, texts: GivenText, build: Build | None
 ) -> Trained:  # fmt: skip
     """Train in the folder ``run``; text that was given in memory is written there."""
     ticker = Ticker(options.quiet)
@@ -149,12 +149,12 @@ def _train(
             _say_what_is_ignored(run, config, options, ticker)
         if options.resume or is_restart(run, ticker):
             overrides = options.settings if options.resume else ()
-            held.enter_context(given.written(run))
+            held.enter_context(texts.written(run))
             ready = ready_to_resume(run, overrides, options.accept_changed_text, ticker)
             held.enter_context(reopened(run, ready.config))
         else:
             refuse_a_run(run)  # before text is counted and steps are timed, which may take long
-            held.enter_context(given.written(run))
+            held.enter_context(texts.written(run))
             plan = _with_prepared(_plan(config, options, ticker), run, options, ticker)
             held.enter_context(claimed(run))
             ready = _prepare_run(plan, run, options, ticker, world.size)
@@ -196,7 +196,7 @@ def _say_what_is_ignored(run: Path, config: ConfigOrText, options: TrainOptions,
     refuse_if_locked(run)
 
 
-class _Plan(NamedTuple):
+class TrainingPlan(NamedTuple):
     """Settings of a new run, before anything is written."""
 
     config: Config
@@ -230,7 +230,7 @@ def _default_name(what: ConfigOrText) -> str:
     return Path(first).name.split(".")[0] or "train" if isinstance(first, str | Path) else "train"
 
 
-def _plan(config: ConfigOrText, options: TrainOptions, ticker: Ticker) -> _Plan:
+def _plan(config: ConfigOrText, options: TrainOptions, ticker: Ticker) -> TrainingPlan:
     """Resolve the settings of a new run, and refuse those that cannot be trained."""
     parent = None if options.from_run is None else load_bundle(options.from_run)
     resolved, chosen, speed = resolve(config, options, ticker, parent and parent.config)
@@ -249,17 +249,17 @@ def _plan(config: ConfigOrText, options: TrainOptions, ticker: Ticker) -> _Plan:
             ticker.say(f"warning: {warning}")
     if resolved.train.ema and resolved.train.average > 1:
         ticker.say("both train.ema and train.average are set: the bundle will hold the average of checkpoints")
-    return _Plan(resolved, chosen, speed, parent)
+    return TrainingPlan(resolved, chosen, speed, parent)
 
 
-def _subwords_of_parent(plan: _Plan, options: TrainOptions) -> tuple[Tokenizer, Tokenizer] | None:
+def _subwords_of_parent(plan: TrainingPlan, options: TrainOptions) -> tuple[Tokenizer, Tokenizer] | None:
     """Return the subwords to use instead of learning any."""
     return (
         None if plan.parent is None or options.new_subwords else (plan.parent.src_tokenizer, plan.parent.tgt_tokenizer)
     )
 
 
-def _with_prepared(plan: _Plan, run: Path, options: TrainOptions, ticker: Ticker) -> _Plan:
+def _with_prepared(plan: TrainingPlan, run: Path, options: TrainOptions, ticker: Ticker) -> TrainingPlan:
     """Add to a plan what a call that died has prepared; refuse a folder that it has begun with other text."""
     earlier = prepared(plan.config, run, ticker, _subwords_of_parent(plan, options))
     if earlier is None and has_only_begun(run):
@@ -270,7 +270,7 @@ def _with_prepared(plan: _Plan, run: Path, options: TrainOptions, ticker: Ticker
     return plan._replace(earlier=earlier)
 
 
-def _prepare_run(plan: _Plan, run: Path, options: TrainOptions, ticker: Ticker, n_ranks: int) -> PreparedRun:
+def _prepare_run(plan: TrainingPlan, run: Path, options: TrainOptions, ticker: Ticker, n_ranks: int) -> PreparedRun:
     """Write the folder of a new run: subwords, stores, the configuration, and the weights to start from."""
     config, parent = plan.config, plan.parent
     if launch := launch_name():
@@ -281,7 +281,7 @@ def _prepare_run(plan: _Plan, run: Path, options: TrainOptions, ticker: Ticker, 
     if plan.chosen:
         store = Store.open(run / "store/train")
         config = choose_steps(config, store, options.settings, parent is not None, n_ranks, plan.tokens_per_second)
-    _report_long_training(plan, config, run, ticker)
+    report_long_training(plan, config, run, ticker)
     start = None
     if parent is not None and options.from_run is not None:
         start, description = adapt(parent, Path(options.from_run).resolve().name, tokenizers, run)
@@ -290,7 +290,7 @@ def _prepare_run(plan: _Plan, run: Path, options: TrainOptions, ticker: Ticker, 
     return PreparedRun(config, tokenizers, start=start)
 
 
-def _report_long_training(plan: _Plan, config: Config, run: Path, ticker: Ticker) -> None:
+def report_long_training(plan: TrainingPlan, config: Config, run: Path, ticker: Ticker) -> None:
     """Print how long the steps will take on this machine, if that is an hour or more and no limit of time is set."""
     train, store = config.train, Store.open(run / "store/train")
     if train.max_minutes is not None:
