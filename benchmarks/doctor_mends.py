@@ -30,7 +30,7 @@ from typing import Any
 
 from benchmarks.damaged import CORPORA, KINDS, Clean, Damaged, clean_corpus, damage
 from benchmarks.record import RESULTS, save
-from dragoman.cli import main
+from dragoman.cli import main as run_command
 from dragoman.doctor import diagnosis  # noqa: F401  imported once, not in each process
 
 TOLERANCE = 3  # lines between a reported place of a shift and the true one
@@ -172,7 +172,7 @@ def summary(kinds: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return table
 
 
-def judge() -> None:
+def main() -> None:
     """Judge all kinds in all corpora."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with the corpora")
@@ -214,4 +214,4 @@ def record(figures: dict[str, Any], args: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    judge()
+    main()

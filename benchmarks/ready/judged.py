@@ -101,5 +101,10 @@ def report() -> None:
     print(json.dumps(counts, indent=2))
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Run the named step."""
     {"translate": translate, "report": report}[sys.argv[1]]()
+
+
+if __name__ == "__main__":
+    main()
