@@ -52,7 +52,7 @@ def _command(args: list[str], files: tuple[Path, Path]) -> None:
     for descriptor, path in enumerate(files, start=1):
         os.dup2(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), descriptor)
     sys.argv = ["dragoman", "doctor", *args, "--quiet"]
-    main()
+    run_command()
 
 
 @dataclass(frozen=True)
