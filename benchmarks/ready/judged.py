@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks.ready.frozen import FOLDER, SUMS, lines
 from benchmarks.record import RESULTS, machine
 from dragoman import Translator, __version__
+from dragoman.translation.quality import QUALITIES
 
 LANGUAGES = {"de": "German", "zh": "Chinese"}
 TARGETS = {"tatoeba": 70, "lecture": 16}
@@ -60,6 +61,7 @@ def read(path: Path) -> list[Judged]:
 def report() -> None:
     """Check that the marks are of today's translations, count them, and write the page and the record."""
     counts: dict[str, dict[str, str]] = {}
+    quality: dict[str, dict[str, str]] = {}
     page = [
         "# The ready bundles, read",
         "",
@@ -71,11 +73,18 @@ def report() -> None:
     for language, name in LANGUAGES.items():
         rows = read(FOLDER / f"judged.{language}.tsv")
         texts = [text for _, text in sources()]
-        now = [translation.text for translation in Translator.load(f"en-{language}").translate(texts)]
+        translations = Translator.load(f"en-{language}").translate(texts)
+        now = [translation.text for translation in translations]
         if [(row.src, row.hyp) for row in rows] != list(zip(texts, now, strict=True)):
             raise SystemExit(f"judged.{language}.tsv is of other translations: run translate, and read again")
         if unread := [row.src for row in rows if row.mark not in ("+", "-")]:
             raise SystemExit(f"judged.{language}.tsv: no mark for {unread[0]}")
+        words = [translation.quality for translation in translations]
+        quality[name] = {
+            word: f"{sum(row.mark == '+' for row, own in zip(rows, words, strict=True) if own == word)} "
+            f"of {words.count(word)} right"
+            for word in QUALITIES
+        }
         counts[name] = {}
         for part, target in TARGETS.items():
             own = [row for row, (of, _) in zip(rows, sources(), strict=True) if of == part]
@@ -95,7 +104,7 @@ def report() -> None:
         "inputs": {"rule": "see benchmarks/ready/frozen.py", "seed": 2026, "sha256": SUMS},
         "judge": READER,
         "before": {"bundles in the package": 0, "`dragoman translate demo`": "error: demo: no such run"},
-        "after": {"understandable and right": counts, "targets": TARGETS},
+        "after": {"understandable and right": counts, "targets": TARGETS, "by the quality that was estimated": quality},
     }
     (OUT / "ready.json").write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     print(json.dumps(counts, indent=2))

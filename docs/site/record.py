@@ -21,6 +21,7 @@ COMMANDS = {
     "evaluate": "dragoman evaluate runs/first --src test.en --ref test.de",
     "runs": "dragoman runs",
     "report": "dragoman report runs/first",
+    "calibrate": "dragoman calibrate runs/first --src test.en --ref test.de",
     "explain": 'dragoman explain runs/first "The child sleeps."',
     "doctor": "dragoman doctor --src train.en --tgt train.de",
     "lab": "dragoman lab attention --quick",
