@@ -35,8 +35,8 @@ class Stretched(Translator):
 
     steps = 0
 
-    def __init__(self, *bundles: Bundle, run: Path | None = None) -> None:
-        super().__init__(*bundles, run=run)
+    def __init__(self, *models: Bundle | Path | str, run: Path | None = None, device: str = "auto") -> None:
+        super().__init__(*models, run=run, device=device)
         self._models = _Endless(**vars(self._models))
         self._engines = Engines(self._models)
 

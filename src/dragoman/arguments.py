@@ -183,7 +183,7 @@ def _is_a(value: Any, hint: Any, owner: Any) -> bool:
     if hint is typing.Self:
         return isinstance(value, owner if isinstance(owner, type) else type(owner))
     if hint is Path or hint is str:
-        is_path = hint is Path and isinstance(value, os.PathLike)
+        is_path = hint is Path and isinstance(value, os.PathLike) and "\0" not in str(value)
         return is_path or (isinstance(value, str) and not (hint is Path and "\0" in value))
     if hint in (int, float):
         return isinstance(value, int if hint is int else int | float) and not isinstance(value, bool) and value == value

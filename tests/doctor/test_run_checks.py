@@ -167,7 +167,7 @@ def test_divergence(case: Case) -> None:
         bleu=lambda s: rise(s) if s < 6000 else 0.1,
     )  # fmt: skip
     finding = only(found, "diverged", "error")
-    assert "train.lr=0.00075" in finding.advice
+    assert "train.lr=0.0005" in finding.advice
 
 
 def test_a_rate_that_is_too_low(case: Case) -> None:

@@ -141,6 +141,6 @@ def test_one_command_calibrates_a_run_without_a_confidence(
     assert translation.quality in QUALITIES
     done = command("translate", run, tmp_path / "s.en")
     counts = r"quality: \d+ good, \d+ doubtful, \d+ poor \(estimated\); (good|doubtful|poor) on the whole"
-    assert re.search(counts, done.error)
+    assert re.search(counts, done.err)
     few = command("calibrate", run, "--src", corpus.valid_src, "--ref", corpus.valid_tgt)
     assert (few.status, few.error) == (2, "error: a confidence needs 100 pairs or more, got 20")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -87,8 +88,9 @@ def test_systems_of_different_languages_are_not_compared_nor_translated(
     data = bundle.config.data.model_copy(update={"tgt_lang": "fr"})
     other = Translator(bundle._replace(config=bundle.config.model_copy(update={"data": data})))
     monkeypatch.setattr(Translator, "translate", None)
+    ref = shutil.copy(corpus.valid_tgt, tmp_path / "ref")  # whose name tells no language
     with pytest.raises(ConfigError, match=r"into de and .* into fr: compare systems of one language"):
-        dragoman.compare(tiny_run, other, src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True)
+        dragoman.compare(tiny_run, other, src=corpus.valid_src, ref=ref, quiet=True)
     (tmp_path / "hyp").write_text("Hund\n", encoding="utf-8")
     with pytest.raises(DataError, match="hyp has 1 lines but"):
         dragoman.compare(tiny_run, tmp_path / "hyp", src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True)

@@ -320,6 +320,7 @@ LOADED = {
     "translate": ("dragoman.translation.translator", "dragoman.documents.translate"),
     "score": ("dragoman.translation.translator",),
     "evaluate": ("dragoman.evaluation.evaluate",),
+    "calibrate": ("dragoman.evaluation.calibration",),
     "explain": ("dragoman.explanation.outputs", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
     "report": ("dragoman.history.report", "dragoman.history.translations"),
     "doctor": ("dragoman.doctor.diagnosis", "dragoman.doctor.page", "matplotlib.backends.backend_svg"),

@@ -64,6 +64,12 @@ def test_M1_no_command_unpickles_anything(
         commands.append(["distill", run, *text, "--preset", "student-tiny", *steps, "--out", tmp_path / "student"])
     if "augment" in known:
         commands.append(["augment", "--forward", run, "--src", corpus.valid_src, "--out", tmp_path / "made"])
+    if "runs" in known:
+        commands.append(["runs", tmp_path])
+    if "report" in known:
+        commands.append(["report", run, "--out", tmp_path / "report.html"])
+    if "calibrate" in known:
+        commands.append(["calibrate", run, "--src", corpus.src, "--ref", corpus.tgt])
     if "score" in known:
         commands.append(["score", run, *valid, "--tgt", corpus.valid_tgt])
     if "doctor" in known:

@@ -123,6 +123,7 @@ CALLS = {
         words=("report", "tiny", "--out", "report.html"),
         other=("report", "tiny", "--ref", "test.de", "--outputs", "test.de", "--out", "report.html"),
     ),
+    "calibrate": Call(words=("calibrate", "tiny", "--src", "train.en", "--ref", "train.de")),
     "explain": Call(words=("explain", "tiny", "the dog runs", "--out", "figures")),
     "explain, a page": Call(words=("explain", "tiny", "the dog runs", "--out", "figure.html")),
     "doctor": Call(

@@ -78,7 +78,7 @@ MENDED = [
     ),
     Mutation(
         "the doctor's advice ignores train.max_minutes",
-        "doctor/run_checks.py",
+        "training/advice.py",
         'if train.max_minutes is not None and (reason == "max_minutes" or minutes > train.max_minutes):',
         "if False:",
         "tests/doctor/test_run_checks.py::test_to_train_longer_is_to_raise_what_ended_the_run",

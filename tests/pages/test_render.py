@@ -13,7 +13,7 @@ from markupsafe import Markup
 from dragoman.pages.render import checksum, file, framed, render
 
 NASTY = "</style><script>alert(1)</script>"
-EMPTY = {"summary": "", "findings": [], "columns": [], "rows": [], "figures": [], "missing": ""}
+EMPTY = {"summary": "", "findings": [], "columns": [], "rows": [], "figures": [], "missing": "", "verdict": ""}
 
 
 def test_text_is_escaped_and_markup_is_not() -> None:
@@ -34,7 +34,7 @@ def test_every_page_has_a_policy_that_lets_nothing_in() -> None:
 
 def test_a_value_that_was_forgotten_is_an_error() -> None:
     with pytest.raises(UndefinedError, match="summary"):
-        render("doctor.html", title="x", findings=[], columns=[], rows=[], figures=[], missing="")
+        render("doctor.html", title="x", findings=[], columns=[], rows=[], figures=[], missing="", verdict="")
 
 
 def test_scripts_and_styles_cannot_end_their_element() -> None:
@@ -43,7 +43,7 @@ def test_scripts_and_styles_cannot_end_their_element() -> None:
     ]
     assert sorted(names) == [
         "api.css", "api.js", "doctor.css", "explanation.js", "explorer.css", "explorer.js", "lab.css", "look.css",
-        "serve.css", "serve.js",
+        "report.css", "serve.css", "serve.js",
     ]  # fmt: skip
     for name in names:
         assert "</s" not in file(name)

@@ -18,7 +18,7 @@ from dragoman.training.options import TrainOptions
 def test_train_shows_all_its_options_in_its_signature() -> None:
     shown = inspect.signature(dragoman.train).parameters
     assert {each.name for each in dataclasses.fields(TrainOptions)} < set(shown)
-    assert list(shown)[:4] == ["config", "out", "options", "build"]
+    assert list(shown)[:4] == ["config", "tgt", "out", "build"]
 
 
 def test_an_unknown_option_is_refused_with_the_nearest() -> None:

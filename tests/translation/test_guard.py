@@ -466,12 +466,12 @@ def test_the_command_line_says_what_was_seen_in_which_line(
     words = ["dog", "cat", "the", "xyz", "!!!", "QQQ", "🙂", "sees", "1234"]
     texts = [" ".join(chance.choices(words, k=chance.randint(1, 30))) for _ in range(12)]
     (tmp_path / "text").write_text("".join(text + "\n" for text in texts), encoding="utf-8")
-    done = command("translate", tiny_run, "text", "--json", cwd=tmp_path)
+    done = command("translate", tiny_run, "text", "--json", "-v", cwd=tmp_path)
     assert done.status == 0
     lines = [json.loads(line) for line in done.out.decode().splitlines()]
     noted = {number: line["notes"] for number, line in enumerate(lines, 1) if "notes" in line}
     assert noted
-    said = [line for line in done.err.splitlines() if "; split into " not in line]
+    said = [line for line in done.err.splitlines() if line.startswith("warning:") and "; split into " not in line]
     assert said == [f"warning: text:{n}: {note['text']}" for n, notes in noted.items() for note in notes]
     bare = command("translate", tiny_run, "text", "--no-guard", cwd=tmp_path)
     assert bare.status == 0

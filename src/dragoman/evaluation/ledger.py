@@ -47,7 +47,7 @@ def enter(translator: Translator, test: TestSet, scores: Sequence[Score]) -> str
         "lines": len(test.lines[0]), "sha256": digest, "weights": translator.bundle.facts.sha256,
         "scores": {score.name: score.value for score in scores},
     }  # fmt: skip
-    line = json.dumps(entry, ensure_ascii=False) + "\n"
+    line = json.dumps(entry) + "\n"  # ASCII: a name of a file may be no UTF-8
     try:
         with explained(path, len(line.encode())), path.open("a", encoding="utf-8") as file:
             file.write(line)

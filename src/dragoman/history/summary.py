@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
+from dragoman.config import read_yaml
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.locks import refuse_if_locked
 from dragoman.training.record import Record, read_run
@@ -161,8 +160,8 @@ def _languages(folder: Path) -> str:
     """Return the languages that the configuration of a bundle names; "" if it cannot be read."""
     for path in (folder / "config.yaml", folder / "bundle/config.yaml"):
         try:
-            return _arrow(yaml.safe_load(path.read_text(encoding="utf-8"))["data"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError):
+            return _arrow(read_yaml(path)["data"])
+        except (ConfigError, KeyError, TypeError, AttributeError):
             continue
     return ""
 
