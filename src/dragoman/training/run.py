@@ -127,7 +127,8 @@ def train(
         raise ConfigError("to resume, name the run: --out runs/NAME --resume")
     first = config if tgt is None or isinstance(config, str | Path) else None  # else it is text
     config, texts = GivenText.of(config, tgt, changes)
-    run = Path(out) if out is not None else Path("runs") / _default_name(_checked(first if tgt else config))
+    named = _checked(first if tgt else config)
+    run = Path(out) if out is not None else Path("runs") / _default_name(named)
     return _train(config, run, TrainOptions.of(options, changes | texts.paths(run)), texts, build)
 
 
