@@ -88,6 +88,7 @@ CASES = {
     "formulas": ("The dog \\(a_1\\) and\n\n$$\nx = the\n$$\n", "Тхе дог \\(a_1\\) анд\n\n$$\nx = the\n$$\n"),
     "picture in a link": ("[![Dog][badge]][page] and a dog\n", "[![Дог][badge]][page] анд а дог\n"),
     "tilde": ("Dog\n  ~ A cat\n", "Дог\n  ~ А цат\n"),
+    "an entity in a cell": ("| a |\n|---|\n| dog &#124; &lt; cat |\n", "| а |\n|---|\n| дог &#124; &lt; цат |\n"),
     "raised word": ("A superscript^2^ and a word^th^ run.\n", "А суперсцрипт^2^ анд а шорд^тх^ рун.\n"),
     "raised": ("The H~2~O and 2^nd^ dog.\n", "Тхе H~2~O анд 2^nd^ дог.\n"),
     "markdown in html": ('<div markdown="1">\nThe **dog**.\n</div>\n', '<div markdown="1">\nТхе **дог**.\n</div>\n'),

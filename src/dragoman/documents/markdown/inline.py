@@ -367,11 +367,16 @@ def title_unit(source: str, sign: str) -> Unit:
     return Unit(unescapeAll(source), raw=[source], escape=partial(in_title, sign=sign))
 
 
+_ONE = re.compile(r"\\?.", re.DOTALL)
+"""A character, and the backslash before it."""
+
+
 def with_entities(escape: Callable[[str], str], entities: dict[str, str]) -> Callable[[str], str]:
     """Return a function that escapes text and writes some characters as entities."""
     table = {ord(character): entity for character, entity in entities.items() if len(character) == 1}
 
     def escaped(text: str) -> str:
-        return escape(text).translate(table)
+        # An entity needs no backslash, which would escape its ampersand.
+        return _ONE.sub(lambda match: table.get(ord(match[0][-1]), match[0]), escape(text))
 
     return escaped
