@@ -127,6 +127,8 @@ def test_links_keep_their_words_beside_half_of_an_html_element() -> None:
 
 def test_links_side_by_side_are_units_of_their_own_and_words_do_not_run_together() -> None:
     assert translated("See [dog 5](x)[cat 7](y) and\n", "reversed")[0] == "[5 дог](x) Сее анд [7 цат](y)\n"
+    source = "is [version=1]PHP 5[/version][version=2]PHP 7[/version] good\n"
+    assert translated(source)[0] == "ис [version=1]ПХП 5[/version][version=2]ПХП 7[/version] гоод\n"
 
 
 def test_a_directive_that_is_not_known_is_left_and_named() -> None:

@@ -181,7 +181,7 @@ class _Walk:
         elif kind == "link_open" and token.markup == "autolink":
             self._tag(start, end, "point", "")
         elif kind == "link_open":
-            self._part_links(start)
+            self._part_elements(start, "link")
             self.opened.append(("link", end))
             self._tag(start, end, "open", "link")
         elif kind == "link_close":
@@ -196,12 +196,12 @@ class _Walk:
             return False
         return True
 
-    def _part_links(self, start: int) -> None:
-        """End the unit between two links side by side, whose words would run together."""
+    def _part_elements(self, start: int, name: str) -> None:
+        """End the unit between two links or shortcodes side by side, whose words would run together."""
         tags = self.unit.tags
-        is_behind_link = bool(tags) and tags[-1].name == "link" and tags[-1].kind == "close"
+        is_behind_one = bool(tags) and tags[-1].name == name and tags[-1].kind == "close"
         balance = sum(tag.kind == "open" for tag in tags) - sum(tag.kind == "close" for tag in tags)
-        if is_behind_link and tags[-1].place == len(self.unit.text) and start == self.at and not balance:
+        if is_behind_one and tags[-1].place == len(self.unit.text) and start == self.at and not balance:
             self.end_unit()
 
     def _add_text(self, source: str, text: str, end: int) -> None:
@@ -224,6 +224,8 @@ class _Walk:
                 self._add_text(self.original(start, stop), self.source[start:stop], stop)
             else:
                 stop = min(end, span.end)
+                if span.kind == "open" and span.name == "shortcode":
+                    self._part_elements(start, span.name)
                 if span.name.startswith("jsx"):
                     self._html(start, stop, span)
                 else:
