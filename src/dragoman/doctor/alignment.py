@@ -308,21 +308,31 @@ def best_offsets(scores: Floats) -> Ints:
     Args:
         scores: Scores of source line i with target line i + k, for k from -REACH to REACH, ``(n, 2 * REACH + 1)``.
     """
-    gains = np.clip(scores, -CLIP, CLIP)
-    n, n_offsets = gains.shape
-    came_from = np.zeros((n, n_offsets), np.int8)
-    total = np.full(n_offsets, -SWITCH)
-    total[REACH] = 0.0  # offset 0: the line before the first one is taken to be in place
-    stay = np.arange(n_offsets)
+    return best_path(np.clip(scores, -CLIP, CLIP), REACH, SWITCH) - REACH
+
+
+def best_path(gains: Floats, start: int, switch: float) -> Ints:
+    """Return the column of each row on the path of the highest sum, by Viterbi's algorithm, ``(n,)``.
+
+    Args:
+        gains: What each column adds in each row, ``(n, columns)``.
+        start: Column before the first row.
+        switch: What each change of column costs.
+    """
+    n, n_columns = gains.shape
+    came_from = np.zeros((n, n_columns), np.min_scalar_type(-n_columns))  # n is the number of lines of a corpus
+    total = np.full(n_columns, -switch)
+    total[start] = 0.0
+    stay = np.arange(n_columns)
     for i in range(n):
         best = int(total.argmax())
-        moved = total[best] - SWITCH
+        moved = total[best] - switch
         came_from[i] = np.where(total >= moved, stay, best)
         total = np.maximum(total, moved) + gains[i]
     path = np.zeros(n, np.int64)
     column = int(total.argmax())
     for i in range(n - 1, -1, -1):
-        path[i] = column - REACH
+        path[i] = column
         column = int(came_from[i, column])
     return path
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.doctor.alignment import last_mark
+from dragoman.doctor.alignment import best_path, last_mark
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
@@ -211,21 +211,7 @@ def _correlation(evidence: _Evidence, offset: int, part: slice = slice(None)) ->
 def _path(scores: Scores, offsets: Sequence[int], n_src: int) -> list[int]:
     """Return the most likely offset of each block; the line before the first one is taken to be in place."""
     gains = np.stack([_blocks(scores(offset, 0, n_src)) for offset in offsets], 1)  # (blocks, offsets)
-    n_blocks, n = gains.shape
-    came_from = np.zeros((n_blocks, n), np.int16)
-    total = np.full(n, -SWITCH)
-    total[offsets.index(0)] = 0.0
-    stay = np.arange(n)
-    for block in range(n_blocks):
-        best = int(total.argmax())
-        moved = total[best] - SWITCH
-        came_from[block] = np.where(total >= moved, stay, best)
-        total = np.maximum(total, moved) + gains[block]
-    path, column = [0] * n_blocks, int(total.argmax())
-    for block in range(n_blocks - 1, -1, -1):
-        path[block] = offsets[column]
-        column = int(came_from[block, column])
-    return path
+    return [offsets[column] for column in best_path(gains, offsets.index(0), SWITCH)]
 
 
 class _Change(NamedTuple):
