@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from contextlib import suppress
 
 from dragoman.documents.document import Document, DocumentInfo, Text, decode, text_document
 from dragoman.documents.html.units import PageOptions, cut
@@ -54,20 +55,13 @@ def _decoded(data: bytes, info: DocumentInfo) -> Text:
     except DataError:
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:
             raise
-        if name not in (None, "utf-8") and _is_utf8(data):  # saved again, with the declaration of before
-            return decode(data, info, "utf-8")
+        if name not in (None, "utf-8"):  # saved again as UTF-8, with the declaration of before
+            with suppress(DataError):
+                return decode(data, info, "utf-8")
         text = data.decode(name or "utf-8", "surrogateescape")
         if sum(map(_is_odd, text)) > ODD_BYTES * len(text) or _encoded(text, name or "utf-8") != data:
             raise
         return Text(text, encoding=name or "utf-8")
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _is_odd(char: str) -> bool:

@@ -227,8 +227,8 @@ def _between_neighbours(nodes: Sequence[Node]) -> set[int]:
         links.append("a" in closes)
         sign = before.strip()
         is_separator = len(links) > 1 and links[-2] and "a" in opens and not sign.strip(_SEPARATORS)
-        is_bullet = not sign.strip(_BULLETS) and (was_tagged if sign == ">" else was_tagged or tags)
-        if is_separator or (is_bullet and (tags or sign != ">")):  # <a>Home</a> | <a>About</a>
+        is_apart = (was_tagged and tags) if sign == ">" else (was_tagged or tags)
+        if is_separator or (is_apart and not sign.strip(_BULLETS)):  # <a>Home</a> | <a>About</a>
             cuts |= {first, place}
         was_tagged = bool(tags)
     return cuts
