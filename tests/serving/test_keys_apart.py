@@ -443,20 +443,26 @@ def test_a_turn_is_renewed_after_those_of_other_owners_and_before_others_of_its_
     assert sorted(order) == ["ann1"] * 3 + ["ann2"] * 3 + ["bob1"] * 3 + ["end"]
 
 
-def test_a_long_document_lets_that_of_another_key_pass(
-    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(documents, "AT_ONCE", 1)
-    monkeypatch.setattr(documents, "WINDOW", 1)
-    server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
-    translate, order, go = server.state.service.translate_document, [], threading.Event()
+def noted_order(service: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], threading.Event]:
+    """Let the parts of documents wait for an event; return the owners of the parts in the order in which they begin."""
+    translate, order, go = service.translate_document, list[str](), threading.Event()
 
     async def noted(texts: Any, pair: Any, options: Any, owner: str, **more: Any) -> Any:
         order.append(owner)
         await asyncio.to_thread(go.wait, LONG_S)
         return await translate(texts, pair, options, owner, **more)
 
-    monkeypatch.setattr(server.state.service, "translate_document", noted)
+    monkeypatch.setattr(service, "translate_document", noted)
+    return order, go
+
+
+def test_a_long_document_lets_that_of_another_key_pass(
+    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "AT_ONCE", 1)
+    monkeypatch.setattr(documents, "WINDOW", 1)
+    server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
+    order, go = noted_order(server.state.service, monkeypatch)
     fields = {"target_lang": "DE", "source_lang": "EN"}
     text = "\n".join(f"the dog {number}" for number in range(9)).encode()
     for name in ("ann", "ann", "bob"):
@@ -473,14 +479,7 @@ def test_documents_take_turns_by_key(
 ) -> None:
     monkeypatch.setattr(documents, "AT_ONCE", 1)
     server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
-    translate, order, go = server.state.service.translate_document, [], threading.Event()
-
-    async def noted(texts: Any, pair: Any, options: Any, owner: str, **more: Any) -> Any:
-        order.append(owner)
-        await asyncio.to_thread(go.wait, LONG_S)
-        return await translate(texts, pair, options, owner, **more)
-
-    monkeypatch.setattr(server.state.service, "translate_document", noted)
+    order, go = noted_order(server.state.service, monkeypatch)
     fields = {"target_lang": "DE", "source_lang": "EN"}
     for name in ("ann", "ann", "ann", "bob"):
         assert upload(server, "/v2/document", "a.txt", b"the dog", headers=keys[name], **fields).status == 200
