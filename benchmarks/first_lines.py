@@ -211,7 +211,7 @@ def main() -> None:
     given = names(args.run, args.src, args.ref)
     with tempfile.TemporaryDirectory() as folder:
         faults = [fault(line, given, Path(folder) / str(number)) for number, line in enumerate(LINES)]
-    wrong = {line.code: what for line, what in zip(LINES, faults, strict=True) if what}
+    wrong = {line.code: what.replace(str(args.run), "RUN") for line, what in zip(LINES, faults, strict=True) if what}
     figures = {
         "first_eight_right": sum(what is None for what in faults[: len(FIRST_EIGHT)]), "first_eight": len(FIRST_EIGHT),
         "right": len(LINES) - len(wrong), "lines": len(LINES), "wrong": wrong,

@@ -8,8 +8,6 @@ case, punctuation and numbers), or six words or more on a side of which nine ten
 
 from __future__ import annotations
 
-import datetime
-import json
 import os
 import random
 import re
@@ -18,13 +16,11 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.record import RESULTS, machine
+from benchmarks.scripts_record import record
 
-RESULT = RESULTS / "newcomer/hold-out.json"
 SEED, PAIRS = 42, 6_000
 SMALL = (
     "model.preset=tiny", "model.d_model=32", "model.d_ff=64", "model.n_encoder_layers=1", "model.n_decoder_layers=1",
@@ -123,16 +119,9 @@ def measure(data: Path) -> dict[str, Any]:
 def main() -> None:
     """Measure, and write the record."""
     when, data = sys.argv[1], Path(sys.argv[2])
-    record: dict[str, Any] = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.is_file() else {}
-    record |= {
-        "command": "python -m benchmarks.hold_out before|after DATA", "machine": machine(),
-        "versions": {name: version(name) for name in ("torch", "sentencepiece")},
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "inputs": {"rule": "a stretch of each corpus, from a line drawn by seed; see corpora()", "seed": SEED},
-        when: measure(data),
-    }  # fmt: skip
-    RESULT.parent.mkdir(parents=True, exist_ok=True)
-    RESULT.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    figures = measure(data)
+    inputs = {"rule": "a stretch of each corpus, from a line drawn by seed; see corpora()", "seed": SEED}
+    record("hold_out", when, figures, inputs, folder="newcomer")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ Django's catalogues. Models are trained for two updates: what they translate doe
 from __future__ import annotations
 
 import contextlib
-import datetime
 import io
 import json
 import random
@@ -18,14 +17,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.language_inputs import django_texts, english_texts, n_words
-from benchmarks.record import RESULTS, machine
+from benchmarks.scripts_record import record
 
-RESULT = RESULTS / "newcomer/mixups.json"
 SEED, LINES = 42, 40
 SMALL = [
     *("model.preset=tiny", "model.d_model=32", "model.d_ff=64", "model.n_encoder_layers=1", "model.n_decoder_layers=1"),
@@ -272,17 +269,10 @@ def measure(data: Path) -> dict[str, Any]:
 def main() -> None:
     """Measure, and write the record."""
     when, data = sys.argv[1], Path(sys.argv[2])
-    record: dict[str, Any] = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.is_file() else {}
-    record |= {
-        "command": "python -m benchmarks.mixups before|after DATA", "machine": machine(),
-        "versions": {name: version(name) for name in ("torch", "django", "py3langid")},
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "inputs": {"rule": "each pair x each command x each kind of mix-up x names that tell or do not", "seed": SEED},
-        when: measure(data),
-    }  # fmt: skip
-    RESULT.parent.mkdir(parents=True, exist_ok=True)
-    RESULT.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(json.dumps({key: value for key, value in record[when].items() if isinstance(value, int)}))
+    figures = measure(data)
+    inputs = {"rule": "each pair x each command x each kind of mix-up x names that tell or do not", "seed": SEED}
+    record("mixups", when, figures, inputs, folder="newcomer", packages=("torch", "django", "py3langid"))
+    print(json.dumps({key: value for key, value in figures.items() if isinstance(value, int)}))
 
 
 if __name__ == "__main__":

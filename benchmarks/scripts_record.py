@@ -7,7 +7,7 @@ import json
 import platform
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -15,20 +15,26 @@ from benchmarks.record import RESULTS, machine
 
 
 def record(
-    name: str, when: str, figures: Mapping[str, Any], inputs: Mapping[str, Any], folder: str = "scripts"
-) -> None:
-    """Write the figures of ``when``, before or after, into ``results/FOLDER/NAME.json``; the others stay."""
+    name: str, when: str, figures: Mapping[str, Any], inputs: Mapping[str, Any], folder: str = "scripts",
+    packages: Sequence[str] = ("torch", "sentencepiece"),
+) -> None:  # fmt: skip
+    """Write the figures of ``when``, before or after, into ``results/FOLDER/NAME.json``; the others stay.
+
+    Args:
+        name: Name of the benchmark.
+        when: ``before`` or ``after``.
+        figures: What was measured.
+        inputs: Rule and seed of what it was measured on.
+        folder: Folder in ``results``.
+        packages: Packages whose versions are noted.
+    """
     path = RESULTS / folder / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     entry = {
         "command": shlex.join(["python", "-m", f"benchmarks.{name}", when]),
         "machine": machine(),
-        "versions": {
-            "python": platform.python_version(),
-            "torch": version("torch"),
-            "sentencepiece": version("sentencepiece"),
-        },
+        "versions": {"python": platform.python_version(), **{package: version(package) for package in packages}},
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "inputs": inputs,
         "before": earlier.get("before", {}),
