@@ -54,6 +54,7 @@ from dragoman.training.log import EARLY_TOKENS, SENSE, RunLog
 from dragoman.training.loss import perplexity
 from dragoman.training.schedule import learning_rate
 from dragoman.training.signals import Stopped, StopRequest
+from dragoman.training.threads import Threads
 from dragoman.training.update import StepResult, train_step
 
 SHOWN = 200
@@ -112,6 +113,7 @@ class Job:
 
     It may raise ``Stopped`` when a stop is requested; then training repeats that validation when it resumes."""
     world: World = ALONE  # the ranks that train together; rank 0 validates, writes checkpoints and logs
+    threads: Threads | None = None  # of torch, which follow the free cores; None: they stay as they are
 
     @property
     def checkpoints(self) -> Path:
@@ -172,6 +174,7 @@ def fit(
         while reason is None:
             # One update. Its time counts towards ``max_minutes``, and so does the time of validations.
             started = time.perf_counter()
+            adapt_threads(job, state.step)
             state.step += 1
             micro_batches = [next(batches) for _ in range(config.accumulate)]
             rate = learning_rate(state.step, config, job.sizes.d_model, state.seconds)
@@ -219,6 +222,19 @@ def _same_checkpoint(world: World, checkpoints: Path) -> Path:
     """Return the newest complete checkpoint that rank 0 finds."""
     path = run_on_rank_0(world, lambda: latest_checkpoint(checkpoints))
     return standing(step_folder(checkpoints, int(broadcast_from_rank_0(world, step_of(path) if path else 0)[0])))
+
+
+def adapt_threads(job: Job, step: int) -> None:
+    """Let the number of threads follow the free cores, and log each change; the first one is printed."""
+    threads = job.threads
+    if threads is None or not threads.adapt():
+        return
+    job.log.event("threads", step, threads=threads.number)
+    if threads.changes == 1:
+        job.log.say(
+            f"other programs need the cores: training goes on with {threads.number} of {threads.most} threads, and "
+            f"with more as soon as they are free (--threads {threads.most} keeps them all)"
+        )
 
 
 def agree(world: World, state: TrainState, stop: StopRequest, flops: float = 0.0) -> bool:

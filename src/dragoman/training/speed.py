@@ -14,9 +14,13 @@ from dragoman.data.batching import Batch, collate
 from dragoman.data.tokenizer import EOS_ID
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.model import build as architectures
+from dragoman.training.threads import threads_of_training
 from dragoman.training.update import train_step
 
 TIMED_STEPS = 3
+LOOK_S = 0.2
+"""Seconds to see what else the machine does."""
+
 BATCH_TOKENS = {"cpu": 1024, "cuda": 4096}
 """Tokens of the timed batch by device. Larger ones are slightly faster; smaller ones leave a GPU idle."""
 
@@ -34,7 +38,11 @@ def tokens_per_second(config: Config, length: int) -> float:
     model_config = ModelConfig(**config.model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
     device = resolve_device(train.device)
     train = train.model_copy(update={"precision": resolve_precision(train.precision, device)})
-    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device.type == "cuda" else []):
+    with (
+        torch.random.fork_rng(devices=[torch.cuda.current_device()] if device.type == "cuda" else []),
+        threads_of_training(train.threads, alone=True) as threads,
+    ):
+        threads.look(LOOK_S)
         torch.manual_seed(0)
         model = architectures.build(model_config).to(device)
         batch = _random_batch(model_config, BATCH_TOKENS[device.type], length)
