@@ -141,7 +141,9 @@ def mixups_of_languages() -> Iterator[Case]:
             for what, one, two in (("swapped", tgt, src), ("source of another language", other, tgt)):
                 words = [file("train", one), file("train", two)]
                 yield Case(
-                    f"train --from: {what}, {kind}, {name}", ["train", *words, "--from", run, "--out", "x"], words[0]
+                    f"train --from: {what}, {kind}, {name}",
+                    ["train", *words, "--from-run", run, "--out", "x"],
+                    words[0],
                 )
             for what, lang in (("target language", tgt), ("another language", other)):
                 words = [run, file("test", lang)]
@@ -152,7 +154,7 @@ def mixups_of_languages() -> Iterator[Case]:
                 pair = ["--src", sides[0], "--ref", sides[1], "--beam-size", "1"]
                 yield Case(f"evaluate: {what}, {kind}, {name}", ["evaluate", run, *pair], about)
                 yield Case(
-                    f"score: {what}, {kind}, {name}", ["score", run, "--src", sides[0], "--tgt", sides[1]], about
+                    f"score: {what}, {kind}, {name}", ["score", run, "--src", sides[0], "--ref", sides[1]], about
                 )
             words = ["--src", file("test", tgt), "--out", "x", *("--minutes", "0.01")]
             yield Case(f"distill: target language, {kind}, {name}", ["distill", run, *words], file("test", tgt))
@@ -176,7 +178,7 @@ def mixups_of_files() -> Iterator[Case]:
     yield Case("evaluate: reference = source, a copy", [*evaluate, "test.cs", "--ref", "test-cs.txt"], "test-cs.txt")
     yield Case("evaluate: references are the output", [*evaluate, "test.cs", "--ref", "output.txt"], "output.txt")
     yield Case("evaluate: a file against itself", ["evaluate", "test.fr", "--ref", "test-fr.txt"], "test-fr.txt")
-    yield Case("score: target = source", ["score", "run-cs-fr", "--src", "test.cs", "--tgt", "test.cs"], "test.cs")
+    yield Case("score: target = source", ["score", "run-cs-fr", "--src", "test.cs", "--ref", "test.cs"], "test.cs")
     yield Case("translate: a document", ["translate", "run-cs-fr", "letter.srt", "--out", "x.srt"], "letter.srt")
 
 
@@ -189,11 +191,11 @@ def right_calls() -> Iterator[Case]:
             train = form.format("train", src), form.format("train", tgt)
             out = ["--out", "x"]
             yield Case(
-                f"train --from {name}", ["train", *train, "--from", run, *out, "--set", "train.max_steps=2"], one
+                f"train --from {name}", ["train", *train, "--from-run", run, *out, "--set", "train.max_steps=2"], one
             )
             yield Case(f"translate {name}", ["translate", run, one, "--beam-size", "1"], one)
             yield Case(f"evaluate {name}", ["evaluate", run, "--src", one, "--ref", two, "--beam-size", "1"], one)
-            yield Case(f"score {name}", ["score", run, "--src", one, "--tgt", two], one)
+            yield Case(f"score {name}", ["score", run, "--src", one, "--ref", two], one)
 
 
 def outcome(bench: Bench, case: Case) -> str:

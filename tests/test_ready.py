@@ -112,9 +112,9 @@ def test_every_command_that_takes_a_run_takes_the_name(
     for args in (
         ("translate", "demo", "a.en"),
         ("explain", "demo", "The dog sleeps.", "--out", "page.html"),
-        ("score", "demo", "--src", "a.en", "--tgt", "a.de"),
+        ("score", "demo", "--src", "a.en", "--ref", "a.de"),
         ("evaluate", "demo", "--src", "a.en", "--ref", "a.de"),
-        ("export", "demo", "--to", "page"),
+        ("export", "demo", "--format", "page"),
         ("formats", "demo"),
     ):
         assert command(*args, cwd=here).status == 0, args

@@ -69,7 +69,7 @@ def test_two_runs_have_their_own_numbers(command: Command, tiny_run: Path, fault
 
 
 def test_score_has_a_heading_at_a_terminal_alone(command: Command, tiny_run: Path, corpus: Any) -> None:
-    args = ("score", tiny_run, "--src", corpus.valid_src, "--tgt", corpus.valid_tgt)
+    args = ("score", tiny_run, "--src", corpus.valid_src, "--ref", corpus.valid_tgt)
     terminal = Terminal(*args, columns=60)
     assert terminal.end() == 0
     lines = [line for line in terminal.screen.lines if "loading" not in line]

@@ -125,15 +125,21 @@ def test_mixed_up_files_are_refused_or_named_once(tiny_run: Path, command: Calla
     calls: dict[tuple[str, ...], str] = {
         ("translate", str(tiny_run), "t.de"): "give text in English (en), or add --from en if the name is wrong",
         ("evaluate", str(tiny_run), "--src", "t.de", "--ref", "t.en"): "swap the two files, or add --from en",
-        ("score", str(tiny_run), "--src", "t.de", "--tgt", "t.en"): "swap the two files, or add --from en",
-        ("train", "t.de", "t.en", "--from", str(tiny_run)): "add --set data.src_lang=de --set data.tgt_lang=en if new",
+        ("score", str(tiny_run), "--src", "t.de", "--ref", "t.en"): "swap the two files, or add --from en",
+        (
+            "train",
+            "t.de",
+            "t.en",
+            "--from-run",
+            str(tiny_run),
+        ): "add --set data.src_lang=de --set data.tgt_lang=en if new",
         ("evaluate", "t.de", "--ref", "t.en"): "t.en: English (en) by its name, but t.de is in German (de)",
     }
     for call, told in calls.items():
         refused = command(*call, cwd=tmp_path)
         assert refused.status == 2
         assert told in refused.error
-    warned = command("score", tiny_run, "--src", "t.txt", "--tgt", "t.txt", cwd=tmp_path)
+    warned = command("score", tiny_run, "--src", "t.txt", "--ref", "t.txt", cwd=tmp_path)
     warnings = [line for line in warned.err.split("\n") if line.startswith("warning: t.txt: ")]
     assert len(warnings) == 2
     assert warnings[0].startswith("warning: t.txt: looks like German (de), but")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,6 +83,9 @@ def evaluate(
         _print_comparison(compare_segment_scores(*test.segment_scores), names, test.as_json)
         return
     if not test.ref:
+        if len(systems) == 3 and test.src is None:
+            words = shlex.join([names[0], "--src", names[1], "--ref", names[2]])
+            raise ConfigError(f"the two sides of the test set need their options: dragoman evaluate {words}")
         raise ConfigError("Missing option '--ref': name the references (see dragoman evaluate --help)")
     if len(systems) > 2:
         raise ConfigError(f"evaluate takes one or two systems, got {len(systems)}")

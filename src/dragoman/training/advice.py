@@ -31,7 +31,7 @@ def retrain(run: Path, settings: Mapping[str, Any]) -> str:
     """Return the command that trains a run again in another folder, with other settings."""
     words = ["dragoman", "train", str(run / "config.yaml")]
     if parent := parent_of(run).get("name"):
-        words += ["--from", str(run.parent / parent)]
+        words += ["--from-run", str(run.parent / parent)]
     for name, value in settings.items():
         words += ["--set", f"train.{name}={value:g}" if isinstance(value, float) else f"train.{name}={value}"]
     return shlex.join([*words, "--out", f"{run}-2"])
