@@ -170,7 +170,7 @@ def test_the_tab_key_completes_runs_and_settings(tmp_path: Path, monkeypatch: py
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "runs/first/config.yaml").write_text("", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert runs("") == ["runs/", "texts/"]
+    assert runs("") == ["runs/", "texts/", "demo", "demo-zh", "en-de", "en-zh"]
     assert runs("runs/") == ["runs/first", "runs/other/"]
     assert runs("ru") == runs("runs/")  # no "runs/" alone, behind which the shell would put a space
     assert runs("te") == ["texts/"]

@@ -14,6 +14,7 @@ from dragoman.bundle import amend_bundle
 from dragoman.errors import DataError
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.evaluation.test_set import Lines, References, is_file, read, references_of
+from dragoman.ready import refuse_to_change
 from dragoman.translation.confidence import MIN_SENTENCES, Confidence, fit, with_shortfall
 from dragoman.translation.translator import Translator
 
@@ -72,8 +73,10 @@ def calibrate(run: Path | str, src: Lines, ref: References, device: str = "auto"
 
     Raises:
         BundleError, DataError: As ``Translator.load`` and ``learn_confidence``.
+        ConfigError: The run is a ready bundle.
         DragomanError: The bundle cannot be written.
     """
+    refuse_to_change(run)
     lines, references = read(src, references_of(ref, not is_file(src)))
     learned = learn_confidence(Translator.load(run, device), lines, references[0])
     amend_bundle(Path(run), confidence=learned.model_dump(mode="json"))
