@@ -13,6 +13,7 @@ from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import at_terminal, print_tables, table
 from dragoman.errors import ConfigError
 from dragoman.options import DeviceOptions, either, option, option_group
+from dragoman.progress import say
 from dragoman.toolkits import writers
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def _export_and_compare(run: Path, form: str, out: Path | None, quantization: st
         from dragoman.device import resolve_device
         from dragoman.evaluation import certify
         from dragoman.toolkits import export as exports
+        from dragoman.translation.language_pairs import check_sides
         from dragoman.translation.options import TranslateOptions
         from dragoman.translation.translator import Translator
 
@@ -88,7 +90,10 @@ def _export_and_compare(run: Path, form: str, out: Path | None, quantization: st
     if checks.to is None and translator.languages.targets:
         known = ", ".join(translator.languages.targets)
         raise ConfigError(f"{run} has several target languages: choose one with --to ({known})")
-    translator.plan(options)
+    plan = translator.plan(options)
+    files = checks.check, *([] if checks.ref is None else [checks.ref])
+    for warning in check_sides(run, (plan.src_lang, plan.tgt_lang), None, *files):
+        say(f"warning: {warning}")
     folder = exports.export(run, form, out, quantization)
     with at_ctrl_c(lambda: f"before the comparison was done; the export is complete: {folder}"):
         comparison = certify.compare_export(translator, folder, text, options)
