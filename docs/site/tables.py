@@ -355,7 +355,7 @@ def configurations() -> str:
         if path.stem in REACHED:
             metric, name, where, form = REACHED[path.stem]
             try:
-                number = written(name, where, form)
+                number = written(f"{name}:{where} as {form}")
             except (KeyError, IndexError, OSError) as error:
                 raise BrokenDocsError(
                     [f"benchmarks/results/{name}: {where}, for configs/{path.name}: {error}"]
