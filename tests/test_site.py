@@ -30,8 +30,22 @@ def gathered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def test_each_of_the_questions_is_two_clicks_from_the_first_page(gathered: dict[str, Path]) -> None:
     assert len(questions.listed()) == 40
-    for source in gathered.values():
+    assert len(questions.listed(questions.NEWCOMERS)) == 15
+    for language, source in gathered.items():
         assert questions.too_far(source) == []
+        assert questions.without_answer(source, language) == []
+
+
+@pytest.mark.parametrize(("readme", "pages"), [("README.md", DOCS), ("README.zh-CN.md", DOCS / "zh")])
+def test_each_question_of_a_newcomer_is_two_clicks_from_a_readme(readme: str, pages: Path) -> None:
+    def links(path: Path) -> set[Path]:
+        found = re.findall(r"\]\(([^)#\s]+\.md)", path.read_text(encoding="utf-8"))
+        return {page for link in found if (page := (path.parent / link).resolve()).is_file()}
+
+    near = links(ROOT / readme)
+    near |= {page for first in near for page in links(first)}
+    for question in questions.listed(questions.NEWCOMERS):
+        assert (pages / question.page).resolve() in near, question.question
 
 
 def test_a_page_without_a_chinese_twin_says_so(gathered: dict[str, Path]) -> None:
