@@ -64,7 +64,7 @@ short = [word for setting in {short!r} for word in ("--set", setting)]
 if "--help" in args or "--resume" in args:
     pass
 elif args[:1] == ["train"]:
-    args = ["train", *(short[:-2] if "--from" in args else short), *args[1:], *short[:2]]
+    args = ["train", *(short[:-2] if "--from-run" in args else short), *args[1:], *short[:2]]
 elif args[:1] == ["distill"]:
     args = ["distill", *short[:12], *args[1:], *short[:2]]
 elif args[:1] == ["demo"]:
@@ -278,9 +278,9 @@ def _make_runs(folder: Path) -> None:
     for name in ("second", "teacher", "demo", "there", "a", "b", "multi30k", "tatoeba", "student", "opus", "first-old"):
         shutil.copytree(folder / "runs/first", folder / "runs" / name, dirs_exist_ok=True)
     shutil.copytree(folder / "runs/back", folder / "runs/reverse")
-    dragoman("export", "runs/first", "--to", "huggingface", "--out", "Helsinki-NLP/opus-mt-en-de")
+    dragoman("export", "runs/first", "--format", "huggingface", "--out", "Helsinki-NLP/opus-mt-en-de")
     shutil.copytree(folder / "Helsinki-NLP/opus-mt-en-de", folder / "opus-mt-en-de")
-    dragoman("export", "runs/first", "--to", "argos", "--out", "translate-en_de-1_0.argosmodel")
+    dragoman("export", "runs/first", "--format", "argos", "--out", "translate-en_de-1_0.argosmodel")
     dragoman("augment", "--forward", "runs/there", "--src", "news.en", "--out", "made")
 
 

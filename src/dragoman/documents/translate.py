@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.budget import run_within
+from dragoman.data.sides import doubt
 from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo, Untranslated
 from dragoman.documents.folder import files_of
@@ -30,6 +31,9 @@ from dragoman.translation.translator import Translator
 
 MOST_BYTES = 1 << 28
 """Largest accepted file in bytes."""
+
+MOST_DOUBTFUL = 5
+"""Largest number of files of a folder that are named because they look like another language."""
 
 NO_TRANSLATION = frozenset({"memory", "dropped"})
 """Kinds of notes on texts that were not translated."""
@@ -177,9 +181,15 @@ def translate_document(
         opened_from(path)
     # Warnings are given below with the name of the file; a text that runs out of memory is reported, not raised.
     text_events = replace(events, warn=None, failed=lambda note: None)
+    n_doubtful = 0
     for path, to in files:
         opened = opened_from(path)
         texts = opened.texts
+        doubtful = doubt(path, texts, plan.src_lang, f"{translator.run or 'the model'} translates from")
+        n_doubtful += doubtful is not None
+        if doubtful is not None and events.warn is not None and n_doubtful <= MOST_DOUBTFUL:
+            more = "; further files with such text are not named" if n_doubtful == MOST_DOUBTFUL else ""
+            events.warn(Note("language", f"{doubtful}{more}"))
         translations = dict(zip(texts, translator.translate_planned(texts, plan, text_events), strict=True))
         content, file_report = opened.finish(translations)
         to.parent.mkdir(parents=True, exist_ok=True)

@@ -112,10 +112,10 @@ class TrainOptions(RunOptions, TableOptions):
         (), "Data", "Validation text in any form that TEXT may have; repeat it to name two files."
     )
     from_run: Path | str | None = option(
-        None, "Fine-tuning", "Fine-tune from this run (or bundle), with its sizes and subwords.", flag="--from"
+        None, "Fine-tuning", "Fine-tune from this run (or bundle), with its sizes and subwords."
     )
     new_subwords: bool = option(
-        False, "Fine-tuning", "With --from: learn subwords from the new text; embeddings are composed."
+        False, "Fine-tuning", "With --from-run: learn subwords from the new text; embeddings are composed."
     )
     resume: bool = option(False, "Resuming", "Resume the run in --out.")
     accept_changed_text: bool = option(
@@ -127,7 +127,7 @@ class TrainOptions(RunOptions, TableOptions):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.new_subwords and self.from_run is None:
-            raise ValueError("--new-subwords belongs to fine-tuning: name the run to start from with --from")
+            raise ValueError("--new-subwords belongs to fine-tuning: name the run to start from with --from-run")
         if self.accept_changed_text and not self.resume:
             raise ValueError("--accept-changed-text belongs to --resume: a new run reads the text as it is")
         return self
