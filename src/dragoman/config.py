@@ -447,8 +447,8 @@ class TrainConfig(Section):
     device: Literal["auto", "cpu", "cuda"] = setting("auto", "`cpu`, `cuda`; `auto`: the GPU if there is one")
     threads: int | None = setting(
         None,
-        "threads on a CPU; null: one for each core, and fewer while other programs need the cores, which may change "
-        "the last bits",
+        "threads on a CPU; null: one for each core, and fewer while that is faster beside other programs, which changes "
+        "the last bits of the weights",
         ge=1,
     )
     tensorboard: bool = setting(False, "also log for TensorBoard")

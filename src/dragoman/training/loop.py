@@ -113,7 +113,7 @@ class Job:
 
     It may raise ``Stopped`` when a stop is requested; then training repeats that validation when it resumes."""
     world: World = ALONE  # the ranks that train together; rank 0 validates, writes checkpoints and logs
-    threads: Threads | None = None  # of torch, which follow the free cores; None: they stay as they are
+    threads: Threads | None = None  # of torch, which other programs may make fewer; None: they stay as they are
 
     @property
     def checkpoints(self) -> Path:
@@ -174,7 +174,6 @@ def fit(
         while reason is None:
             # One update. Its time counts towards ``max_minutes``, and so does the time of validations.
             started = time.perf_counter()
-            adapt_threads(job, state.step)
             state.step += 1
             micro_batches = [next(batches) for _ in range(config.accumulate)]
             rate = learning_rate(state.step, config, job.sizes.d_model, state.seconds)
@@ -187,10 +186,13 @@ def fit(
                 note_bad_step(job, state, result, micro_batches)
             state.tokens += result.tokens if result.finite else 0
             state.data = batches.state_dict()
-            state.seconds += time.perf_counter() - started
+            seconds = time.perf_counter() - started
+            state.seconds += seconds
+            work = flops_of(micro_batches, job.sizes, config)
+            adapt_threads(job, state.step, work, seconds)
 
             # All ranks must leave the loop at the same step, so they agree on the time and on signals after each one.
-            must_stop = agree(world, state, stop, flops_of(micro_batches, job.sizes, config))
+            must_stop = agree(world, state, stop, work)
             window.add(result)
             reporter.window.add(result)
             reason = stop_reason(state, config, batches) or ("signal" if must_stop else None)
@@ -224,16 +226,16 @@ def _same_checkpoint(world: World, checkpoints: Path) -> Path:
     return standing(step_folder(checkpoints, int(broadcast_from_rank_0(world, step_of(path) if path else 0)[0])))
 
 
-def adapt_threads(job: Job, step: int) -> None:
-    """Let the number of threads follow the free cores, and log each change; the first one is printed."""
+def adapt_threads(job: Job, step: int, work: float, seconds: float) -> None:
+    """Set the threads of the next update after one that took so long, and log each change; the first is printed."""
     threads = job.threads
-    if threads is None or not threads.adapt():
+    if threads is None or not threads.learn(work, seconds):
         return
     job.log.event("threads", step, threads=threads.number)
     if threads.changes == 1:
         job.log.say(
-            f"other programs need the cores: training goes on with {threads.number} of {threads.most} threads, and "
-            f"with more as soon as they are free (--threads {threads.most} keeps them all)"
+            "other programs compute on these cores too: training compares numbers of threads, and goes on with the "
+            f"fastest (--threads {threads.most} keeps {threads.most})"
         )
 
 

@@ -85,7 +85,7 @@ class RunOptions(OverrideOptions, QuietOptions):
     threads: int | None = option(
         None,
         "Settings",
-        "Threads on a CPU (train.threads; default: one for each core, fewer while other programs need the cores).",
+        "Threads on a CPU (train.threads; default: one for each core, fewer while that is faster beside other programs).",
         ge=1,
     )
 

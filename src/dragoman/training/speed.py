@@ -18,9 +18,6 @@ from dragoman.training.threads import threads_of_training
 from dragoman.training.update import train_step
 
 TIMED_STEPS = 3
-LOOK_S = 0.2
-"""Seconds to see what else the machine does."""
-
 BATCH_TOKENS = {"cpu": 1024, "cuda": 4096}
 """Tokens of the timed batch by device. Larger ones are slightly faster; smaller ones leave a GPU idle."""
 
@@ -28,7 +25,8 @@ BATCH_TOKENS = {"cpu": 1024, "cuda": 4096}
 def tokens_per_second(config: Config, length: int) -> float:
     """Measure the tokens of one side per second, padding included, that training takes: the median of a few steps.
 
-    Takes about a second on a CPU. torch's random state is restored afterwards.
+    Takes about a second on a CPU, and two beside other programs, where one thread is tried too. torch's random state is
+    restored afterwards.
 
     Args:
         config: Its model is built with ``data.tokenizer.vocab_size`` subwords, and discarded.
@@ -42,17 +40,24 @@ def tokens_per_second(config: Config, length: int) -> float:
         torch.random.fork_rng(devices=[torch.cuda.current_device()] if device.type == "cuda" else []),
         threads_of_training(train.threads, alone=True) as threads,
     ):
-        threads.look(LOOK_S)
         torch.manual_seed(0)
         model = architectures.build(model_config).to(device)
         batch = _random_batch(model_config, BATCH_TOKENS[device.type], length)
         optimizer = torch.optim.Adam(model.parameters(), fused=True)
-        durations = []
-        for _ in range(1 + TIMED_STEPS):
-            began = time.perf_counter()
-            train_step(model, [batch], optimizer, 0.0, train, model_config.pad_id)
-            durations.append(time.perf_counter() - began)
-    return batch.tgt_in.numel() / statistics.median(durations[1:])  # the first step also allocates memory
+
+        def seconds_of_a_step() -> float:
+            durations = []
+            for _ in range(1 + TIMED_STEPS):
+                began = time.perf_counter()
+                train_step(model, [batch], optimizer, 0.0, train, model_config.pad_id)
+                durations.append(time.perf_counter() - began)
+            return statistics.median(durations[1:])  # the first step also allocates memory
+
+        seconds = seconds_of_a_step()
+        if threads.free() < threads.most:
+            torch.set_num_threads(1)
+            seconds = min(seconds, seconds_of_a_step())
+    return batch.tgt_in.numel() / seconds
 
 
 def _random_batch(model_config: ModelConfig, batch_tokens: int, length: int) -> Batch:
