@@ -328,6 +328,7 @@ def noted(bench: Bench, case: Case) -> str:
 
 def is_about_mixups(line: str, about: str) -> bool:
     """Return True for an error or a warning that is about a whole file, and is not the guard's."""
+    line = line.rpartition("> ")[2] if "> warning:" in line else line  # behind the prompt of -i
     return line.startswith(("error:", "warning:")) and f"{about}:" + "1" not in line and "short" not in line
 
 

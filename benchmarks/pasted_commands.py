@@ -54,7 +54,7 @@ SHORT = [
     "model.n_decoder_layers=2", "data.tokenizer.vocab_size=700", "decode.max_extra_tokens=5",
 ]  # fmt: skip
 """Settings that are added to every training; those that a command sets itself win, except the number of steps."""
-TIMEOUT_S = 240
+TIMEOUT_S = 150
 
 SHIM = '''#!/usr/bin/env -S {python} -S -E
 """Sends a command to the process that has dragoman loaded; see ``benchmarks.pasted_commands``."""
