@@ -39,6 +39,9 @@ def options_of(command: str) -> set[str]:
         ("train --lr 1", "did you mean --set train.lr=...?"),
         ("train --label-smoothing 0", "did you mean --set train.label_smoothing=...?"),
         ("train --arch base", "did you mean --set model.preset=base"),
+        ("lab --list", "leave it out: dragoman lab lists the experiments"),
+        ("lab --quik", "did you mean --quick?"),
+        ("runs --list", "No such option: --list (see dragoman runs --help)"),
         ("evaluate r --wanted x", "No such option: --wanted (see dragoman evaluate --help)"),
     ],
 )

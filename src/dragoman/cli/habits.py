@@ -57,6 +57,7 @@ NAMES = {
         "--hyp --hypothesis --hypotheses": "name the file first: dragoman evaluate HYPOTHESES --ref REF",
         "--metrics -m": "--metric",
     },
+    "lab": {"--list --ls -l": "leave it out: dragoman lab lists the experiments"},
 }
 
 RENAMED = {
@@ -121,7 +122,7 @@ def option_hint(command: str, option: str, known: Sequence[str]) -> str:
 
         if names := settings_named(option.removeprefix("--").replace("-", "_")):
             return _did_you_mean(" or ".join(f"--set {name}=..." for name in names))
-    close = difflib.get_close_matches(option, known, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(option, known, n=1, cutoff=0.7)
     return _did_you_mean(close[0]) if close else ""
 
 

@@ -6,7 +6,6 @@ calibrate("runs/imported", "lines.en", "lines.de")    # the same, and kept in th
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,11 @@ from dragoman.bundle import amend_bundle
 from dragoman.errors import DataError
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.evaluation.test_set import Lines, References, is_file, read, references_of
+from dragoman.progress import say
 from dragoman.ready import refuse_to_change
 from dragoman.translation.confidence import MIN_SENTENCES, Confidence, fit, with_shortfall
 from dragoman.translation.language_pairs import check_sides
 from dragoman.translation.translator import Translator
-
-logger = logging.getLogger(__name__)
 
 MOST = 1000
 """Largest number of pairs that are used; more cost time and change little."""
@@ -86,7 +84,7 @@ def calibrate(run: Path | str, src: Lines, ref: References, device: str = "auto"
     if isinstance(src, Path | str) and isinstance(refs[0], Path | str):
         langs = translator.languages.direction(None, None)
         for warning in check_sides(run, langs, None, src, refs[0]):
-            logger.warning(warning)
+            say(f"warning: {warning}")
     lines, references = read(src, refs)
     learned = learn_confidence(translator, lines, references[0])
     amend_bundle(Path(run), confidence=learned.model_dump(mode="json"))
