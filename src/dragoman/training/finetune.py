@@ -18,12 +18,16 @@ import torch
 from torch import Tensor
 
 from dragoman.bundle import Bundle
+from dragoman.data.seen_words import FILE as WORDS
+from dragoman.data.seen_words import SeenWords, learn
+from dragoman.data.store import Store
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
-from dragoman.files import write_text
+from dragoman.files import write_bytes, write_text
 from dragoman.model.weights import untied
 from dragoman.translation.language_pairs import trained_pairs
 
 PARENT = "parent.json"
+PARENT_WORDS = f"parent.{WORDS}"
 
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
@@ -42,7 +46,7 @@ def adapt(
         Weights by the names of ``model.weights.untied``, and the description.
 
     Raises:
-        DragomanError: ``parent.json`` cannot be written.
+        DragomanError: ``parent.json``, or the file of the words that the parent saw, cannot be written.
     """
     weights = untied(parent.model)
     description = "its subwords are kept"
@@ -58,6 +62,8 @@ def adapt(
     trained = trained_pairs(parent)
     pairs = {"pairs": trained} if trained else {}
     digest = parent.manifest["files"]["model.safetensors"]["sha256"]
+    if parent.words is not None:
+        write_bytes(run / PARENT_WORDS, parent.words.to_bytes())
     write_text(run / PARENT, json.dumps({"name": name, "weights_sha256": digest, **pairs, **facts}, indent=2) + "\n")
     return weights, description
 
@@ -87,3 +93,11 @@ def parent_of(run: Path) -> dict[str, Any]:
     """Return the facts about the parent that ``adapt`` noted in ``run``; empty for a run of its own."""
     path = run / PARENT
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def words_seen(run: Path, store: Store, tokenizer: Tokenizer) -> SeenWords | None:
+    """Return the words of the sources in a store and of those that the parent saw; None if the latter are not known."""
+    if not parent_of(run):
+        return learn(store, tokenizer)
+    path = run / PARENT_WORDS
+    return learn(store, tokenizer).union(SeenWords.read(path)) if path.is_file() else None
