@@ -29,7 +29,7 @@ def test_words_of_the_training_text_are_known_in_any_case_and_others_are_not(tin
     seen = learn(store, bundle.src_tokenizer)
     sources = bundle.src_tokenizer.decode([store.pair(i)[0].tolist() for i in range(len(store))])
     assert all(not seen.unseen(line) and not seen.unseen(line.upper()) for line in sources)
-    assert seen.unseen("The quetzal and the QUETZAL, dogsdog") == ["quetzal", "QUETZAL", "dogsdog"]
+    assert seen.unseen("The quetzal sees the QUETZAL, dogsdog") == ["quetzal", "dogsdog"]
     assert bundle.words is not None
     np.testing.assert_array_equal(bundle.words.hashes, seen.hashes)
 

@@ -57,8 +57,11 @@ class SeenWords:
         return len(self.hashes)
 
     def unseen(self, text: str) -> list[str]:
-        """Return the words of a text that are not among these, each once, in order."""
-        words = list(dict.fromkeys(words_of(text)))
+        """Return the words of a text that are not among these, each once in the case in which it comes first."""
+        first: dict[str, str] = {}
+        for word in words_of(text):
+            first.setdefault(word.casefold(), word)
+        words = list(first.values())
         if not len(self.hashes):
             return words
         own = _hashes(words)
