@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from dragoman.bundle import Bundle
+from dragoman.config import Config
 from dragoman.data.seen_words import FILE as WORDS
 from dragoman.data.seen_words import SeenWords, learn
 from dragoman.data.store import Store
@@ -60,9 +61,10 @@ def adapt(
         facts = {"copied_rows": copied, "composed_rows": sum(map(len, sides)) - copied}
         description = f"new subwords: {copied:,} rows copied, {facts['composed_rows']:,} composed as means of others"
     trained = trained_pairs(parent)
-    pairs = {"pairs": trained} if trained else {}
+    pairs: dict[str, Any] = {"pairs": trained} if trained else {}
     digest = parent.manifest["files"]["model.safetensors"]["sha256"]
     if parent.words is not None:
+        pairs["languages"] = parent.config.data.pairs
         write_bytes(run / PARENT_WORDS, parent.words.to_bytes())
     write_text(run / PARENT, json.dumps({"name": name, "weights_sha256": digest, **pairs, **facts}, indent=2) + "\n")
     return weights, description
@@ -95,9 +97,15 @@ def parent_of(run: Path) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def words_seen(run: Path, store: Store, tokenizer: Tokenizer) -> SeenWords | None:
-    """Return the words of the sources in a store and of those that the parent saw; None if the latter are not known."""
-    if not parent_of(run):
-        return learn(store, tokenizer)
-    path = run / PARENT_WORDS
-    return learn(store, tokenizer).union(SeenWords.read(path)) if path.is_file() else None
+def words_seen(config: Config, run: Path, store: Store, tokenizer: Tokenizer) -> SeenWords | None:
+    """Return the words of the sources that a run and its parent were trained on; None if the parent's are not known.
+
+    Words that a parent learned to translate into other languages alone do not count.
+    """
+    words, parent = learn(store, tokenizer), parent_of(run)
+    if not parent:
+        return words
+    if "languages" not in parent:
+        return None
+    shared = {tuple(pair) for pair in parent["languages"]} & set(config.data.pairs)
+    return words.union(SeenWords.read(run / PARENT_WORDS)) if shared else words

@@ -436,7 +436,7 @@ def _write_bundle(
     scores = {"loss": validation.loss, **validation.scores}
     store = Store.open(run / "store/train")
     text = facts_of_text(store)
-    words = words_seen(run, store, tokenizers[0]) if task_of(config).translates else None
+    words = words_seen(config, run, store, tokenizers[0]) if task_of(config).translates else None
     facts = replace(
         text, weights=origin, step=step, validation=scores,
         signatures=signatures(config.data.tgt_lang) if validation.f1 is None else {},
