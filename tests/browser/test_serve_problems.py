@@ -36,7 +36,7 @@ def refused(page: Any, status: int, message: str = "a message in English") -> st
     return str(page.inner_text("#notes"))
 
 
-@pytest.mark.parametrize("status", [401, 403, 408, 413, 429, 500, 503, 507])
+@pytest.mark.parametrize("status", [400, 401, 403, 408, 413, 429, 500, 503, 507])
 def test_a_refusal_is_said_in_the_language_of_the_page(page: Any, status: int) -> None:
     text = refused(page, status)
     assert is_chinese(text) == (page.evaluate("document.documentElement.lang") == "zh-Hans")
@@ -94,3 +94,19 @@ def test_the_estimate_is_explained_where_a_finger_can_reach_it(
     assert page.inner_text("#confidence summary") == "Quality, estimated: doubtful"
     page.click("#confidence summary")
     assert "read it beside the source" in page.inner_text("#confidence")
+
+
+@pytest.mark.parametrize("width", [320, 375, 430, 768])
+def test_a_long_unknown_word_widens_nothing(open_page: Callable[..., Any], url: str, width: int) -> None:  # noqa: F811
+    page = open_page(url, viewport={"width": width, "height": 800})
+    translated(page, "the " + "quetzal" * 30)
+    assert "quetzalquetzal" in page.inner_text("#notes")
+    wide, shown = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= shown
+
+
+def test_a_document_that_cannot_be_read_is_refused_in_the_language_of_the_page(page: Any) -> None:
+    page.set_input_files("#file", {"name": "a.docx", "mimeType": "x/y", "buffer": b"no zip"})
+    page.locator("#document-state", has_text=".docx").wait_for(timeout=20_000)
+    chinese = page.evaluate("document.documentElement.lang") == "zh-Hans"
+    assert is_chinese(page.inner_text("#document-state")) == chinese

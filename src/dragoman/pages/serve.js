@@ -156,7 +156,7 @@ function show(found, source = "", from = "", to = "", problem = "") {
   $("confidence").hidden = !(found && found.quality);
   $("quality").textContent = found && found.quality ? say("sure", found.quality) : "";
   const notes = problem ? [problem] : ((found && found.notes) || []).map((note) => noteIn(ui, note));
-  $("notes").replaceChildren(...notes.map((text) => element("li", text)));
+  $("notes").replaceChildren(...[...new Set(notes)].map((text) => element("li", text)));
   const others = (found && found.alternatives) || [];
   $("others").hidden = !others.length;
   $("alternatives").replaceChildren(...others.map((one) => {
@@ -297,7 +297,7 @@ async function translateDocument(chosen, column) {
       await new Promise((resolve) => { setTimeout(resolve, ASK_AGAIN_MS); });
       status = await told(await fetch(where, owned));
     }
-    if (status.status === "error") throw new Error(status.error_message);
+    if (status.status === "error") throw new Error(SAYS[ui].refused(status.error_message));
     const answer = await fetch(`${where}/result`, owned);
     if (!answer.ok) throw new Error(problemIn(ui, answer.status, (await answer.json()).message));
     link.href = URL.createObjectURL(await answer.blob());

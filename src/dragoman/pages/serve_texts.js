@@ -16,7 +16,7 @@ const SAYS = {
     "sure-help": "Estimated by the model, without a reference. Good: hardly a fault is expected. Doubtful: read it beside the source. Poor: do not rely on it.", detected: (name) => `${name}, it seems`,
     offline: "The server does not answer. Change the text to try again.", line: (number) => `Line ${number}: `,
     "too-long": (n, most) => `${n.toLocaleString("en")} characters are more than the ${most.toLocaleString("en")} of one request: translate the text in parts, or as a document.`,
-    problems: {}, // the messages of the server are English
+    problems: {}, refused: (message) => message, // the messages of the server are English
     notes_of: {},
     document: "Document", choose: "Choose a document", left: "Left as it is",
     "document-help": "Drop one anywhere on this page, or choose it: Word, PowerPoint, OpenDocument, HTML, Markdown, subtitles, .po, XLIFF, tables (.csv), text. It keeps its shape.",
@@ -47,6 +47,7 @@ const SAYS = {
       408: "上传太慢，服务器已中断，请重试。", 413: "内容超过服务器的上限。", 415: "服务器不支持这种格式。", 429: "服务器繁忙，请稍后再试。",
       500: "服务器内部错误。", 503: "服务器未能完成翻译，请重试。", 507: "服务器存储空间已满，请稍后再试。",
     },
+    refused: (message) => `服务器无法处理：${message}`,
     notes_of: {
       unseen: (note) => `模型没见过的词：${note.words.join("、")}`,
       unknown: () => "原文含有模型不认识的字符。",
@@ -71,14 +72,14 @@ const SAYS = {
   },
 };
 
-/** A fault that the guard has noticed, and what became of it. */
+/** A fault that the guard has noticed, and what became of it; of one that is left the kind is that of the first search. */
 function repaired(note, what) {
-  return note.left ? `${what}，没有找到更好的译文。` : `${what}，已重新翻译。`;
+  return note.left ? "译文有误（重复、照抄或遗漏），没有找到更好的译文，请对照原文。" : `${what}，已重新翻译。`;
 }
 
 /** Why a request failed, in the language of the page; message is the server's, which is English. */
 function problemIn(ui, status, message) {
-  return SAYS[ui].problems[status] || message;
+  return SAYS[ui].problems[status] || SAYS[ui].refused(message);
 }
 
 /** A note on a translation, in the language of the page. */
