@@ -13,6 +13,7 @@ import pytest
 import dragoman
 from dragoman.bundle import Bundle, Tables, amend_bundle, load_bundle, save_bundle
 from dragoman.model.weights import untied
+from dragoman.translation.confidence import FEATURES, Confidence
 from dragoman.translation.notes import Note
 from dragoman.translation.translator import Translator
 from dragoman.translation.unseen_words import MOST, note_on_words
@@ -126,3 +127,18 @@ def test_the_command_line_counts_the_lines_and_lists_them(
 def test_notes_are_equal_by_what_they_say() -> None:
     assert Note("unseen", "x", words=("a",)) != Note("unseen", "x")
     assert Tables() == Tables(None, None)
+
+
+def test_a_word_that_the_model_never_saw_lowers_the_quality_of_its_sentence_alone(translator: Translator) -> None:
+    sure = Confidence(
+        centres=(0,) * len(FEATURES), weights=(0,) * len(FEATURES), bias=1.0, said=(1.0,), found=(1.0,), sentences=100,
+        rank_correlation=1.0,
+    )  # fmt: skip
+    able = Translator(*translator.bundles, device="cpu")
+    able.confidence = sure
+    texts = ["the dog sees a cat", "the dog sees the quetzal", "the dog sees. " * 4 + "the quetzal sees."]
+    known, new, paragraph = able.translate(texts, guard=False)
+    assert (known.quality, new.quality) == ("good", "doubtful")
+    assert known.confidence == new.confidence == 1
+    assert paragraph.quality == "good"  # one of five sentences is doubtful
+    assert able.translate(texts[1], guard=False, glossary={"quetzal": "hund"}).quality == "good"

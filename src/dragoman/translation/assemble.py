@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
 
@@ -14,7 +14,7 @@ from dragoman.translation.faults import without_runs
 from dragoman.translation.keeping.protected import not_text
 from dragoman.translation.notes import Note
 from dragoman.translation.plan import Plan
-from dragoman.translation.quality import Quality, n_words_of, of_text, quality_of
+from dragoman.translation.quality import Quality, lowered, n_words_of, of_text, quality_of
 from dragoman.translation.scoring import TextPart
 from dragoman.translation.segments import SegmentResult, TextSegment, by_text, one_line
 from dragoman.translation.unseen_words import note_on_words, unseen_words
@@ -98,10 +98,10 @@ def assemble(
         cut = {segment.owner for segment in segments if segment.cut}
         translations = [without_seam(texts[i], whole) if i in cut else whole for i, whole in enumerate(joined)]
     translations = [_with_warning(*pair) for pair in zip(texts, translations, strict=True)]
-    translations = _with_confidence(translations, groups, segments, results, plan)
     if plan.glossary is not None:
         found = [plan.glossary.terms_in(text) for text in texts]
         translations = [replace(line, terms=terms) for line, terms in zip(translations, found, strict=True)]
+    translations = _with_confidence(translations, groups, segments, results, plan)
     if plan.facts.seen_words is not None:
         translations = [_with_unseen(*line, plan) for line in zip(texts, translations, strict=True)]
     if plan.direction.zero_shot is not None:
@@ -288,13 +288,20 @@ def _with_confidence(
         value = quality = None
         if translation.n_tokens:
             value = sum(known[i] * (len(best[i].ids) + 1) for i in group) / translation.n_tokens
-            quality = of_text(_quality(results[i].texts[0], known[i], plan) for i in group if not results[i].is_copy)
+            quality = of_text(
+                _quality(segments[i], results[i], known[i], translation.terms, plan)
+                for i in group if not results[i].is_copy
+            )  # fmt: skip
         confident.append(replace(translation, confidence=value, quality=quality))
     return confident
 
 
-def _quality(text: str, confidence: float, plan: Plan) -> Quality:
-    return quality_of(confidence, n_words_of(text, plan.encoder.unspaced), plan.encoder.unspaced)
+def _quality(
+    segment: TextSegment, result: SegmentResult, confidence: float, terms: Iterable[str], plan: Plan
+) -> Quality:  # fmt: skip
+    """Return the quality of a part of a text."""
+    quality = quality_of(confidence, n_words_of(result.texts[0], plan.encoder.unspaced), plan.encoder.unspaced)
+    return lowered(quality) if unseen_words(segment.text, plan, terms) else quality
 
 
 def features_of(texts: Sequence[str], translations: Sequence[Translation], plan: Plan) -> list[list[float]]:
