@@ -37,7 +37,7 @@ class ModelFacts:
     usual_sentences: int  # a text of more sentences is translated in parts
     least_ratio: float  # target subwords for each source subword; fewer are suspicious; 0: not known
     masks: str | None  # form of the masks that the model has learned, such as [{}]
-    seen_words: SeenWords | None  # words of the training sources; None: not known
+    seen_words: SeenWords | None = None  # words of the training sources; None: not known
 
     @property
     def longest_sentence(self) -> int:
