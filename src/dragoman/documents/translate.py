@@ -27,6 +27,7 @@ from dragoman.translation.assemble import Translation
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
+from dragoman.translation.quality import Quality
 from dragoman.translation.translator import Translator
 
 MOST_BYTES = 1 << 28
@@ -49,6 +50,7 @@ class Report:
     notes: tuple[Note, ...] = ()  # ``where`` is the beginning of the text, "" for the whole document
     terms: frozenset[str] = frozenset()  # source terms of the glossary that were found
     skipped: Mapping[str, int] = field(default_factory=dict)  # files of a folder that are no documents, by suffix
+    qualities: Mapping[Quality, int] = field(default_factory=dict)  # number of different texts of each quality
 
     def __str__(self) -> str:
         counts = f"{self.translated:,} of {self.found:,} segments translated"
@@ -63,6 +65,7 @@ class Report:
         return Report(
             self.found + other.found, self.translated + other.translated, self.left + other.left,
             self.notes + other.notes, self.terms | other.terms, Counter(self.skipped) + Counter(other.skipped),
+            Counter(self.qualities) + Counter(other.qualities),
         )  # fmt: skip
 
 
@@ -111,7 +114,10 @@ def finished_report(result: Mapping[str, Any], translations: Mapping[str, Transl
     if result["read_as"]:
         notes.insert(0, Note("input", f"read as {result['read_as']}; the translation is written in UTF-8"))
     terms = frozenset(term for line in translations.values() for term in line.terms)
-    return result["content"], Report(result["found"], result["found"] - len(left), left, tuple(notes), terms)
+    qualities = Counter(line.quality for line in translations.values() if line.quality is not None)
+    return result["content"], Report(
+        result["found"], result["found"] - len(left), left, tuple(notes), terms, qualities=qualities
+    )
 
 
 def _why_missing(translation: Translation) -> str:

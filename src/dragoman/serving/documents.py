@@ -33,6 +33,7 @@ from dragoman.serving.service import Service
 from dragoman.serving.turns import Turn, Turns
 from dragoman.translation.assemble import Translation
 from dragoman.translation.options import TranslateOptions
+from dragoman.translation.quality import of_counts, of_text
 
 logger = logging.getLogger("dragoman.serving")
 
@@ -187,7 +188,10 @@ class Documents:
                     content, report = await parsing.finished(opened, translations, job.owner)
                     left = [(segment.text[:200], segment.why) for segment in report.left[:100]]
                     await asyncio.to_thread(self.jobs.fill, job, content)
-                    done = replace(job, status="done", found=report.found, translated=report.translated, left=left)
+                    done = replace(
+                        job, status="done", found=report.found, translated=report.translated, left=left,
+                        quality=of_counts(report.qualities),
+                    )  # fmt: skip
                     self.jobs.end(done)
             except FullError:
                 self.jobs.end(replace(job, status="error", error=FULL))
@@ -237,7 +241,8 @@ def state_of_job(job: Job) -> dict[str, Any]:
         "segments": {
             "found": job.found, "translated": job.translated,
             "left": [{"text": text, "why": why} for text, why in job.left],
-        }
+        },
+        **({} if job.quality is None else {"quality": job.quality}),
     }  # fmt: skip
 
 
@@ -284,6 +289,7 @@ def _joined(lines: Sequence[Translation], lang: str) -> Translation:
         score=sum(line.score for line in lines), n_parts=sum(line.n_parts for line in lines),
         log_prob=sum(line.log_prob for line in lines), n_tokens=sum(line.n_tokens for line in lines),
         notes=tuple(note for line in lines for note in line.notes), confidence=min(known, default=None),
+        quality=of_text(line.quality for line in lines),
         terms=tuple(dict.fromkeys(term for line in lines for term in line.terms)),
     )  # fmt: skip
 

@@ -33,6 +33,7 @@ from dragoman.locks import acquire, one_at_a_time
 from dragoman.serving.limits import Shares
 from dragoman.serving.refusals import BusyError, UnknownError
 from dragoman.serving.storage import fill, is_full, reserve, storing
+from dragoman.translation.quality import Quality
 
 logger = logging.getLogger("dragoman.serving")
 
@@ -73,6 +74,7 @@ class Job:
     translated: int = 0
     left: Sequence[tuple[str, str]] = ()  # untranslated: (text, reason)
     owner: str = ""  # name of the API key
+    quality: Quality | None = None  # of the translation; None: not known
 
     @property
     def has_ended(self) -> bool:
