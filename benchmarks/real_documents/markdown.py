@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
@@ -23,7 +24,7 @@ MARKS = {
     "note": re.compile(r"\[\^[^\]\s]+\]:?"),
     "alert": re.compile(r"^[ \t]*> ?\[!\w+\]", re.MULTILINE),
     "task": re.compile(r"^[ \t]*[-*+] \[[ xX]\] ", re.MULTILINE),
-    "wiki": re.compile(r"!?\[\[[^\[\]\n|]+(?=\||\]\])"),
+    "wiki": re.compile(r"!?\[\[[^\[\]\n|]+(?=\||\]\](?![(\[]))"),
     "abbreviation": re.compile(r"^\*\[[^\]]+\]:", re.MULTILINE),
 }
 STYLE = re.compile(r"<(/?)(strong|em|s|del)>")
@@ -32,15 +33,16 @@ FENCE = re.compile(
     r"^((?:[ \t]|[-*+] |\d+[.)] )*)(```+|~~~+).*?^(?:\1|[ \t>]*)\2[`~]*[ \t]*$", re.MULTILINE | re.DOTALL
 )
 SHORTCODE_OF_CODE = re.compile(
-    r"^([ \t]*)(?:\{\{<\s*(code-toggle|highlight)\b(?!.*/>\}\}).*?^[ \t]*\{\{<\s*/\s*\2\s*>\}\}|"
-    r"\[(prism|raw)\b[^\]\n]*\].*?\[/\3\])",
+    r"^([ \t]*)(?:\{\{<\s*(code-toggle|highlight)\b(?![^\n]*/>\}\}).*?^[ \t]*\{\{<\s*/\s*\2\s*>\}\}|"
+    r"\[(prism|raw)\b[^\]\n]*\].*?\[/\3\]|\\begin\{(\w+\*?)\}.*?\\end\{\4\})",
     re.M | re.S,
 )
-"""A shortcode whose inside is code: data of a page, or a program."""
+"""A shortcode whose inside is code: data of a page, a program, a formula."""
 MYST = re.compile(r"^([ \t]*)(```+|~~~+)(\{([\w:-]+)\}.*)\n((?:.*\n)*?)\1\2[ \t]*$", re.MULTILINE)
 PROSE = names(
     "note warning tip important caution attention danger error hint seealso admonition versionadded versionchanged "
-    "deprecated dropdown list-table figure margin sidebar epigraph topic"
+    "deprecated dropdown list-table figure margin sidebar epigraph topic rubric table centered pull-quote highlights "
+    "compound container glossary todo versionremoved"
 )
 """Directives of MyST whose inside is Markdown."""
 CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
@@ -67,7 +69,7 @@ TITLED = re.compile(
 OPTION = re.compile(r"[ \t]*:[\w-]+:")
 FULL_LINE = re.compile(
     r"^[ \t]*(?:(?:\{\{[<%](?:(?![>%]\}\}).)*[>%]\}\}|\{%(?:(?!%\}).)*%\}|\{:[^{}]*\}|"
-    r"\{\{(?:[^{}]|\{[^{}]*\})*\}\}|\([\w:.-]+\)=)[ \t]*)+$",
+    r"\{\{(?:[^{}]|\{[^{}]*\})*\}\}|\([\w:.-]+\)=|\+\+\+.*)[ \t]*)+$",
     re.MULTILINE,
 )
 
@@ -145,6 +147,7 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
     source = COMMENT.sub(lambda match: modules.append(match[0]) or "" if match["code"] else match[0], source)
     source = FULL_LINE.sub(lambda match: "<!-- -->" if _is_in_html(match) else taken(match), source)
     source = TEMPLATE.sub(_template, source).replace("][^", "]\u200b[^")  # a link, and a footnote behind it
+    source = source.replace("[$", "[\\$")  # a label, no formula
     lines: list[str] = []
     indents: list[int] = []
     is_head = False
@@ -179,10 +182,10 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
 TEMPLATE = re.compile(
     CODE_SPAN.pattern
     + r"|(?P<code>\{\{(?![<%])(?:[^{}\n]|\{[^{}\n]*\})*\}\}|\{%(?:(?!%\}).)*%\}|!?\[\[[^\[\]\n|]+(?:\||\]\](?![(\[]))|"
-    r"(?<!\])\[\]\[[^\[\]\n]+\])",
+    r"(?<!\])\[\]\[[^\[\]\n]+\]|\{:?[ \t]*[.#][\w-][^{}\n]*\}|\{[\w-]+=[^{}\n]*\})",
     re.DOTALL,
 )
-"""Code of a template inside a line, and a link of a wiki without a text of its own."""
+"""Code of a template inside a line, a list of attributes, and a link of a wiki without a text of its own."""
 
 
 def _template(match: re.Match[str]) -> str:
@@ -202,7 +205,7 @@ def _is_in_html(match: re.Match[str]) -> bool:
 
 ROLE_TARGET = re.compile(r"(.*\S)(\s*<[^<>]*>)\Z", re.DOTALL)
 """The title and the target of a role of MyST."""
-FOREIGN = re.compile(r"\]\[[^\[\]]+\]")
+FOREIGN = re.compile(r"\]\[[^\[\]=]+\]")
 """The label of a link that another program defines."""
 BREAK = re.compile(r"</?(?:br|p)\b", re.IGNORECASE)
 CALLOUT = re.compile(r"\[!\w[\w-]*\][+-]?")
@@ -252,6 +255,7 @@ def _markdown_blocks(source: str) -> Iterator[Block]:
 def _of_html(path: str, content: str) -> Block:
     """Return HTML in Markdown as a block: its tags without what people read, and its text."""
     block = Block(path)
+    in_code = 0
     for part in re.split(
         r"(<!--.*?-->|<(?:style|script)\b.*?</(?:style|script)>|<[/!?A-Za-z][^>]*>)", content, flags=re.S
     ):
@@ -262,18 +266,35 @@ def _of_html(path: str, content: str) -> Block:
             block.marks.append(shown.sub(r"\1", part))
             if not INLINE.match(part):
                 block.add("", " ")
+            in_code += _of_code(part, in_code)
+        elif in_code:
+            block.marks.append(f"code {' '.join(part.split())}")
         else:
             block.add("", unescape(part))
     return block
 
 
+CODE_TAG, CODE_TAG_END = (
+    re.compile(r"<(?:code|pre|kbd|samp|var)\b", re.I),
+    re.compile(r"</(?:code|pre|kbd|samp|var)\b", re.I),
+)
+"""Elements whose text is code."""
+
+
 def _inline(tokens: list[Any], block: Block) -> None:
     around: list[str] = []
+    closed = Counter(tag[2] for token in tokens if (tag := STYLE.fullmatch(token.content)) and tag[1])
+    in_code = in_address = 0
     before = ""
     for token in tokens:
         place = "".join(around)
         is_role, before = before.endswith("}"), token.content
-        if token.nesting == 1:
+        in_address += token.nesting * (token.markup == "autolink")
+        if token.markup == "autolink":
+            continue
+        if in_address or (in_code and token.type in ("text", "softbreak")):
+            block.marks.append(f"kept {token.content}")
+        elif token.nesting == 1:
             block.marks.append(f"{token.tag} {token.attrs.get('href', '')}".strip())
             around.append(inside("", block.marks[-1], len(block.marks)))
         elif token.nesting == -1:
@@ -291,16 +312,34 @@ def _inline(tokens: list[Any], block: Block) -> None:
         elif token.type == "image":
             block.marks.append(f"image {token.attrs.get('src', '')}")
             block.add(f"{place}/image", token.content)
-        elif token.type == "html_inline" and (tag := STYLE.fullmatch(token.content)):
-            if tag[1]:
-                around.pop()
-            else:
+        elif token.type == "html_inline" and (tag := STYLE.fullmatch(token.content)) and (closed[tag[2]] or tag[1]):
+            if not tag[1]:
+                closed[tag[2]] -= 1
                 block.marks.append(tag[2])
                 around.append(inside("", tag[2], len(block.marks)))
+            elif around and around[-1].startswith(f"/{tag[2]}\0"):
+                around.pop()
         elif token.type == "code_inline" and (role := ROLE_TARGET.match(token.content)) and is_role:
             block.marks.append(f"role {role[2]}")
             block.add(place, role[1])
         else:  # code, HTML, math, footnotes
-            if token.type == "html_inline" and BREAK.match(token.content):
-                block.add(place, " ")
-            block.marks.append(f"{token.type} {token.content or token.meta.get('label', '')}")
+            in_code += token.type == "html_inline" and _of_code(token.content, in_code)
+            _mark(token, block, place)
+
+
+def _of_code(tag: str, depth: int) -> int:
+    """Return what a tag adds to the number of open elements of code."""
+    return bool(CODE_TAG.match(tag)) - bool(depth and CODE_TAG_END.match(tag))
+
+
+def _mark(token: Any, block: Block, place: str) -> None:
+    """Add a token that is no text as a mark, and the attributes that people read of a tag as text."""
+    content = token.content
+    if token.type == "html_inline":
+        if BREAK.match(content):
+            block.add(place, " ")
+        shown = VISIBLE if COMPONENT_TAG.match(content) else VISIBLE_OF_HTML
+        for match in shown.finditer(content):
+            block.add("/attribute", f" {unescape(match[match.lastindex or 1])} ")
+        content = shown.sub(r"\1", content)
+    block.marks.append(f"{token.type} {content or token.meta.get('label', '')}")

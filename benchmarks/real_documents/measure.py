@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.real_documents import gettext, markdown, office, pages, subtitles, tables, xliff
-from benchmarks.real_documents.judging import Fault, Read, UnreadableError, compare
+from benchmarks.real_documents.judging import Fault, Read, UnreadableError, compare, is_unspaced
 from benchmarks.real_documents.stand_ins import STAND_INS, translations
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.translate import open_document
@@ -39,7 +39,9 @@ JUDGES: dict[str, tuple[Read, Extra | None]] = {
 }  # fmt: skip
 """The judge of each suffix, and what else it looks at."""
 
-VARIANTS: dict[str, Callable[[bytes], bytes | None]] = dict.fromkeys((".xlf", ".xliff"), xliff.without_targets)
+VARIANTS: dict[str, Callable[[bytes], bytes | None]] = {
+    **dict.fromkeys((".xlf", ".xliff"), xliff.without_targets), ".po": gettext.without_translations,
+}  # fmt: skip
 """What else is tried of a file: most catalogues that are published are translated already."""
 
 
@@ -58,7 +60,11 @@ class Judgement:
     segments: int = 0
 
 
-Translate = Callable[[list[str]], dict[str, Translation]]
+Translate = Callable[..., dict[str, Translation]]
+"""Returns the translation of each text. A stand-in is told by ``unspaced=True`` if characters are words."""
+
+NAMES_LANGUAGES = (".xlf", ".xliff", ".po", ".pot")
+"""Suffixes of files that say what their source language is."""
 
 MODES: dict[str, Translate] = {mode: partial(translations, stand_in=one) for mode, one in STAND_INS.items()}
 """The stand-ins of a model by their names; ``model`` is added for a real one, which is judged by less."""
@@ -85,11 +91,18 @@ def _judged(
         before = read(data)
     except UnreadableError as error:
         return [Judgement(str(path), mode, "unread", str(error)[:200]) for mode in modes]
+    unspaced = suffix not in NAMES_LANGUAGES and is_unspaced(before)
     judgements = []
     for mode, translate in modes.items():
+        if unspaced and mode == "model":
+            judgements.append(Judgement(str(path), mode, "unread", "its language is not the model's"))
+            continue
         try:
-            opened = open_document(data, DocumentInfo(path.name, "en", tgt_lang, columns))
-            result, report = opened.finish(translate(opened.texts))
+            languages = ("ja", "zh") if unspaced else ("en", tgt_lang)
+            opened = open_document(data, DocumentInfo(path.name, *languages, columns))
+            result, report = opened.finish(
+                translate(opened.texts, unspaced=True) if unspaced else translate(opened.texts)
+            )
         except DragomanError as error:
             judgements.append(Judgement(str(path), mode, "refused", str(error)[:300]))
             continue
