@@ -73,9 +73,11 @@ def _entries(data: bytes) -> list[Any]:
     except (OSError, ValueError, IndexError) as error:
         command = ["msgcat", "--no-wrap", "-"]  # gettext reads some forms that polib does not
         done = subprocess.run(command, input=data, capture_output=True, check=False)
-        if done.returncode:
+        try:
+            done.check_returncode()
+            return _read(done.stdout.decode())
+        except (OSError, ValueError, IndexError, subprocess.CalledProcessError):
             raise UnreadableError(str(error)) from None
-        return _read(done.stdout.decode())
 
 
 def _read(text: str) -> list[Any]:

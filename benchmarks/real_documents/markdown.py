@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from html import unescape
 from typing import Any
 from zlib import crc32
@@ -29,9 +30,13 @@ MARKS = {
 }
 STYLE = re.compile(r"<(/?)(strong|em|s|del)>")
 """The same as the marks of Markdown, which cannot stand everywhere."""
-FENCE = re.compile(
-    r"^((?:[ \t]|[-*+] |\d+[.)] )*)(```+|~~~+).*?^(?:\1|[ \t>]*)\2[`~]*[ \t]*$", re.MULTILINE | re.DOTALL
-)
+FENCE = re.compile(r"((?:[ \t]|[-*+] |\d+[.)] )*)(`{3,}(?=[^`]*$)|~{3,})")
+"""The first line of fenced code."""
+FENCE_END = re.compile(r"([ \t>]*)([`~]{3,})[ \t]*$")
+BELOW_HTML = re.compile(r"(?<=>)\n(?= {0,3}\[[^\]\n]+\]: )")
+"""The line end between HTML and the definition of a link, which some programs read there."""
+COMMENTED_TERM = re.compile(r"^<!--[^\n]*-->(?=\n\n?:[ \t])", re.MULTILINE)
+"""The term of a definition that a program writes: a comment, which is a paragraph there."""
 SHORTCODE_OF_CODE = re.compile(
     r"^([ \t]*)(?:\{\{<\s*(code-toggle|highlight)\b(?![^\n]*/>\}\}).*?^[ \t]*\{\{<\s*/\s*\2\s*>\}\}|"
     r"\[(prism|raw)\b[^\]\n]*\].*?\[/\3\]|\\begin\{(\w+\*?)\}.*?\\end\{\4\})",
@@ -86,10 +91,10 @@ def markdown(data: bytes) -> list[Block]:
     while (opened := MYST.sub(_opened, body)) != body:
         body = opened
     body = SHORTCODE_OF_CODE.sub(_as_fence, body)
-    text, modules = _plain_markdown(FENCE.sub(lambda match: _hidden(match, fences), body))
+    text, modules = _plain_markdown(_with_fences(body, partial(_hidden, fences=fences)))
     blocks = [Block("front matter", [("", head[0] if head else "")], is_text=False)]
     blocks += _markdown_blocks(FENCED.sub(lambda match: _shown(match, fences), text))
-    prose = CODE_SPAN.sub("`", FENCE.sub("", body))
+    prose = CODE_SPAN.sub("`", _with_fences(body, lambda prefix, code: ""))
     blocks.append(Block("modules", marks=[" ".join(module.split()) for module in modules], is_text=False))
     for name, pattern in MARKS.items():
         marks = [" ".join(VISIBLE.sub(r"\1", match).split()) for match in _matches(pattern, prose)]
@@ -113,9 +118,33 @@ def _as_fence(match: re.Match[str]) -> str:
     return f"{match[1]}~~~~~~~~\n{lines}\n{match[1]}~~~~~~~~"
 
 
-def _hidden(match: re.Match[str], fences: list[tuple[str, str]]) -> str:
-    fences.append((match[1], match[0][len(match[1]) :]))
-    return f"{match[1]}\ue010{len(fences) - 1}\ue011"
+def _with_fences(text: str, written: Callable[[str, str], str]) -> str:
+    """Return a text with something else for each fenced code, of which ``written`` gets what is before it, and it."""
+    lines, made, i = text.split("\n"), [], 0
+    while i < len(lines):
+        opened = FENCE.match(lines[i])
+        last = _fence_end(lines, i, opened) if opened else -1
+        if opened and last > 0:
+            made.append(written(opened[1], "\n".join(lines[i : last + 1])[len(opened[1]) :]))
+            i = last
+        else:
+            made.append(lines[i])
+        i += 1
+    return "\n".join(made)
+
+
+def _fence_end(lines: list[str], first: int, opened: re.Match[str]) -> int:
+    """Return the number of the line that ends fenced code; -1 if none does."""
+    for i in range(first + 1, len(lines)):
+        ended = FENCE_END.match(lines[i])
+        if ended and ended[2].startswith(opened[2]) and len(ended[1]) <= len(opened[1]) + 3:
+            return i
+    return -1
+
+
+def _hidden(prefix: str, code: str, fences: list[tuple[str, str]]) -> str:
+    fences.append((prefix, code))
+    return f"{prefix}\ue010{len(fences) - 1}\ue011"
 
 
 def _shown(match: re.Match[str], fences: list[tuple[str, str]]) -> str:
@@ -147,6 +176,8 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
     source = COMMENT.sub(lambda match: modules.append(match[0]) or "" if match["code"] else match[0], source)
     source = FULL_LINE.sub(lambda match: "<!-- -->" if _is_in_html(match) else taken(match), source)
     source = TEMPLATE.sub(_template, source).replace("][^", "]\u200b[^")  # a link, and a footnote behind it
+    source = BELOW_HTML.sub("\n\n", source)
+    source = COMMENTED_TERM.sub(lambda match: chr(0xE100 + crc32(match[0].encode()) % 0x1000), source)
     source = source.replace("[$", "[\\$")  # a label, no formula
     lines: list[str] = []
     indents: list[int] = []
@@ -168,7 +199,7 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
         if re.fullmatch(r"\{[^{}]*\}", groups[-1]):  # attributes, no title
             groups[:] = [" ".join(groups)]
         lines += [
-            "",
+            *[""] * (":" not in titled[1]),
             f"{titled[1]}<!-- {groups[0]} -->",
             titled[1].replace(":", " ").rstrip(" "),
             *[titled[1].replace(":", " ") + title for title in groups[1:]],
@@ -335,6 +366,8 @@ def _of_code(tag: str, depth: int) -> int:
 def _mark(token: Any, block: Block, place: str) -> None:
     """Add a token that is no text as a mark, and the attributes that people read of a tag as text."""
     content = token.content
+    if token.type == "code_inline":
+        block.add(place, chr(0xE100 + crc32(content.encode()) % 0x1000))
     if token.type == "html_inline":
         if BREAK.match(content):
             block.add(place, " ")

@@ -8,8 +8,9 @@ other may change places with their words. See ``tag_places``, and ``cuts`` for t
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Union
 
 from dragoman.decoding.words import Links, word_spans
@@ -71,6 +72,36 @@ class Translations:
     by_text: Mapping[str, AlignedText]  # keyed by ``Unit.plain``
     src_unspaced: bool = False
     tgt_unspaced: bool = False
+
+
+_SHOWS_WORDS = re.compile(r"\w\s{0,20}</")
+_JOINING = frozenset("-+/.:_\u2013")
+
+
+def join_points(unit: Unit) -> None:
+    """Let placeholders that show words be one where only a sign is between them, as in ``<kbd>Ctrl</kbd>+<kbd>C</kbd>``.
+
+    The model would read the sign alone, and move it away.
+    """
+    tags: list[Tag] = []
+    cut = 0
+    for tag in unit.tags:
+        tag = replace(tag, place=tag.place - cut)
+        last = tags[-1] if tags else None
+        sign = unit.text[last.place : tag.place] if last is not None else ""
+        if last is not None and sign in _JOINING and _shows_words(last) and _shows_words(tag):
+            tags[-1] = replace(last, parts=(*last.parts, sign, *tag.parts))
+            unit.text = unit.text[: last.place] + unit.text[tag.place :]
+            cut += len(sign)
+        else:
+            tags.append(tag)
+    unit.tags = tags
+
+
+def _shows_words(tag: Tag) -> bool:
+    """True for a placeholder that is a whole element with words, such as code."""
+    is_source = tag.kind == "point" and tag.share is None and all(isinstance(part, str) for part in tag.parts)
+    return is_source and bool(_SHOWS_WORDS.search("".join(map(str, tag.parts))))
 
 
 def units_of(parts: Sequence[Part]) -> Iterator[Unit]:
@@ -182,39 +213,67 @@ def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[s
     trailing = unit.text[len(unit.text.rstrip()) :]
     pieces: list[str | range | Tag] = []
     at, leading_written = 0, False
-
-    def ends_in_space() -> bool:
-        """True if the last piece ends in white space or is empty; nothing written counts as a space."""
-        piece = pieces[-1] if pieces else ""
-        if isinstance(piece, Tag):
-            return False
-        return len(piece) == 0 or (piece if isinstance(piece, str) else text[piece[-1]])[-1].isspace()
-
+    beside = _Beside()
     for number, place in order:
         tag = unit.tags[number]
         if not leading_written and (tag.place > 0 or place > 0):
             pieces.append(leading)
             leading_written = True
-        pieces.append(_trimmed(text, range(at, place), pieces[-1] if pieces else "", tag))
+        between = _trimmed(text, range(at, place), pieces[-1] if pieces else "", tag)
+        if between:
+            pieces.append(" " * beside.is_apart_from(text[between.start], tgt))
+            beside = _Beside()
+        pieces.append(between)
         at = place
         if tag.share is not None:
             pieces.append(tag)
+            beside = _Beside()
             continue
         if place == len(text) and tag.place == end and trailing:
             pieces.append(trailing)
-            trailing = ""
-        if (
-            tag.kind == "point"
-            and not ends_in_space()
-            and _is_apart(unit.text[tag.place - 1 : tag.place], text[at - 1 : at], tgt)
-        ):
-            pieces.append(" ")
-        pieces.append(tag)
-        behind = text[at : at + 1]
-        if tag.kind == "point" and leading_written and _is_apart(unit.text[tag.place : tag.place + 1], behind, tgt):
-            pieces.append(" ")
+            trailing, beside = "", _Beside(has_space=True)
+        pieces += [" ", tag] if beside.needs_space_before(tag, unit.text, text[:at], text[at : at + 1], tgt) else [tag]
+        if tag.kind == "point" and leading_written:
+            beside.point, beside.behind = tag, unit.text[tag.place : tag.place + 1]
+        beside.opens = beside.opens or tag.kind == "open"
     last = _trimmed(text, range(at, len(text)), pieces[-1] if pieces else "", None)
+    if last:
+        pieces.append(" " * beside.is_apart_from(text[last.start], tgt))
     return [*pieces, last, trailing] if leading_written else [*pieces, leading, last, trailing]
+
+
+@dataclass
+class _Beside:
+    """The tags at one place of a translation, as far as they are written: do they need a space beside them?"""
+
+    point: Tag | None = None  # the last placeholder
+    behind: str | None = None  # the character that follows it in the source; None if it is set off already
+    has_space: bool = False
+    opens: bool = False  # an element begins
+
+    def is_apart_from(self, character: str, side: Side) -> bool:
+        """True if a space must be between the placeholder and the character that follows all tags."""
+        return self.behind is not None and _is_apart(self.behind, character, side)
+
+    def needs_space_before(self, tag: Tag, src: str, before: str, character: str, side: Side) -> bool:
+        """True if a space must be in front of the next tag; it counts as written.
+
+        Args:
+            tag: The tag.
+            src: The text of the unit.
+            before, character: The translation before the tags, and the character behind them.
+            side: The translation.
+        """
+        if tag.kind == "close":
+            return False
+        if self.point is not None:
+            is_apart = tag.place != self.point.place if tag.kind == "point" else self.is_apart_from(character, side)
+        else:
+            is_apart = tag.kind == "point" and not self.opens and not self.has_space
+            is_apart = is_apart and bool(before) and _is_apart(src[tag.place - 1 : tag.place], before[-1], side)
+        if is_apart:
+            self.has_space, self.behind = True, None
+        return is_apart
 
 
 def _is_apart(src: str, tgt: str, side: Side) -> bool:
@@ -226,7 +285,7 @@ def _is_apart(src: str, tgt: str, side: Side) -> bool:
     """
     if src.isspace():
         return bool(tgt.strip())
-    return bool(src) and not side.unspaced and not is_word_character(src) and is_word_character(tgt)
+    return bool(tgt) and not side.unspaced and not (src and is_word_character(src)) and is_word_character(tgt)
 
 
 def _trimmed(text: str, span: range, before: str | range | Tag, after: Tag | None) -> range:

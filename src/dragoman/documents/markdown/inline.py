@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dragoman.documents import markup
 from dragoman.documents.markdown.escaping import in_quotes, in_title
 from dragoman.documents.markdown.masks import MASK, Span, masked, spans
-from dragoman.documents.units import Part, Tag, Unit, units_of
+from dragoman.documents.units import Part, Tag, Unit, join_points, units_of
 from dragoman.errors import ConfigError, not_installed
 
 if TYPE_CHECKING:
@@ -132,6 +132,7 @@ class _Walk:
         if self.entities:
             self.unit.escape = with_entities(self.unit.escape, self.entities)
         if self.unit.raw:
+            join_points(self.unit)
             self.parts.append(self.unit)
         if self.breaks:
             self.wrapped.append(Wrapped(self.unit, tuple(self.breaks), self.at - self.start - self.shrunk))

@@ -19,6 +19,9 @@ from dragoman.documents.markdown.jsx import brace_pairs, tag_end
 MASK = "\ue000"
 """Character of the private use area, which stands for each character of a span while Markdown is parsed."""
 
+MASK_SIGN = "\u2e4f"
+"""Punctuation that Markdown gives no meaning: stands for a sign at an end of a span, next to which emphasis may end."""
+
 
 @dataclass(frozen=True)
 class Span:
@@ -88,9 +91,17 @@ def masked(text: str, found_spans: list[Span]) -> str:
     """Return a source with each span as characters that Markdown does not read as markup."""
     pieces, at = [], 0
     for span in found_spans:
-        pieces += [text[at : span.start], MASK * (span.end - span.start)]
+        pieces += [text[at : span.start], _mask(text, span)]
         at = span.end
     return "".join([*pieces, text[at:]])
+
+
+def _mask(text: str, span: Span) -> str:
+    """Return the characters for a span: at its ends they are letters or signs, as they are in the source."""
+    ends = (MASK if text[at].isalnum() or text[at].isspace() else MASK_SIGN for at in (span.start, span.end - 1))
+    size = span.end - span.start
+    first, last = ends
+    return first + MASK * (size - 2) + last if size > 1 else first
 
 
 def _reference(label: str) -> str:

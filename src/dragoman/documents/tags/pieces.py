@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from dragoman.decoding.words import Links, word_numbers
 from dragoman.languages.words import CHARACTERS, CLUSTER_OF_WORD, clusters, is_unspaced_at, kinds
@@ -42,6 +43,11 @@ class Pieces:
     src: Sequence[WordSpan]
     tgt: Sequence[WordSpan]
     sources: Sequence[Sequence[int]]  # for each piece of the translation: numbers of the source's pieces, sorted
+    weights: Sequence[int]  # of each piece of the translation: its part of its word, which has WHOLE_WORD
+
+
+WHOLE_WORD = 5040
+"""Weight of a word, which is divided evenly among its pieces: many numbers divide it."""
 
 
 @dataclass
@@ -91,7 +97,19 @@ def link(src: Side, tgt: Side, alignment: Links | None, tag_places: Sequence[int
     if not links:
         for a, b in _pairs(all_src, all_tgt):
             linked[b].add(a)
-    return Pieces(all_src, all_tgt, [sorted(own) for own in linked])
+    return Pieces(all_src, all_tgt, [sorted(own) for own in linked], _weights(tgt_words, tgt_pieces))
+
+
+def _weights(words: Sequence[_Word], pieces: Sequence[Sequence[WordSpan]]) -> list[int]:
+    """Return the weight of each piece: those of one word of the alignment share a word's weight."""
+    sizes = Counter[int]()
+    for word, own in zip(words, pieces, strict=True):
+        sizes[word.numbers[0]] += len(own)
+    return [
+        max(1, WHOLE_WORD // sizes[word.numbers[0]])
+        for word, own in zip(words, pieces, strict=True)
+        for _ in own
+    ]
 
 
 MOST_PAIRS = 50
@@ -196,6 +214,10 @@ def _divided(word: _Word, text: str, sources: Sequence[_Word], src: str) -> list
             stretches = [(a + move, b + move) for a, b in source.stretches]
             return _source_pieces(_Word((start, end), stretches, word.numbers, [place + move for place in source.cuts]))
     inside = any(a < place < b for source in cut for place in source.cuts for a, b in source.stretches)
+    if not inside and len(cut) == 1 and len(cut[0].stretches) == len(word.stretches):  # such as a/b@2 in other letters
+        edges = [bisect_left(cut[0].stretches, (place, 0)) for place in cut[0].cuts]
+        groups = [word.stretches[i:j] for i, j in pairwise([0, *edges, len(word.stretches)])]
+        return [(own[0][0], own[-1][1]) for own in groups if own]
     pieces: list[WordSpan] = []
     for a, b in word.stretches:
         pieces += _letters(text, (a, b)) if inside and text[a] != "&" else [(a, b)]
