@@ -488,6 +488,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path, help="the model that translates the made ones")
     parser.add_argument("--src", type=Path, help="sentences to write documents of")
     parser.add_argument("--files", type=int, help=f"number of files; default: {FILES}, or all of the folder")
+    parser.add_argument("--most-bytes", type=int, help="leave out larger real documents")
     parser.add_argument("--beam-size", type=int, help="default: the run's")
     parser.add_argument("--as", dest="when", choices=["before", "after"], default="after", help="entry of the record")
     parser.add_argument("--record", default="real", help="name of the record of real documents, without .json")
@@ -495,12 +496,14 @@ def main() -> None:
     parser.add_argument("--log", type=Path, help="write what became of each real file here, a JSON object a line")
     options = parser.parse_args()
     if options.folder is not None and options.model is not None:
-        record_by_model(options.folder, options.model, options.log, options.files)
+        files = real_documents.files_of(options.folder, options.files, options.most_bytes)
+        figures = real_documents.measure(files, [], 1, options.log, options.model)
+        limit = "" if options.most_bytes is None else f" --most-bytes {options.most_bytes}"
+        record_by_model(options.folder, figures, f"--files {options.files}{limit}")
         return
     if options.folder is not None:
-        figures = real_documents.measure(
-            options.folder, list(real_documents.STAND_INS), options.processes, options.log, options.files
-        )
+        files = real_documents.files_of(options.folder, options.files, options.most_bytes)
+        figures = real_documents.measure(files, list(real_documents.STAND_INS), options.processes, options.log)
         record_real(options.folder, options.when, figures, RESULTS / f"documents/{options.record}.json")
         return
     if options.run is None or options.src is None:
@@ -532,12 +535,11 @@ def record_real(folder: Path, when: str, figures: dict[str, Any], path: Path) ->
     print(json.dumps({key: figures[key] for key in ("outcomes", "by_suffix", "files_by_kind_of_fault")}, indent=1))
 
 
-def record_by_model(folder: Path, run: Path, log: Path | None, most: int | None) -> None:
-    """Judge real documents that a model translates, and write the figures into ``results/documents/model.json``."""
-    figures = real_documents.measure(folder, [], 1, log, most, run)
+def record_by_model(folder: Path, figures: dict[str, Any], options: str) -> None:
+    """Write the figures of real documents that a model translated into ``results/documents/model.json``."""
     sources = folder / "sources.json"
     record = {
-        "command": f"python -m benchmarks.documents FOLDER --model RUN --files {most}", "machine": machine(),
+        "command": f"python -m benchmarks.documents FOLDER --model RUN {options}", "machine": machine(),
         "versions": {name: version(name) for name in [*PACKAGES, "html5lib", "mdit-py-plugins", "srt", "webvtt-py"]},
         "inputs": json.loads(sources.read_text()) if sources.exists() else {"folder": folder.name},
         "date": time.strftime("%Y-%m-%d"), **figures,

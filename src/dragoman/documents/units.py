@@ -17,6 +17,7 @@ from dragoman.decoding.words import Links, word_spans
 from dragoman.documents.tags.pieces import Side, WordSpan, link
 from dragoman.documents.tags.places import TagPlaces, tag_places
 from dragoman.documents.tags.spaces import SPECIAL, with_spaces
+from dragoman.documents.tags.tree import MOST_DEPTH
 from dragoman.languages.words import core, is_word_character
 
 Part = Union[str, "Unit"]
@@ -79,7 +80,7 @@ _JOINING = frozenset("-+/.:_\u2013")
 
 
 def join_points(unit: Unit) -> None:
-    """Let placeholders that show words be one where only a sign is between them, as in ``<kbd>Ctrl</kbd>+<kbd>C</kbd>``.
+    """Join placeholders that show words where only a sign is between them, as in ``<kbd>Ctrl</kbd>+<kbd>C</kbd>``.
 
     The model would read the sign alone, and move it away.
     """
@@ -214,7 +215,7 @@ def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[s
     pieces: list[str | range | Tag] = []
     at, leading_written = 0, False
     beside = _Beside()
-    for number, place in order:
+    for i, (number, place) in enumerate(order):
         tag = unit.tags[number]
         if not leading_written and (tag.place > 0 or place > 0):
             pieces.append(leading)
@@ -232,7 +233,9 @@ def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[s
         if place == len(text) and tag.place == end and trailing:
             pieces.append(trailing)
             trailing, beside = "", _Beside(has_space=True)
-        pieces += [" ", tag] if beside.needs_space_before(tag, unit.text, text[:at], text[at : at + 1], tgt) else [tag]
+        begins = tag.kind == "point" or _begins_with_point(unit, order[i : i + MOST_DEPTH])
+        around = unit.text[tag.place - 1 : tag.place], text[at - 1 : at], text[at : at + 1]
+        pieces += [" ", tag] if beside.needs_space_before(tag, begins, around, tgt) else [tag]
         if tag.kind == "point" and leading_written:
             beside.point, beside.behind = tag, unit.text[tag.place : tag.place + 1]
         beside.opens = beside.opens or tag.kind == "open"
@@ -240,6 +243,12 @@ def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[s
     if last:
         pieces.append(" " * beside.is_apart_from(text[last.start], tgt))
     return [*pieces, last, trailing] if leading_written else [*pieces, leading, last, trailing]
+
+
+def _begins_with_point(unit: Unit, order: Sequence[tuple[int, int]]) -> bool:
+    """True if the first of some tags opens an element and the next one that does not is a placeholder beside it."""
+    kinds = [unit.tags[number].kind for number, place in order if place == order[0][1]]
+    return kinds[0] == "open" and next((kind for kind in kinds if kind != "open"), "") == "point"
 
 
 @dataclass
@@ -255,22 +264,23 @@ class _Beside:
         """True if a space must be between the placeholder and the character that follows all tags."""
         return self.behind is not None and _is_apart(self.behind, character, side)
 
-    def needs_space_before(self, tag: Tag, src: str, before: str, character: str, side: Side) -> bool:
+    def needs_space_before(self, tag: Tag, begins: bool, around: tuple[str, str, str], side: Side) -> bool:
         """True if a space must be in front of the next tag; it counts as written.
 
         Args:
             tag: The tag.
-            src: The text of the unit.
-            before, character: The translation before the tags, and the character behind them.
+            begins: It is a placeholder, or begins an element that begins with one.
+            around: The character before it in the source, and those before and behind all tags of the translation.
             side: The translation.
         """
+        before_in_src, before, behind = around
         if tag.kind == "close":
             return False
         if self.point is not None:
-            is_apart = tag.place != self.point.place if tag.kind == "point" else self.is_apart_from(character, side)
+            is_apart = tag.place != self.point.place if begins else self.is_apart_from(behind, side)
         else:
-            is_apart = tag.kind == "point" and not self.opens and not self.has_space
-            is_apart = is_apart and bool(before) and _is_apart(src[tag.place - 1 : tag.place], before[-1], side)
+            is_apart = begins and not self.opens and not self.has_space
+            is_apart = is_apart and bool(before) and _is_apart(before_in_src, before, side)
         if is_apart:
             self.has_space, self.behind = True, None
         return is_apart

@@ -35,6 +35,7 @@ _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})")
 _MARKDOWN_INSIDE = re.compile(r"<[a-z]+\s(?:[^<>]*\s)?markdown(?:=[\"']?\w+[\"']?)?(?:\s[^<>]*)?>\s*\Z")
 _TAG_ONLY = re.compile(r"</?[A-Za-z][\w.-]*(?:\s[^<>]*)?>\s*\Z")
 _FENCE_LINE = re.compile(r"`{3,}[^`\n]*\Z|~{3,}")
+_DEFINITION = re.compile(r"\[[^\[\]\n]{1,200}\]:[ \t]+\S+[ \t]*\Z")
 _CLOSING = re.compile(r"</[a-z]+>\s*\Z")
 
 
@@ -106,6 +107,7 @@ def _parser(mdx: bool) -> Any:
     rules = {rule.name: rule for rule in ruler.__rules__}
     for name in ("paragraph", "heading", "lheading", "table"):
         ruler.at(name, _noting(rules[name].fn), {"alt": rules[name].alt})
+    ruler.at("html_block", _html_to_definitions(rules["html_block"].fn), {"alt": rules["html_block"].alt})
     ruler.before("table", "dialect", _dialect, ends)
     ruler.before("table", "footnote", _footnote, ends)
     ruler.before("table", "description", _description, paragraph_only)
@@ -152,6 +154,24 @@ def _noting(rule: Callable[..., bool]) -> Callable[..., bool]:
         return True
 
     return noting
+
+
+def _html_to_definitions(rule: Callable[..., bool]) -> Callable[..., bool]:
+    """Return the rule of HTML, which ends before the definition of a link directly below: programs read it there."""
+
+    def html(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        if not rule(state, start, end, silent):
+            return False
+        view = _View(state, start, state.line)
+        for i in range(1, 0 if silent else len(view)):
+            is_below = _TAG_ONLY.match(state.src[slice(*view[i - 1])])
+            if is_below and _DEFINITION.match(state.src[slice(*view[i])]):
+                state.line = start + i
+                state.tokens[-1].map = [start, state.line]
+                break
+        return True
+
+    return html
 
 
 def _note_lines(state: StateBlock, tokens: Sequence[Token]) -> None:
@@ -254,8 +274,15 @@ def _read_inside(state: StateBlock, line: int, last: int, indent: int) -> None:
     state.lineMax, state.blkIndent, state.parentType, state.tight = before
 
 
-def _marked(state: StateBlock, start: int, end: int, size: int, indent: int) -> None:
-    """Read a block whose first line has a marker of ``size`` characters, and whose other lines are indented."""
+def _marked(state: StateBlock, start: int, end: int, marker: tuple[int, int], indent: int) -> None:
+    """Read a block whose first line has a marker, and whose other lines are indented.
+
+    Args:
+        state, start, end: See ``markdown_it``.
+        marker: Its number of characters, and that of the spaces behind it which are the indent of code.
+        indent: Of the other lines.
+    """
+    size, surplus = marker
     place, line_end = _View(state, start, end)[0]
     own = state.bMarks[start], state.tShift[start], state.sCount[start]
     last = start + 1
@@ -268,8 +295,8 @@ def _marked(state: StateBlock, start: int, end: int, size: int, indent: int) -> 
             if any(rule(state, i, end, True) for rule in state.md.block.ruler.getRules("paragraph")):
                 break
         last = i + 1
-    state.tShift[start] = place + size - state.bMarks[start]
-    state.sCount[start] = state.blkIndent + indent
+    state.tShift[start] = place + size + surplus - state.bMarks[start]
+    state.sCount[start] = state.blkIndent + indent + surplus
     if place + size >= line_end:
         _add_raw(state, start, Lines())
         state.line = start + 1
@@ -287,7 +314,7 @@ def _footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if match is None:
         return False
     if not silent:
-        _marked(state, start, end, len(match[0]), 4 if _is_far(state, start + 1, end, 4) else 2)
+        _marked(state, start, end, (len(match[0]), 0), 4 if _is_far(state, start + 1, end, 4) else 2)
     return True
 
 
@@ -314,7 +341,8 @@ def _description(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     if not silent:
         n_spaces = len(text) - len(text.lstrip())
-        _marked(state, start, end, 1 + n_spaces if n_spaces < 5 else 2, 4 if _is_far(state, start + 1, end, 4) else 2)
+        marker = (1 + n_spaces, 0) if n_spaces < 5 else (2, n_spaces - 1)
+        _marked(state, start, end, marker, 4 if _is_far(state, start + 1, end, 4) else 2)
     return True
 
 

@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 from dragoman.decoding.words import Links, word_numbers
 from dragoman.languages.words import CHARACTERS, CLUSTER_OF_WORD, clusters, is_unspaced_at, kinds
@@ -105,11 +105,7 @@ def _weights(words: Sequence[_Word], pieces: Sequence[Sequence[WordSpan]]) -> li
     sizes = Counter[int]()
     for word, own in zip(words, pieces, strict=True):
         sizes[word.numbers[0]] += len(own)
-    return [
-        max(1, WHOLE_WORD // sizes[word.numbers[0]])
-        for word, own in zip(words, pieces, strict=True)
-        for _ in own
-    ]
+    return [max(1, WHOLE_WORD // sizes[word.numbers[0]]) for word, own in zip(words, pieces, strict=True) for _ in own]
 
 
 MOST_PAIRS = 50
@@ -214,14 +210,22 @@ def _divided(word: _Word, text: str, sources: Sequence[_Word], src: str) -> list
             stretches = [(a + move, b + move) for a, b in source.stretches]
             return _source_pieces(_Word((start, end), stretches, word.numbers, [place + move for place in source.cuts]))
     inside = any(a < place < b for source in cut for place in source.cuts for a, b in source.stretches)
-    if not inside and len(cut) == 1 and len(cut[0].stretches) == len(word.stretches):  # such as a/b@2 in other letters
-        edges = [bisect_left(cut[0].stretches, (place, 0)) for place in cut[0].cuts]
-        groups = [word.stretches[i:j] for i, j in pairwise([0, *edges, len(word.stretches)])]
-        return [(own[0][0], own[-1][1]) for own in groups if own]
+    if len(cut) == 1 and 1 < len(word.stretches) == len(cut[0].stretches):  # such as a/b@2 in other letters
+        cuts = [_same_place(place, cut[0].stretches, word.stretches) for place in cut[0].cuts]
+        return _source_pieces(_Word(word.span, list(word.stretches), word.numbers, cuts))
     pieces: list[WordSpan] = []
     for a, b in word.stretches:
         pieces += _letters(text, (a, b)) if inside and text[a] != "&" else [(a, b)]
     return pieces
+
+
+def _same_place(place: int, src: Sequence[WordSpan], tgt: Sequence[WordSpan]) -> int:
+    """Return the place in a word whose stretches correspond to those of another: inside one, by its share of it."""
+    i = bisect_right(src, (place, place)) - 1
+    if i < 0 or place >= src[i][1]:
+        return tgt[min(i + 1, len(tgt) - 1)][0] if i + 1 < len(tgt) else tgt[-1][1]
+    (start, end), (tgt_start, tgt_end) = src[i], tgt[i]
+    return tgt_start + round((place - start) * (tgt_end - tgt_start) / (end - start))
 
 
 def _letters(text: str, span: WordSpan) -> list[WordSpan]:

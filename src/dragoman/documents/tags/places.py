@@ -193,8 +193,9 @@ class _Layout:
             is_inside = len(path) > depth and path[depth - 1] == number
             labels.append(NO_ONE if vote < 0 else index.get(path[depth], OTHERS) if is_inside else OTHERS)
         self._give_shared(labels, children, start)
+        weighted = list(zip(labels, self.weights[start:end], strict=True))
         placed = stretches(
-            list(zip(labels, self.weights[start:end], strict=True)), [_child(self.elements[child]) for child in children],
+            weighted, [_child(self.elements[child]) for child in children],
             lambda i: min(max(self._hint(self.elements[children[i]], start, end) - start, 0), end - start),
             covers=not self.elements[number].n_own,
         )  # fmt: skip

@@ -46,8 +46,8 @@ def stretches(
     """Return the stretch of each element.
 
     Args:
-        pieces: At least as many as are needed. Each has the number of an element, ``NO_ONE`` or ``OTHERS`` as its label,
-            and a weight: a part of a word weighs less than a word.
+        pieces: At least as many as are needed. Each has a label, which is the number of an element, ``NO_ONE`` or
+            ``OTHERS``, and a weight: a part of a word weighs less than a word.
         children: The elements, in the order of the source.
         hint: Returns where an element without any piece would stand.
         covers: The elements are to cover all pieces: no words stand around them in the source.
