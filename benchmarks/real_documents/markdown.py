@@ -67,7 +67,7 @@ COMMENT = re.compile(CODE_SPAN.pattern + r"|(?P<code>\{/\*.*?\*/\})", re.DOTALL)
 TITLED = re.compile(
     r"^([ \t]*(?:>[ \t]?)*(?::   )?)(?:(:::+[ \t]*(?:\{[\w-]+\}|[\w-]+)?)[ \t]*(.*?)|"
     r"((?:!!!|\?\?\?\+?)[ ]?[\w-]+(?: [\w-]+)*)"
-    r"(?: \"(.*)\")?|(===[!+]?) [\"'](.*)[\"']|(///+ ?[\w-]*)(?: ?\| ?(.*))?)[ \t]*$",
+    r"(?: \"(.*)\")?|(===[!+]?) +[\"'](.*)[\"']|(///+ ?[\w-]*)(?: ?\| ?(.*))?)[ \t]*$",
     re.MULTILINE,
 )
 """A line that begins or ends a directive: its marker and its title."""
@@ -181,14 +181,15 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
     source = source.replace("[$", "[\\$")  # a label, no formula
     lines: list[str] = []
     indents: list[int] = []
-    is_head = False
+    is_head = in_options = False
     for line in source.split("\n"):
         indent = len(line) - len(line.lstrip(" "))
         while line.strip() and indents and indent < indents[-1]:
             indents.pop()
         line = line[4 * len(indents) :] if indents else line
         titled = TITLED.match(line)
-        if titled is None and is_head and OPTION.match(line):
+        in_options = is_head and line.strip() == "---" if not in_options else line.strip() != "---"
+        if in_options or (titled is None and is_head and (OPTION.match(line) or line.strip() == "---")):
             modules.append(line)
             continue
         is_head = titled is not None
@@ -288,7 +289,9 @@ def _of_html(path: str, content: str) -> Block:
     block = Block(path)
     in_code = 0
     for part in re.split(
-        r"(<!--.*?-->|<(?:style|script)\b.*?</(?:style|script)>|<[/!?A-Za-z][^>]*>)", content, flags=re.S
+        r"(<!--.*?-->|<(?:style|script)\b.*?</(?:style|script)>|<[/!?A-Za-z](?:[^>\"']|\"[^\"]*\"|'[^'\n]*')*>)",
+        content,
+        flags=re.S,
     ):
         if re.match("<[/!?A-Za-z]", part):
             shown = VISIBLE if COMPONENT_TAG.match(part) else VISIBLE_OF_HTML

@@ -139,18 +139,22 @@ def write(parts: Sequence[Part], translations: Translations, lost: list[Lost] | 
     for i, part in enumerate(parts):
         if isinstance(part, str):
             written.append(part)
-        elif part.plain in translations.by_text:
-            text = _translated(part, translations.by_text[part.plain], translations, lost)
+        else:
+            is_known = part.plain in translations.by_text
+            text = (
+                _translated(part, translations.by_text[part.plain], translations, lost)
+                if is_known
+                else write(part.raw, translations, lost)
+            )
+            before = parts[i - 1] if i else ""
             if (
-                i
-                and isinstance(parts[i - 1], Unit)
+                isinstance(before, Unit)
                 and not translations.tgt_unspaced
+                and (is_known or not written[-1].endswith(before.text[-1:]))
                 and _run_together(written[-1], text)
             ):
                 written.append(" ")
             written.append(text)
-        else:
-            written.append(write(part.raw, translations, lost))
     return "".join(written)
 
 

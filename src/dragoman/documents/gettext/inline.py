@@ -1,4 +1,4 @@
-"""Markup inside messages: elements of HTML, Pango and Mallard, reStructuredText, POD, links of Markdown, terminal codes.
+"""Markup in messages: elements of HTML, Pango and Mallard, reStructuredText, POD, links of Markdown, terminal codes.
 
 marks("See `the book <https://a.org>`_.", is_rst=True)    # "`" opens, " <https://a.org>`_" closes
 """

@@ -36,6 +36,7 @@ _MARKDOWN_INSIDE = re.compile(r"<[a-z]+\s(?:[^<>]*\s)?markdown(?:=[\"']?\w+[\"']
 _TAG_ONLY = re.compile(r"</?[A-Za-z][\w.-]*(?:\s[^<>]*)?>\s*\Z")
 _FENCE_LINE = re.compile(r"`{3,}[^`\n]*\Z|~{3,}")
 _DEFINITION = re.compile(r"\[[^\[\]\n]{1,200}\]:[ \t]+\S+[ \t]*\Z")
+_BY_CODE = re.compile(r"\[([^\[\]\n]{1,200})\]:[ \t]+(\{[%{][^\n]*[%}]\}\S*)[ \t]*\Z")
 _CLOSING = re.compile(r"</[a-z]+>\s*\Z")
 
 
@@ -110,6 +111,7 @@ def _parser(mdx: bool) -> Any:
     ruler.at("html_block", _html_to_definitions(rules["html_block"].fn), {"alt": rules["html_block"].alt})
     ruler.before("table", "dialect", _dialect, ends)
     ruler.before("table", "footnote", _footnote, ends)
+    ruler.before("table", "definition_by_code", _definition_by_code)
     ruler.before("table", "description", _description, paragraph_only)
     if not mdx:
         ruler.before("html_block", "markdown_inside", _markdown_inside, ends)
@@ -319,10 +321,27 @@ def _footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _is_far(state: StateBlock, line: int, end: int, indent: int) -> bool:
-    """True if the next indented line is indented by ``indent`` or more."""
+    """True if the next lines that are indented are all indented by ``indent`` or more."""
     for i in range(line, min(end, line + 20)):
         if not state.isEmpty(i):
-            return not 0 < state.sCount[i] - state.blkIndent < indent
+            own = state.sCount[i] - state.blkIndent
+            if own < indent:
+                return own <= 0
+    return True
+
+
+def _definition_by_code(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Keep the definition of a link whose address a template writes: ``[dog]: {% link dog.md %}``."""
+    place, line_end = _View(state, start, end)[0]
+    match = None if state.is_code_block(start) else _BY_CODE.match(state.src, place, line_end)
+    if match is None:
+        return False
+    if not silent:
+        from markdown_it.common.utils import normalizeReference
+
+        reference = {"href": match[2], "title": "", "map": [start, start + 1]}
+        state.env.setdefault("references", {}).setdefault(normalizeReference(match[1]), reference)
+        _add_raw(state, start, Lines())
     return True
 
 

@@ -343,7 +343,8 @@ def attributes(tag: str) -> list[Part]:
         return [tag]
     parts: list[Part] = []
     for part in markup.parse(tag, "html", attributes=True):
-        parts += [part] if isinstance(part, str) else [piece for inside in part.tags for piece in inside.parts]
+        is_text = isinstance(part, str) or bool(part.plain)
+        parts += [part] if is_text else [piece for inside in part.tags for piece in inside.parts]  # type: ignore[union-attr]
     written = "".join(part if isinstance(part, str) else "".join(map(str, part.raw)) for part in parts)
     return parts if written == tag and any(unit.plain for unit in units_of(parts)) else [tag]
 
