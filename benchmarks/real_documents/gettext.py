@@ -147,7 +147,7 @@ def _message_faults(entry: Any, text: str, mode: str) -> list[Fault]:
         faults += _mixed_up(entry, text, originals)
     if all(_marks(text) != _marks(original) for original in originals):
         faults.append(Fault("markup", entry.msgid, f"became {text[:90]!r}"))
-    if mode in ("same", "letters") and all(deciphered(text) != original for original in originals):
+    if mode in ("same", "letters") and all(deciphered(text) != deciphered(original) for original in originals):
         faults.append(Fault("layout", entry.msgid, f"became {text[:90]!r}"))
     if all(_shape(text) != _shape(original) for original in originals):
         faults.append(Fault("columns", entry.msgid, f"became {text[:90]!r}"))

@@ -91,9 +91,9 @@ def markdown(data: bytes) -> list[Block]:
     while (opened := MYST.sub(_opened, body)) != body:
         body = opened
     body = SHORTCODE_OF_CODE.sub(_as_fence, body)
-    text, modules = _plain_markdown(_with_fences(body, partial(_hidden, fences=fences)))
+    text, modules, is_mdx = _plain_markdown(_with_fences(body, partial(_hidden, fences=fences)))
     blocks = [Block("front matter", [("", head[0] if head else "")], is_text=False)]
-    blocks += _markdown_blocks(FENCED.sub(lambda match: _shown(match, fences), text))
+    blocks += _markdown_blocks(FENCED.sub(lambda match: _shown(match, fences), text), MDX_PARSER if is_mdx else PARSER)
     prose = CODE_SPAN.sub("`", _with_fences(body, lambda prefix, code: ""))
     blocks.append(Block("modules", marks=[" ".join(module.split()) for module in modules], is_text=False))
     for name, pattern in MARKS.items():
@@ -157,8 +157,8 @@ def _shown(match: re.Match[str], fences: list[tuple[str, str]]) -> str:
     return blank + match[1] + "\n".join(lines)
 
 
-def _plain_markdown(source: str) -> tuple[str, list[str]]:
-    """Return the source in CommonMark, and the code of MDX in it.
+def _plain_markdown(source: str) -> tuple[str, list[str], bool]:
+    """Return the source in CommonMark, the code of MDX in it, and whether it is MDX.
 
     Lines of directives become comments with their titles below, what is indented below them loses its indent.
     """
@@ -208,7 +208,7 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
         ]
         if groups[0].startswith(("!!!", "???", "===")):
             indents.append(4 * (len(indents) + 1) + (len(titled[1]) // 4) * 4)
-    return "\n".join(lines), modules
+    return "\n".join(lines), modules, is_mdx
 
 
 TEMPLATE = re.compile(
@@ -265,11 +265,13 @@ def _parser() -> MarkdownIt:
 
 
 PARSER = _parser()
+MDX_PARSER = _parser().disable("code")
+"""In MDX an indent makes no code."""
 
 
-def _markdown_blocks(source: str) -> Iterator[Block]:
+def _markdown_blocks(source: str, parser: MarkdownIt) -> Iterator[Block]:
     path: list[str] = []
-    for token in PARSER.parse(source):
+    for token in parser.parse(source):
         if token.nesting == 1:
             path.append(token.type.removesuffix("_open"))
         elif token.nesting == -1:

@@ -97,6 +97,8 @@ def _parsed(data: bytes, errors: Counter[str] | None = None) -> tuple[Any, list[
     Raises:
         UnreadableError: html5lib does not read it.
     """
+    if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        raise UnreadableError("no browser reads UTF-32")
     try:
         declared = re.search(
             rb"<meta[^>]*charset\s*=\s*[\"']?\s*([\w:.-]+)|<\?xml[^>]*encoding=[\"']([\w:.-]+)",
