@@ -130,7 +130,7 @@ def _read(
         block.add(around, element.text)
     if block is not None and name == "noBreakHyphen":
         block.add(around, "\u2011")
-    if block is not None and name in ("tab", "br", "cr", "line-break", "s"):
+    if block is not None and name in ("tab", "ptab", "br", "cr", "line-break", "s"):
         block.add(around, " ")
     for child in element:
         _read(child, part, block, around, blocks, counts)

@@ -149,13 +149,26 @@ def _noting(rule: Callable[..., bool]) -> Callable[..., bool]:
 
     def noting(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         n_tokens = len(state.tokens)
-        if not rule(state, start, end, silent):
+        is_mdx = state.env["mdx"] and not silent
+        if not (_without_indents(rule, state, start, end) if is_mdx else rule(state, start, end, silent)):
             return False
         if not silent:
             _note_lines(state, state.tokens[n_tokens:])
         return True
 
     return noting
+
+
+def _without_indents(rule: Callable[..., bool], state: StateBlock, start: int, end: int) -> bool:
+    """Apply a rule of MDX, where an indent makes no code: an indented line may begin a block below a paragraph."""
+    last = start + 1
+    while last < end and not state.isEmpty(last):
+        last += 1
+    own = state.sCount[start + 1 : last]
+    state.sCount[start + 1 : last] = [min(n, state.blkIndent + 3) for n in own]
+    made = rule(state, start, end, False)
+    state.sCount[start + 1 : last] = own
+    return made
 
 
 def _html_to_definitions(rule: Callable[..., bool]) -> Callable[..., bool]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.documents import markup
 from dragoman.documents.markdown.escaping import in_quotes, in_title
-from dragoman.documents.markdown.masks import MASK, Span, masked, spans
+from dragoman.documents.markdown.masks import CODE_ELEMENTS, MASK, Span, masked, spans
 from dragoman.documents.units import Part, Tag, Unit, join_points, units_of
 from dragoman.errors import ConfigError, not_installed
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 SPACE = "\ue001"
 """Stands behind an entity that is a space, until the spaces around it are taken away."""
 
-_OPAQUE = frozenset(["code", "kbd", "samp", "var", "pre", "script", "style", "svg", "math", "textarea", "template"])
 _TITLE = re.compile(
     r"(?<=\s)(?:\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z)", re.DOTALL
 )
@@ -332,7 +331,7 @@ def _closers(tokens: Sequence[Token], source: str, shift: int) -> dict[int, int]
             last.setdefault(name, []).append(end)
         elif closing := last.get(name):
             behind = closing.pop()
-            if name in _OPAQUE or _HIDDEN.search(source, start, end):
+            if name in CODE_ELEMENTS or _HIDDEN.search(source, start, end):
                 ends[i] = behind
     return ends
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.documents.markdown.jsx import brace_pairs, tag_end
+from dragoman.documents.tags.pairs import pairs_of
 
 MASK = "\ue000"
 """Character of the private use area, which stands for each character of a span while Markdown is parsed."""
@@ -84,7 +85,28 @@ def spans(text: str, mdx: bool, references: Container[str] = ()) -> list[Span]:
         mdx: True if tags and braces are those of MDX.
         references: Labels of links that the document defines, as Markdown compares them.
     """
-    return _Scan(text, mdx, references).run()
+    found_spans = _Scan(text, mdx, references).run()
+    return _without_code(found_spans) if mdx else found_spans
+
+
+CODE_ELEMENTS = frozenset(
+    ["code", "kbd", "samp", "var", "pre", "script", "style", "svg", "math", "textarea", "template"]
+)
+"""Elements whose text is not translated."""
+
+
+def _without_code(found_spans: list[Span]) -> list[Span]:
+    """Return spans with each element of code as one of them."""
+    names = {f"jsx {name}" for name in CODE_ELEMENTS}
+    ends = {pair[0]: pair[1] for pair in pairs_of(found_spans) if found_spans[pair[0]].name in names}
+    result: list[Span] = []
+    i = 0
+    while i < len(found_spans):
+        last = ends.get(i, i)
+        own = found_spans[i]
+        result.append(own if last == i else Span(own.start, found_spans[last].end, "point", own.name))
+        i = last + 1
+    return result
 
 
 def masked(text: str, found_spans: list[Span]) -> str:

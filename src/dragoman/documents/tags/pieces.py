@@ -71,11 +71,11 @@ def link(src: Side, tgt: Side, alignment: Links | None, tag_places: Sequence[int
     src_words, tgt_words = _words(src, tag_places), _words(tgt, ())
     src_of, tgt_of = _by_number(src_words), _by_number(tgt_words)
     links = [pair for pair in alignment or () if pair[0] in src_of and pair[1] in tgt_of]
-    cut: dict[int, dict[int, None]] = {}  # for a word of the translation: words that it translates and tags divide
+    cut: dict[int, dict[int, None]] = {}  # for a word of the translation: words that it translates, if tags divide one
     for number, other in links:
-        divided = dict.fromkeys(i for i in src_of[number] if src_words[i].cuts)
-        for n in tgt_of[other] if divided else ():
-            cut.setdefault(n, {}).update(divided)
+        is_divided = any(src_words[i].cuts for i in src_of[number])
+        for n in tgt_of[other] if is_divided else ():
+            cut.setdefault(n, {}).update(dict.fromkeys(src_of[number]))
     src_pieces = [_source_pieces(word) for word in src_words]
     tgt_pieces = [
         _divided(word, tgt.text, [src_words[i] for i in sorted(cut.get(n, ()))], src.text)
@@ -203,7 +203,7 @@ def _divided(word: _Word, text: str, sources: Sequence[_Word], src: str) -> list
     cut = [source for source in sources if source.cuts]
     if not cut or not word.stretches:
         return [(start, end)]
-    for source in cut:  # the same word, such as CO2 or an address, is divided at the same places
+    for source in sources:  # the same word, such as CO2 or an address, is divided at the same places
         first, last = source.span
         if src[first:last] == text[start:end]:
             move = start - first
