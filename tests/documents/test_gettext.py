@@ -87,6 +87,8 @@ def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(
         ("a ``git add`` and |dog| of :ref:`the-dog`", "а ``git add`` анд |dog| оф :ref:`the-dog`"),
         (":doc:`the dog <a/b>` and `a cat`_", ":doc:`тхе дог <a/b>` анд `а цат <a cat_>`_"),
         ("{n, plural, one {# dog} other {# dogs}}", "{n, plural, one {# дог} other {# догс}}"),
+        ("run C<^.fi$> of L<the dog|dog(1)> as I<cats>", "рун C<^.fi$> оф L<тхе дог|dog(1)> ас I<цатс>"),
+        ("vitamin C<b>dog</b>", "витамин Ц<b>дог</b>"),
     ],
 )  # fmt: skip
 def test_layout_escapes_and_markup_stay(msgid: str, expected: str) -> None:

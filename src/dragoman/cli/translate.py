@@ -294,6 +294,8 @@ def _document(
         _warn(f"not translated ({segment.why}): {segment.text}")
     if len(done.left) > MOST_LISTED:
         _warn(f"{len(done.left) - MOST_LISTED:,} more segments were not translated")
+    for path, of_file in done.files.items():
+        say(f"{out / path}: {of_file}")
     say(f"{out}: {done}")
     return done.terms
 

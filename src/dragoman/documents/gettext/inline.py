@@ -91,8 +91,9 @@ def _inner(match: re.Match[str]) -> tuple[int, int] | None:
 
 def _of(match: re.Match[str], is_rst: bool) -> Iterable[Mark]:
     """Return the marks of a match."""
-    if match["pod_text"] and f"</{match['pod_text']}>" in match.string[match.end() : match.end() + _FAR]:
-        return []  # I<b>m</b> is an element behind a letter
+    inside = (match["pod"] or "")[2:-1]
+    if inside and f"</{inside}>" in match.string[match.end() : match.end() + _FAR]:  # C<b>m</b>: behind a letter
+        return [Mark(match.start() + 1, match.end(), "open", inside)]
     if match["element"]:
         kind: Literal["open", "close", "point"] = "close" if match[0].startswith("</") else "open"
         if match[0].endswith("/>") or (match["name"].lower() in _VOID):
