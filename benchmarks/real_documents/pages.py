@@ -191,7 +191,8 @@ class _Page:
             if element.tag in (ElementTree.Comment, etree.Comment):
                 self._block(path).marks.append(f"<!--{element.text}-->")
             return
-        name = element.tag.rpartition("}")[2]
+        namespace, _, name = element.tag.rpartition("}")
+        name = name if not namespace or namespace.endswith(("xhtml", "svg", "MathML")) else f"other:{name}"
         inner_text = {"no": False, "yes": True}.get(element.get("translate", ""), is_text) and name not in CODE
         inner_text = inner_text and "notranslate" not in element.get("class", "").split()
         inner_text = inner_text or element.get("translate") == "yes"

@@ -111,6 +111,7 @@ def test_a_sentence_that_is_wrapped_is_translated_whole_and_wrapped_again() -> N
     [
         ("_File", "Datei", "_Datei"), ("Save _As", "Sichern als", "Sichern _als"), ("E_xit", "Beenden", "B_eenden"),
         ("&File...", "文件…", "文件(&F)…"), ("Save ~As", "另存为", "另存为(~A)"),
+        ("&16 dogs", "16 狗", "&16 狗"),
     ],
 )  # fmt: skip
 def test_a_mnemonic_stands_at_a_letter_of_the_translation(msgid: str, translation: str, expected: str) -> None:

@@ -134,6 +134,11 @@ def test_links_keep_their_words_beside_half_of_an_html_element() -> None:
     assert translated(source, "reversed")[0] == "[тшо](y) цлосес ([оне](x)), <source> то Адд\n"
 
 
+def test_emphasis_keeps_its_words_beside_a_closing_tag_too_many() -> None:
+    source = '**<a name="x"></a></a>Dog** - the cat\n'
+    assert translated(source, "reversed")[0] == 'цат тхе - **<a name="x"></a></a>Дог**\n'
+
+
 def test_links_side_by_side_are_units_of_their_own_and_words_do_not_run_together() -> None:
     assert translated("See [dog 5](x)[cat 7](y) and\n", "reversed")[0] == "[5 дог](x) Сее анд [7 цат](y)\n"
     source = "is [version=1]PHP 5[/version][version=2]PHP 7[/version] good\n"

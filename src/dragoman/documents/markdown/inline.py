@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -113,6 +114,7 @@ class _Walk:
         self.breaks: list[tuple[int, str]] = []  # of the open unit, see ``Wrapped``
         self.start, self.shrunk = 0, 0  # where the open unit begins, and how much shorter spaces are than its breaks
         self.elements = set(_OPENED.findall(paragraph.text)) & set(_CLOSED.findall(paragraph.text))
+        self.open_elements = Counter[str]()
         self.opened: list[tuple[str, int]] = []  # links and images that are not closed, and where their text begins
 
     def original(self, start: int, end: int) -> str:
@@ -268,6 +270,10 @@ class _Walk:
             kind = "close" if source.startswith("</") else "open"
             if named[1] not in self.elements:  # half of an element, such as <source>: it stands where its neighbours do
                 kind = "point"
+            elif kind == "close" and not self.open_elements[named[1]]:  # one too many
+                kind = "point"
+            else:
+                self.open_elements[named[1]] += 1 if kind == "open" else -1
         shown = shown_in(source) if span is not None else attributes(source)
         self._tag(start, end, kind, named[1] if named else "", *shown)
 
