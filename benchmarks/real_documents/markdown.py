@@ -16,7 +16,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
-from benchmarks.real_documents.judging import Block, UnreadableError, inside, names
+from benchmarks.real_documents.judging import Block, UnreadableError, inside, names, words_of
 
 MARKS = {
     "directive": re.compile(r"^[ \t]*(:::+[ \t]*\w*|(?:!!!|\?\?\?\+?) ?[a-z][\w-]*(?=\s*$| \")|=== )", re.MULTILINE),
@@ -93,7 +93,8 @@ def markdown(data: bytes) -> list[Block]:
     body = SHORTCODE_OF_CODE.sub(_as_fence, body)
     text, modules, is_mdx = _plain_markdown(_with_fences(body, partial(_hidden, fences=fences)))
     blocks = [Block("front matter", [("", head[0] if head else "")], is_text=False)]
-    blocks += _markdown_blocks(FENCED.sub(lambda match: _shown(match, fences), text), MDX_PARSER if is_mdx else PARSER)
+    parser = MDX_PARSER if is_mdx else PARSER
+    blocks += _with_sorted_notes(list(_markdown_blocks(FENCED.sub(lambda match: _shown(match, fences), text), parser)))
     prose = CODE_SPAN.sub("`", _with_fences(body, lambda prefix, code: ""))
     blocks.append(Block("modules", marks=[" ".join(module.split()) for module in modules], is_text=False))
     for name, pattern in MARKS.items():
@@ -274,6 +275,8 @@ def _markdown_blocks(source: str, parser: MarkdownIt) -> Iterator[Block]:
     for token in parser.parse(source):
         if token.nesting == 1:
             path.append(token.type.removesuffix("_open"))
+            if token.type == "footnote_open":
+                yield Block("/".join([*path, "begins"]), marks=["footnote"], is_text=False)
         elif token.nesting == -1:
             path.pop()
         elif token.type == "inline":
@@ -284,6 +287,21 @@ def _markdown_blocks(source: str, parser: MarkdownIt) -> Iterator[Block]:
             yield _of_html("/".join([*path, "html"]), token.content)
         else:
             yield Block("/".join([*path, token.type]), [("", token.content)], [token.info], is_text=False)
+
+
+def _with_sorted_notes(blocks: list[Block]) -> list[Block]:
+    """Return blocks with the footnotes in an order of their own: the parser's is that of their marks, which move."""
+    notes: list[list[Block]] = []
+    others = []
+    for block in blocks:
+        if not block.name.startswith("footnote_block/"):
+            others.append(block)
+            continue
+        if block.name.endswith("/begins"):
+            notes.append([])
+        notes[-1].append(block)
+    notes.sort(key=lambda note: words_of(" ".join(block.text for block in note)))
+    return [*others, *(block for note in notes for block in note)]
 
 
 def _of_html(path: str, content: str) -> Block:
