@@ -290,6 +290,8 @@ def _document(
         warn(f"not translated ({segment.why}): {segment.text}")
     if len(done.left) > MOST_LISTED:
         warn(f"{len(done.left) - MOST_LISTED:,} more segments were not translated")
+    for path, of_file in done.files.items():
+        say(f"{out / path}: {of_file}")
     say(f"{out}: {done}")
     _say_quality(done.qualities)
     return done.terms

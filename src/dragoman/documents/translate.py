@@ -51,14 +51,17 @@ class Report:
     terms: frozenset[str] = frozenset()  # source terms of the glossary that were found
     skipped: Mapping[str, int] = field(default_factory=dict)  # files of a folder that are no documents, by suffix
     qualities: Mapping[Quality, int] = field(default_factory=dict)  # number of different texts of each quality
+    files: Mapping[str, Report] = field(default_factory=dict)  # reports of the documents of a folder, by path in it
 
     def __str__(self) -> str:
-        counts = f"{self.translated:,} of {self.found:,} segments translated"
+        counts = f"{self.translated:,} of {self.found:,} segments translated" if self.found else "no text to translate"
         reasons = Counter(segment.why for segment in self.left)
         lines = [counts, *(f"{n:,} left: {why}" for why, n in reasons.items())]
         if self.skipped:
             n_by_suffix = ", ".join(f"{n:,} {suffix or 'without a suffix'}" for suffix, n in self.skipped.items())
-            lines.append(f"{sum(self.skipped.values()):,} files skipped, which are no documents: {n_by_suffix}")
+            n = sum(self.skipped.values())
+            which = "1 file skipped, which is no document" if n == 1 else f"{n:,} files skipped, which are no documents"
+            lines.append(f"{which}: {n_by_suffix}")
         return "; ".join(lines)
 
     def __add__(self, other: Report) -> Report:
@@ -66,6 +69,7 @@ class Report:
             self.found + other.found, self.translated + other.translated, self.left + other.left,
             self.notes + other.notes, self.terms | other.terms, Counter(self.skipped) + Counter(other.skipped),
             Counter(self.qualities) + Counter(other.qualities),
+            {**self.files, **other.files},
         )  # fmt: skip
 
 
@@ -200,7 +204,7 @@ def translate_document(
         content, file_report = opened.finish(translations)
         to.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(to, content)
-        report += file_report
+        report += replace(file_report, files={str(path.relative_to(src)): file_report} if src.is_dir() else {})
         for note in file_report.notes:
             if events.warn is not None:
                 events.warn(replace(note, where=f"{path}: {note.where}" if note.where else str(path)))
