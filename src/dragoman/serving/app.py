@@ -25,7 +25,7 @@ from dragoman.serving.apis.api import Api, error_of
 from dragoman.serving.batcher import BATCH_TOKENS_ON_CPU, Batcher
 from dragoman.serving.bodies import BodyBudget, BodyLimits, Message
 from dragoman.serving.documents import Documents
-from dragoman.serving.glossaries import Glossaries
+from dragoman.serving.glossaries import GROWTH, Glossaries
 from dragoman.serving.hosts import Hosts
 from dragoman.serving.http import check_key, key_of, state_of, unknown_field
 from dragoman.serving.keys import Keys
@@ -120,7 +120,9 @@ def _glossaries(options: ServeOptions, shares: Shares) -> Glossaries | None:
     if options.glossaries is None:
         return None
     adopter = _key_named(options.adopt_glossaries, shares)
-    stored = Glossaries(options.glossaries, shares, shared=options.share_glossaries)
+    stored = Glossaries(
+        options.glossaries, shares, shared=options.share_glossaries, most_bytes=GROWTH * options.max_body
+    )
     if adopter is not None:
         stored.adopt(adopter)
     stored.report_ownerless()
