@@ -218,7 +218,7 @@ def test_requests_with_large_bodies_take_turns(
 
     monkeypatch.setattr(server.state.service, "_prepare", gated)
     monkeypatch.setattr(server.state.service, "helpers", Helpers(at_once=20))
-    large = "dog " * 60
+    large = "dog " * 300  # prepared by a helper
     with ThreadPoolExecutor(8) as clients:
         asked = [
             clients.submit(server, "/v1/translate", {"text": f"ann {i} {large}", "source": "en"}, **ann)
