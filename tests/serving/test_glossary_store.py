@@ -17,28 +17,6 @@ from dragoman.serving.refusals import MalformedError
 TERMS = {f"term {i}": f"Begriff {i}" for i in range(50)}
 
 
-def test_a_list_reads_only_what_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However little of the glossaries stays in memory."""
-    monkeypatch.setattr(glossaries, "MOST_READ_CHARS", 100)
-    stored, read = Glossaries(tmp_path), list[str]()
-    made = [stored.add("", f"g{i}", [Dictionary("en", "de", TERMS)]) for i in range(20)]
-    stored.list("")
-    text_of = Path.read_text
-    monkeypatch.setattr(Path, "read_text", lambda path, **how: (read.append(path.stem), text_of(path, **how))[1])
-    assert [outline.name for outline in stored.list("")] == [f"g{i}" for i in range(20)]
-    stored.add("", "g20", [Dictionary("en", "de", {"dog": "Hund"})])
-    read.clear()
-    assert stored.list("")[-1].counts == (("en", "de", 1),)
-    assert read in ([], [stored.list("")[-1].id])
-    other = Glossaries(tmp_path)
-    other.change(made[3].id, "", lambda old: glossaries.replace(old, name="changed"))
-    stored.delete(made[4].id, "")
-    read.clear()
-    names = [outline.name for outline in stored.list("")]
-    assert ("changed" in names, "g4" in names, len(names)) == (True, False, 20)
-    assert read == [made[3].id]
-
-
 def test_a_glossary_has_a_largest_size(tmp_path: Path) -> None:
     stored = Glossaries(tmp_path, Shares(("",)), most_bytes=2000)
     made = stored.add("", "g", [Dictionary("en", "de", {"dog": "Hund"})])

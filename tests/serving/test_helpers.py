@@ -15,29 +15,6 @@ from dragoman.translation.options import TranslateOptions
 from limits import LONG_S
 
 
-def test_no_key_has_all_threads_and_others_pass_its_calls_that_wait() -> None:
-    order: list[str] = []
-    go = threading.Event()
-
-    def work(name: str) -> str:
-        order.append(name)
-        if name.startswith("ann"):
-            assert go.wait(LONG_S)
-        return name
-
-    async def run() -> None:
-        helpers = Helpers(at_once=3)
-        calls = [asyncio.create_task(helpers.run("ann", work, f"ann{i}")) for i in range(20)]
-        await asyncio.sleep(0)
-        assert await asyncio.wait_for(helpers.run("bob", work, "bob1"), LONG_S) == "bob1"
-        assert await asyncio.wait_for(helpers.run("bob", work, "bob2"), LONG_S) == "bob2"
-        assert len(order) == 4, "ann has two threads of three"
-        go.set()
-        assert await asyncio.gather(*calls) == [f"ann{i}" for i in range(20)]
-
-    asyncio.run(run())
-
-
 def test_a_call_whose_client_leaves_is_not_made_or_keeps_its_turn_until_it_ends() -> None:
     made: list[str] = []
     go = threading.Event()

@@ -34,20 +34,6 @@ def gated(monkeypatch: pytest.MonkeyPatch) -> Gated:
     return handler
 
 
-def test_logging_never_waits_and_lost_lines_are_counted(gated: Gated, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_module, "MOST_LINES", 5)
-    with written_apart() as log:
-        for i in range(50):
-            logger.warning("line %d", i)
-        assert gated.lines == []
-        wait_until(lambda: log.n_lost >= 44)
-        gated.go.set()
-    assert log.is_written
-    assert gated.lines[0] == "line 0"
-    assert any("lines of the log were lost" in line for line in gated.lines)
-    assert gated in logging.getLogger("dragoman").handlers, "the handlers are back"
-
-
 def test_a_pipe_that_nobody_reads_does_not_keep_the_server_from_ending(
     gated: Gated, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -58,23 +57,6 @@ def test_texts_without_a_translation_are_named_with_the_reason(tmp_path: Path) -
     pieces.add([Translation("A", -1.0), lost, Translation(" ", -1.0)])
     assert list(pieces.translated("de")) == [["a", "A", None]]
     assert list(pieces.untranslated("de")) == [["b", "out of memory"], ["c", "the model gave an empty translation"]]
-
-
-def test_documents_under_way_need_no_memory_for_their_texts(tmp_path: Path) -> None:
-    """8 of 10,000 lines, as keys may have them under way at a time, each in the middle of its work."""
-    tracemalloc.start()
-    try:
-        under_way = []
-        for i in range(8):
-            texts = [f"line {n} of document {i}" for n in range(10_000)]
-            under_way.append(Pieces.of(texts, tmp_path / str(i), 50_000, "en"))
-            del texts
-            window = under_way[-1].window()
-            under_way[-1].add([Translation(text, -1.0) for text in window])
-        n_bytes, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert n_bytes < 300_000
 
 
 def test_the_reserved_room_is_used(tmp_path: Path) -> None:

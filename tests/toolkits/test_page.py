@@ -285,27 +285,6 @@ def test_what_the_page_cannot_hold_is_refused(make: Make, tiny_run: Path, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_not_as_it_was_written_is_noticed(make: Make, tmp_path: Path) -> None:
-    """A character of each part that no policy of a browser covers; and a file that was cut."""
-    page = paged(make(), tmp_path, "int8")
-    whole = page.file.read_bytes()
-    places = [whole.index(b'id="%s">' % part) + 12 for part in (b"content", b"shell", b"worker", b"sums", b"weights")]
-    ends = [whole.index(b"</script>", place) - 3 for place in places]
-    chance = random.Random(5)
-    cuts = [*places[::2], len(whole) - 40]
-    damaged = [whole[:cut] for cut in cuts]
-    for place, end in zip(places, ends, strict=True):
-        for at in (place, end, chance.randrange(place, end)):
-            damaged.append(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-    question = [{"task": "encode", "texts": ["a dog"], "side": "src"}]
-    for content in damaged:
-        page.file.write_bytes(content)
-        with pytest.raises(BundleError, match=r"translator.html: it is not as it was written; export it again"):
-            list(page.answers(question))
-    page.file.write_bytes(whole)
-    assert len(list(page.answers(question))) == 1
-
-
 def test_a_page_of_an_earlier_version_has_no_sums(make: Make, tmp_path: Path) -> None:
     page = paged(make(), tmp_path)
     text = re.sub(r'<script id="sums">.*?</script>', "", page.file.read_text(encoding="utf-8"), flags=re.DOTALL)

@@ -10,9 +10,18 @@ const inside = (id) => {
   const tag = ` id="${id}">`, start = html.indexOf(tag) + tag.length;
   return html.slice(start, html.indexOf("</script>", start));
 };
-if (isChanged()) endWith("it is not as it was written");
-const { Translator, Damaged, NotFinite } = runInThisContext(`${inside("worker")}\n;({ Translator, Damaged, NotFinite })`);
+const CHANGED = "it is not as it was written";
+if (isChanged()) endWith(CHANGED);
+const { Translator, Damaged, NotFinite } = loaded();
 const translator = opened();
+
+function loaded() {
+  try {
+    return runInThisContext(`${inside("worker")}\n;({ Translator, Damaged, NotFinite })`);
+  } catch { // a file that was cut
+    return endWith(CHANGED);
+  }
+}
 
 /** Whether a part has another sum than the file says; files of earlier versions have no sums. */
 function isChanged() {
