@@ -187,8 +187,8 @@ def without_what_ran(listed: Mapping[str, list[str]]) -> dict[str, list[str]]:
 # --- the folder -------------------------------------------------------------------------------------------------------
 
 ENGLISH_GERMAN = {
-    "train": 300, "test": 20, "valid": 30, "val": 30, "dev": 120, "emails": 120, "news": 60, "medical": 120, "mine": 120, "own": 60,
-    "web": 60, "newstest2013": 30, "newstest2014": 20, "held_out": 20, "book": 20, "multi30k/train": 300,
+    "train": 300, "test": 20, "valid": 30, "val": 30, "dev": 120, "emails": 120, "news": 60, "medical": 120,
+    "mine": 120, "own": 60, "web": 60, "newstest2013": 30, "newstest2014": 20, "held_out": 20, "book": 20, "multi30k/train": 300,
     "multi30k/val": 30, "multi30k/test_2016_flickr": 20, "tatoeba-en-de/train": 300, "runs/demo/corpus/train": 300,
     "runs/demo/corpus/held_out": 20,
 }  # fmt: skip
@@ -275,7 +275,20 @@ def _make_runs(folder: Path) -> None:
     )
     (folder / "several.yaml").write_text(two + "  valid: {src: valid.en, tgt: valid.de, src_lang: en, tgt_lang: de}\n")
     dragoman("train", "several.yaml", "--out", "runs/several", *short)
-    for name in ("second", "teacher", "demo", "there", "a", "b", "multi30k", "tatoeba", "student", "opus", "first-old", "imported"):
+    for name in (
+        "second",
+        "teacher",
+        "demo",
+        "there",
+        "a",
+        "b",
+        "multi30k",
+        "tatoeba",
+        "student",
+        "opus",
+        "first-old",
+        "imported",
+    ):
         shutil.copytree(folder / "runs/first", folder / "runs" / name, dirs_exist_ok=True)
     shutil.copytree(folder / "runs/back", folder / "runs/reverse")
     dragoman("export", "runs/first", "--format", "huggingface", "--out", "Helsinki-NLP/opus-mt-en-de")

@@ -447,7 +447,7 @@ class TrainConfig(Section):
     device: Literal["auto", "cpu", "cuda"] = setting("auto", "`cpu`, `cuda`; `auto`: the GPU if there is one")
     threads: int | None = setting(
         None,
-        "threads on a CPU; null: one for each core, and fewer while that is faster beside other programs, which changes "
+        "threads on a CPU; null: one for each core, and fewer where that is faster beside others, which changes "
         "the last bits of the weights",
         ge=1,
     )

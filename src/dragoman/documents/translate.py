@@ -103,7 +103,9 @@ def open_document(data: bytes, info: DocumentInfo) -> Opened:
 
 def finishing(data: bytes, info: DocumentInfo, translations: Mapping[str, Translation]) -> dict[str, Any]:
     """Return the arguments of ``opening.finished``."""
-    reasons = {text: why for text, translation in translations.items() if (why := _why_missing(translation))}
+    reasons = {
+        text: why for text, line in translations.items() if (why := why_missing(line.text, is_lost(line)))
+    }  # fmt: skip
     usable = [line for line in translations.items() if line[0] not in reasons]
     return {
         "data": data, "info": fields_of(info), "untranslated": [[text, why] for text, why in reasons.items()],
@@ -124,11 +126,16 @@ def finished_report(result: Mapping[str, Any], translations: Mapping[str, Transl
     )
 
 
-def _why_missing(translation: Translation) -> str:
+def is_lost(translation: Translation) -> bool:
+    """Return True if a text was not translated, for want of memory."""
+    return any(note.kind in NO_TRANSLATION for note in translation.notes)
+
+
+def why_missing(translation: str, is_lost: bool) -> str:
     """Return why a text has no usable translation; "" if it has one."""
-    if any(note.kind in NO_TRANSLATION for note in translation.notes):
+    if is_lost:
         return "out of memory"
-    return "" if translation.text.strip() else "the model gave an empty translation"
+    return "" if translation.strip() else "the model gave an empty translation"
 
 
 def _short(text: str) -> str:

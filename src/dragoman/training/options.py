@@ -85,9 +85,29 @@ class RunOptions(OverrideOptions, QuietOptions):
     threads: int | None = option(
         None,
         "Settings",
-        "Threads on a CPU (train.threads; default: one for each core, fewer while that is faster beside other programs).",
+        "Threads on a CPU (train.threads; default: one for each core, fewer where that is faster beside others).",
         ge=1,
     )
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """``overrides``, and the settings that have an option of their own.
+
+        Raises:
+            ConfigError: An override contradicts an option, or is malformed.
+        """
+        own = {"max_minutes": ("--minutes", self.minutes), "threads": ("--threads", self.threads)}
+        own = {name: (flag, value) for name, (flag, value) in own.items() if value is not None}
+        if not own:
+            return self.overrides
+        from dragoman.config import with_overrides  # imported here, as --help is faster without YAML
+
+        train = with_overrides({}, self.overrides).get("train")
+        for name, (flag, value) in own.items():
+            override = train.get(name, value) if isinstance(train, dict) else value
+            if override != value:
+                raise ConfigError(f"{flag} {value:g}, but --set train.{name}={override}: give one of them")
+        return (*self.overrides, *(f"train.{name}={value!r}" for name, (_, value) in own.items()))
 
 
 @option_group
@@ -131,23 +151,3 @@ class TrainOptions(RunOptions, TableOptions):
         if self.accept_changed_text and not self.resume:
             raise ValueError("--accept-changed-text belongs to --resume: a new run reads the text as it is")
         return self
-
-    @property
-    def settings(self) -> tuple[str, ...]:
-        """``overrides``, and the settings that have an option of their own.
-
-        Raises:
-            ConfigError: An override contradicts an option, or is malformed.
-        """
-        own = {"max_minutes": ("--minutes", self.minutes), "threads": ("--threads", self.threads)}
-        own = {name: (flag, value) for name, (flag, value) in own.items() if value is not None}
-        if not own:
-            return self.overrides
-        from dragoman.config import with_overrides  # imported here, as --help is faster without YAML
-
-        train = with_overrides({}, self.overrides).get("train")
-        for name, (flag, value) in own.items():
-            override = train.get(name, value) if isinstance(train, dict) else value
-            if override != value:
-                raise ConfigError(f"{flag} {value:g}, but --set train.{name}={override}: give one of them")
-        return (*self.overrides, *(f"train.{name}={value!r}" for name, (_, value) in own.items()))

@@ -48,9 +48,7 @@ def cpu_use() -> CpuUse | None:
         return None
     fields = (line.split() for line in lines if line.startswith("cpu") and line[3:4].isdigit())
     # user, nice, system, (idle, iowait,) irq, softirq, steal: proc(5)
-    ticks = sum(
-        int(ticks) for name, *times in fields if int(name[3:]) in cores for ticks in (*times[:3], *times[5:8])
-    )
+    ticks = sum(int(ticks) for name, *times in fields if int(name[3:]) in cores for ticks in (*times[:3], *times[5:8]))
     return CpuUse(time.monotonic(), ticks / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4]))
 
 
