@@ -77,6 +77,7 @@ from dragoman.training.record import read_run
 from dragoman.training.signals import StopRequest
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
+from dragoman.training.threads import threads_of_training
 from dragoman.training.validation import Validate, final_weights, learned_confidence, validator
 
 Build = Callable[[ModelConfig], EncoderDecoder]
@@ -349,13 +350,14 @@ def _fit(ready: PreparedRun, run: Path, quiet: bool, world: World, build: Build 
             world_size=world.size,
         ) as batches,  # fmt: skip
         RunLog(None if world.rank else run, config.train.tensorboard, quiet) as log,
+        threads_of_training(config.train.threads, alone=world.size == 1) as threads,
     ):
         _report_start(config, model, train_store, world, log)
         if not resume:
             run_on_rank_0(world, lambda: None if start is None else _report_parent(validate(model.eval()), log))
         stop = StopRequest()
         job = Job(
-            sizes=model_config, config=config.train, folder=run, log=log, world=world,
+            sizes=model_config, config=config.train, folder=run, log=log, world=world, threads=threads,
             validate=lambda model: validate(model, lambda: stop.is_set),
         )  # fmt: skip
         outcome = fit(model, batches, job, resume, stop)

@@ -27,8 +27,8 @@ FAULTS: frozenset[Kind] = frozenset(
 )
 """Kinds of notes on a translation that looked faulty; the other kinds are about the source."""
 
-AT_ONCE: frozenset[Kind] = frozenset(("memory", "dropped", "zero_shot"))
-"""Kinds of notes that are printed as they come: lost translations, and what holds for all lines."""
+AT_ONCE: frozenset[Kind] = frozenset(("memory", "dropped", "zero_shot", "language"))
+"""Kinds of notes that are printed as they come: lost translations, and remarks on a whole text."""
 
 _REMARKS: dict[Kind, str] = {
     "split": "translated in parts", "unknown": "with characters that the model does not know",

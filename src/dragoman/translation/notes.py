@@ -25,6 +25,7 @@ Kind = Literal[
     "not_scored",
     "same_language",  # the text is in the target language already, so it was not translated
     "zero_shot",  # the model was never trained on this pair of languages
+    "language",  # the source looks like another language than the one that the model reads
 ]  # fmt: skip
 
 

@@ -53,7 +53,7 @@ from dragoman.translation.resumable import make_file
 from dragoman.translation.scoring import PairReader, Scored, ScoringPlan
 from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import as_texts, segment
-from dragoman.translation.streams import windows
+from dragoman.translation.streams import seen_by, windows
 from dragoman.translation.word_constraints import ConstraintEncoder
 
 logger = logging.getLogger(__name__)
@@ -448,7 +448,8 @@ class Translator:
     @takes(TranslateOptions)
     def translate_stream(
         self, stream: BinaryIO, name: str, options: TranslateOptions | Plan | None = None, *, events: Events = QUIET,
-        flush: Callable[[], None] | None = None, read_ahead: int = READ_AHEAD, **changes: Any,
+        flush: Callable[[], None] | None = None, look: Callable[[Sequence[str]], object] | None = None,
+        read_ahead: int = READ_AHEAD, **changes: Any,
     ) -> Iterator[Translation]:  # fmt: skip
         """Translate line by line as text arrives; yields one translation for each line, in order.
 
@@ -460,6 +461,7 @@ class Translator:
             name: Name of the stream in warnings.
             options: As for ``translate``.
             flush: Called when all lines so far are translated.
+            look: Called with the next lines before they are translated.
 
         Raises:
             DecodeError: Lines ran out of memory; raised at the end. They are blank, and warnings name them.
@@ -467,6 +469,7 @@ class Translator:
         at_least_1("read_ahead", read_ahead)
         plan = self._plan_of_lines(options, changes)
         arriving = windows(read_lines_leniently(stream, name), read_ahead)
+        arriving = arriving if look is None else seen_by(look, arriving)
         return self._translated(arriving, name, plan, events, flush)
 
     def _plan_of_lines(self, options: TranslateOptions | Plan | None, changes: Mapping[str, Any]) -> Plan:
