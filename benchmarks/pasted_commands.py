@@ -318,7 +318,7 @@ def _remove_its_run(folder: Path, command: str) -> None:
     made = re.search(r"dragoman (?:train|distill|import|augment|demo)\b(?!.*--resume).*--out (\S+)", command)
     if made is not None:
         shutil.rmtree(folder / made[1], ignore_errors=True)
-    elif command.startswith("dragoman demo"):
+    elif command.startswith("dragoman demo") and "--resume" not in command:
         shutil.rmtree(folder / "runs/demo", ignore_errors=True)
 
 
