@@ -54,7 +54,7 @@ SHORT = [
     "model.n_decoder_layers=2", "data.tokenizer.vocab_size=700", "decode.max_extra_tokens=5",
 ]  # fmt: skip
 """Settings that are added to every training; those that a command sets itself win, except the number of steps."""
-TIMEOUT_S = 150
+TIMEOUT_S, DEMO_TIMEOUT_S = 150, 500
 
 SHIM = '''#!/usr/bin/env -S {python} -S -E
 """Sends a command to the process that has dragoman loaded; see ``benchmarks.pasted_commands``."""
@@ -342,7 +342,7 @@ def paste(page: str, commands: list[str], prepared: Path, bin_folder: Path) -> l
                     shell = ["bash", "-o", "pipefail", "-c", command]
                     done = subprocess.run(
                         shell, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                        stderr=errors, timeout=TIMEOUT_S,
+                        stderr=errors, timeout=DEMO_TIMEOUT_S if command.startswith("dragoman demo") else TIMEOUT_S,
                     )  # fmt: skip
                     result["status"] = done.returncode
                 except subprocess.TimeoutExpired:
