@@ -195,7 +195,7 @@ ENGLISH_GERMAN = {
 }  # fmt: skip
 """Pairs of each English-German corpus, by its name."""
 COPIES = (
-    "second", "teacher", "demo", "there", "a", "b", "multi30k", "tatoeba", "student", "opus", "first-old", "imported",
+    "second", "teacher", "demo", "there", "a", "b", "multi30k", "tatoeba", "student", "opus", "first-old", "imported", "old",
 )  # fmt: skip
 """Runs that are copies of ``runs/first``."""
 EVALUATED = ("train", "valid", "news")
