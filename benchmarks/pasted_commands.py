@@ -189,13 +189,13 @@ def without_what_ran(listed: Mapping[str, list[str]]) -> dict[str, list[str]]:
 ENGLISH_GERMAN = {
     "train": 300, "test": 20, "valid": 30, "val": 30, "dev": 120, "emails": 120, "news": 60, "medical": 120,
     "mine": 120, "own": 60, "web": 60, "newstest2013": 30, "newstest2014": 20, "held_out": 20, "book": 20,
-    "multi30k/train": 300,
-    "multi30k/val": 30, "multi30k/test_2016_flickr": 20, "tatoeba-en-de/train": 300, "runs/demo/corpus/train": 300,
-    "runs/demo/corpus/held_out": 20,
+    "multi30k/train": 300, "multi30k/val": 30, "multi30k/test_2016_flickr": 20, "tatoeba-en-de/train": 300,
+    "runs/demo/corpus/train": 300, "runs/demo/corpus/held_out": 20,
 }  # fmt: skip
 """Pairs of each English-German corpus, by its name."""
 COPIES = (
-    "second", "teacher", "demo", "there", "a", "b", "multi30k", "tatoeba", "student", "opus", "first-old", "imported", "old",
+    "second", "teacher", "demo", "there", "a", "b", "multi30k", "tatoeba", "student", "opus", "first-old",
+    "imported", "old",
 )  # fmt: skip
 """Runs that are copies of ``runs/first``."""
 EVALUATED = ("train", "valid", "news")

@@ -110,6 +110,12 @@ CALLS = {
         other=("translate", "tiny", "book.md", "--beam-size", "2", "--out", "buch.md"),
     ),
     "translate, a folder": Call(words=("translate", "tiny", "books", "--beam-size", "1", "--out", "buecher")),
+    "translate, shards": Call(  # by the code of Ray's actors; see ``cluster_here.py``
+        words=("translate", "tiny", "shards", "--ray", "local", "--beam-size", "1", "--out", "scherben"),
+        other=("translate", "tiny", "shards", "--ray", "local", "--beam-size", "2", "--out", "scherben"),
+        varies=((r"_dragoman\.jsonl$", r'"seconds": [\d.]+'),),
+        keeps=True,
+    ),
     "translate, alignments": Call(
         words=("translate", "tiny", "test.en", "--beam-size", "1", "--alignments", "links"),
         other=("translate", "tiny", "test.en", "--beam-size", "2", "--alignments", "links"),
@@ -186,6 +192,7 @@ CALLS = {
 ADVICE: tuple[tuple[str, str], ...] = (
     (r"^error: run already holds a run: go on with --resume", "resume"),
     (r"^error: run: nothing to resume, no such run; leave out --resume", "begin"),
+    (r"^error: .*: was translated with another .*; choose another folder, or start over with --restart", "restart"),
     (r"this unfinished file was started with .*; restore it, or start over with --restart$", "restart"),
     (r"^error: (\S+): already exists; choose another --out, or remove it", "remove"),
     (r"^error: (\S+) already holds a run: delete it, or choose another --out", "remove"),

@@ -9,6 +9,7 @@ import json
 import random
 import re
 import shutil
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -284,6 +285,13 @@ def test_what_the_page_cannot_hold_is_refused(make: Make, tiny_run: Path, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_page_of_an_earlier_version_has_no_sums(make: Make, tmp_path: Path) -> None:
+    page = paged(make(), tmp_path)
+    text = re.sub(r'<script id="sums">.*?</script>', "", page.file.read_text(encoding="utf-8"), flags=re.DOTALL)
+    page.file.write_text(text.replace("SUMS", "NONE"), encoding="utf-8")
+    assert len(list(page.answers([{"task": "encode", "texts": ["a dog"], "side": "src"}]))) == 1
+
+
 def test_a_damaged_model_is_one_clear_line(make: Make, tmp_path: Path) -> None:
     bundle = make()
     page = paged(bundle, tmp_path)
@@ -296,7 +304,10 @@ def test_a_damaged_model_is_one_clear_line(make: Make, tmp_path: Path) -> None:
         (nothing, DecodeError, "not finite"),
         (weights[1][:-400], BundleError, "translator.html: its weights are not whole; export it again"),
     ):
-        page.file.write_text(text.replace(weights[1], changed), encoding="utf-8")
+        # Written so: its sums are those of the damaged weights.
+        sum_before, sum_after = (f'"weights":{zlib.crc32(letters.encode())}}}' for letters in (weights[1], changed))
+        assert sum_before in text
+        page.file.write_text(text.replace(weights[1], changed).replace(sum_before, sum_after), encoding="utf-8")
         with pytest.raises(error, match=said):
             page.search([Segment(ids=[5])], SearchSettings(decode=DecodeConfig()))
 

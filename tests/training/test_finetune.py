@@ -148,7 +148,7 @@ def test_with_the_same_subwords_the_first_step_sees_the_very_weights_of_the_pare
     assert f"starting from {tiny_run}; its subwords are kept" in err
     assert "before fine-tuning: perplexity " in err
     assert tuned.manifest["from"] == {
-        "name": "tiny", "weights_sha256": sha256(tiny_run / "bundle/model.safetensors"),
+        "name": "tiny", "weights_sha256": sha256(tiny_run / "bundle/model.safetensors"), "languages": [["en", "de"]],
     }  # fmt: skip
     assert str(tiny_run.parent) not in (run / "bundle/manifest.json").read_text(encoding="utf-8")
 

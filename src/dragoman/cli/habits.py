@@ -18,7 +18,7 @@ NAMES = {
         "--batch-size --mini-batch --max-tokens": "--batch-tokens",
         "--gpu --gpus --cuda --devices -d": "--device cuda",
         "--cpu": "--device cpu",
-        "--threads --cpu-threads --num-threads": "--workers",
+        "--cpu-threads --num-threads --inter-threads": "--threads",
         "--fp16 --half": "--precision bf16",
         "--no-repeat-ngram-size": "--no-repeat-ngram",
         "--replace-unk --remove-bpe --post-process": "not needed: the output has no subwords and no unknown words",
@@ -61,6 +61,8 @@ NAMES = {
 }
 
 RENAMED = {
+    "translate": {"--workers": "--threads"},
+    "evaluate": {"--workers": "--threads"},
     "train": {"--from": "--from-run"},
     "score": {"--tgt": "--ref"},
     "explain": {"--target": "--translation"},

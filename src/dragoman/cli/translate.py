@@ -203,15 +203,16 @@ def _to_stdout(
         sys.stdout.flush()
         if report is not None:
             report.n_lines = number
-    _say_quality(rendering, is_typed)
+    if not is_typed:
+        _say_quality(rendering.qualities)
     return rendering.terms
 
 
-def _say_quality(rendering: _Rendering, is_typed: bool = False) -> None:
-    """Print how many of the lines that were translated now are good, doubtful and poor."""
+def _say_quality(qualities: Mapping[Quality, int]) -> None:
+    """Print how many of the texts that were translated now are good, doubtful and poor."""
     from dragoman.translation.quality import in_words
 
-    if not is_typed and (line := in_words(rendering.qualities)):
+    if line := in_words(qualities):
         say(line)
 
 
@@ -241,7 +242,7 @@ def _into_file(
         )
     if has_live_line():
         say(f"{out}: {report.n_lines:,} lines")
-    _say_quality(rendering)
+    _say_quality(rendering.qualities)
     return rendering.terms
 
 
@@ -289,7 +290,10 @@ def _document(
         warn(f"not translated ({segment.why}): {segment.text}")
     if len(done.left) > MOST_LISTED:
         warn(f"{len(done.left) - MOST_LISTED:,} more segments were not translated")
+    for path, of_file in done.files.items():
+        say(f"{out / path}: {of_file}")
     say(f"{out}: {done}")
+    _say_quality(done.qualities)
     return done.terms
 
 
@@ -419,5 +423,8 @@ def _fields(translation: Translation, n_best: int) -> dict[str, Any]:
     if translation.terms:
         fields["terms"] = translation.terms
     if translation.notes:
-        fields["notes"] = [{"kind": note.kind, "text": note.text} for note in translation.notes]
+        fields["notes"] = [
+            {"kind": note.kind, "text": note.text, **({"words": note.words} if note.words else {})}
+            for note in translation.notes
+        ]
     return fields

@@ -362,7 +362,7 @@ def _held_out(text: Text, job: _Job) -> PairOfFiles:
 def train_student(pairs: PairOfFiles, text: Text, valid: PairOfFiles, job: _Job) -> Trained:
     """Train the student, or resume its training."""
     run, options = job.run, job.options
-    settings: dict[str, Any] = dict(minutes=options.minutes, quiet=options.quiet)
+    settings: dict[str, Any] = dict(minutes=options.minutes, threads=options.threads, quiet=options.quiet)
     if list_checkpoints(run / "checkpoints"):
         return train(out=run, resume=True, overrides=options.overrides, **settings)
     if (run / "config.yaml").exists():

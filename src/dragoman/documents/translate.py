@@ -27,6 +27,7 @@ from dragoman.translation.assemble import Translation
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
+from dragoman.translation.quality import Quality
 from dragoman.translation.translator import Translator
 
 MOST_BYTES = 1 << 28
@@ -49,20 +50,26 @@ class Report:
     notes: tuple[Note, ...] = ()  # ``where`` is the beginning of the text, "" for the whole document
     terms: frozenset[str] = frozenset()  # source terms of the glossary that were found
     skipped: Mapping[str, int] = field(default_factory=dict)  # files of a folder that are no documents, by suffix
+    qualities: Mapping[Quality, int] = field(default_factory=dict)  # number of different texts of each quality
+    files: Mapping[str, Report] = field(default_factory=dict)  # reports of the documents of a folder, by path in it
 
     def __str__(self) -> str:
-        counts = f"{self.translated:,} of {self.found:,} segments translated"
+        counts = f"{self.translated:,} of {self.found:,} segments translated" if self.found else "no text to translate"
         reasons = Counter(segment.why for segment in self.left)
         lines = [counts, *(f"{n:,} left: {why}" for why, n in reasons.items())]
         if self.skipped:
             n_by_suffix = ", ".join(f"{n:,} {suffix or 'without a suffix'}" for suffix, n in self.skipped.items())
-            lines.append(f"{sum(self.skipped.values()):,} files skipped, which are no documents: {n_by_suffix}")
+            n = sum(self.skipped.values())
+            which = "1 file skipped, which is no document" if n == 1 else f"{n:,} files skipped, which are no documents"
+            lines.append(f"{which}: {n_by_suffix}")
         return "; ".join(lines)
 
     def __add__(self, other: Report) -> Report:
         return Report(
             self.found + other.found, self.translated + other.translated, self.left + other.left,
             self.notes + other.notes, self.terms | other.terms, Counter(self.skipped) + Counter(other.skipped),
+            Counter(self.qualities) + Counter(other.qualities),
+            {**self.files, **other.files},
         )  # fmt: skip
 
 
@@ -96,7 +103,9 @@ def open_document(data: bytes, info: DocumentInfo) -> Opened:
 
 def finishing(data: bytes, info: DocumentInfo, translations: Mapping[str, Translation]) -> dict[str, Any]:
     """Return the arguments of ``opening.finished``."""
-    reasons = {text: why for text, translation in translations.items() if (why := _why_missing(translation))}
+    reasons = {
+        text: why for text, line in translations.items() if (why := why_missing(line.text, is_lost(line)))
+    }  # fmt: skip
     usable = [line for line in translations.items() if line[0] not in reasons]
     return {
         "data": data, "info": fields_of(info), "untranslated": [[text, why] for text, why in reasons.items()],
@@ -111,14 +120,22 @@ def finished_report(result: Mapping[str, Any], translations: Mapping[str, Transl
     if result["read_as"]:
         notes.insert(0, Note("input", f"read as {result['read_as']}; the translation is written in UTF-8"))
     terms = frozenset(term for line in translations.values() for term in line.terms)
-    return result["content"], Report(result["found"], result["found"] - len(left), left, tuple(notes), terms)
+    qualities = Counter(line.quality for line in translations.values() if line.quality is not None)
+    return result["content"], Report(
+        result["found"], result["found"] - len(left), left, tuple(notes), terms, qualities=qualities
+    )
 
 
-def _why_missing(translation: Translation) -> str:
+def is_lost(translation: Translation) -> bool:
+    """Return True if a text was not translated, for want of memory."""
+    return any(note.kind in NO_TRANSLATION for note in translation.notes)
+
+
+def why_missing(translation: str, is_lost: bool) -> str:
     """Return why a text has no usable translation; "" if it has one."""
-    if any(note.kind in NO_TRANSLATION for note in translation.notes):
+    if is_lost:
         return "out of memory"
-    return "" if translation.text.strip() else "the model gave an empty translation"
+    return "" if translation.strip() else "the model gave an empty translation"
 
 
 def _short(text: str) -> str:
@@ -194,7 +211,7 @@ def translate_document(
         content, file_report = opened.finish(translations)
         to.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(to, content)
-        report += file_report
+        report += replace(file_report, files={str(path.relative_to(src)): file_report} if src.is_dir() else {})
         for note in file_report.notes:
             if events.warn is not None:
                 events.warn(replace(note, where=f"{path}: {note.where}" if note.where else str(path)))

@@ -32,6 +32,7 @@ AT_ONCE: frozenset[Kind] = frozenset(("memory", "dropped", "zero_shot", "languag
 
 _REMARKS: dict[Kind, str] = {
     "split": "translated in parts", "unknown": "with characters that the model does not know",
+    "unseen": "with words that the model never saw",
     "input": "not readable as they are", "not_text": "not text but markup, code or times",
     "alignment": "without an alignment", "too_long": "longer than the training text", "not_scored": "not scored",
     "same_language": "in the target language already",

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any, BinaryIO, Self, overload
 
@@ -23,6 +24,7 @@ from dragoman.arguments import at_least_1, checked
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
+from dragoman.data.seen_words import SeenWords
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.request import Progress, Sampling, SearchSettings
@@ -230,7 +232,7 @@ class Translator:
     def _facts(self) -> ModelFacts:
         return ModelFacts(
             max_tokens=self.max_tokens, usual_tokens=self.usual_tokens, usual_sentences=self.usual_sentences,
-            least_ratio=self.least_ratio, masks=self.masks,
+            least_ratio=self.least_ratio, masks=self.masks, seen_words=self.seen_words,
         )  # fmt: skip
 
     def _needs(self, options: TranslateOptions) -> Needs:
@@ -401,6 +403,12 @@ class Translator:
         forms = {bundle.facts.masks for bundle in self._bundles}
         form = forms.pop() if len(forms) == 1 else None
         return form if form is not None and "{}" in form else None
+
+    @cached_property
+    def seen_words(self) -> SeenWords | None:
+        """Words of the training sources of all members; None: not known of one of them, as of an imported model."""
+        known = [bundle.words for bundle in self._bundles if bundle.words is not None]
+        return reduce(SeenWords.union, known) if len(known) == len(self._bundles) else None
 
     @property
     def usual_tokens(self) -> int:
