@@ -54,7 +54,7 @@ SHORT = [
     "model.n_decoder_layers=2", "data.tokenizer.vocab_size=700", "decode.max_extra_tokens=5",
 ]  # fmt: skip
 """Settings that are added to every training; those that a command sets itself win, except the number of steps."""
-TIMEOUT_S = 150
+TIMEOUT_S, DEMO_TIMEOUT_S = 150, 500
 
 SHIM = '''#!/usr/bin/env -S {python} -S -E
 """Sends a command to the process that has dragoman loaded; see ``benchmarks.pasted_commands``."""
@@ -64,7 +64,7 @@ short = [word for setting in {short!r} for word in ("--set", setting)]
 if "--help" in args or "--resume" in args:
     pass
 elif args[:1] == ["train"]:
-    args = ["train", *(short[:-2] if "--from-run" in args else short), *args[1:], *short[:2]]
+    args = ["train", *(short[:12] if "--from-run" in args else short), *args[1:], *short[:2]]
 elif args[:1] == ["distill"]:
     args = ["distill", *short[:12], *args[1:], *short[:2]]
 elif args[:1] == ["demo"]:
@@ -193,6 +193,11 @@ ENGLISH_GERMAN = {
     "runs/demo/corpus/train": 300, "runs/demo/corpus/held_out": 20,
 }  # fmt: skip
 """Pairs of each English-German corpus, by its name."""
+COPIES = (
+    "second", "teacher", "demo", "there", "a", "b", "multi30k", "tatoeba", "student", "opus", "first-old",
+    "imported", "old",
+)  # fmt: skip
+"""Runs that are copies of ``runs/first``."""
 EVALUATED = ("train", "valid", "news")
 
 
@@ -291,6 +296,7 @@ def _make_runs(folder: Path) -> None:
     ):
         shutil.copytree(folder / "runs/first", folder / "runs" / name, dirs_exist_ok=True)
     shutil.copytree(folder / "runs/back", folder / "runs/reverse")
+    shutil.copytree(folder / "runs/first", folder / "old/first")
     dragoman("export", "runs/first", "--format", "huggingface", "--out", "Helsinki-NLP/opus-mt-en-de")
     shutil.copytree(folder / "Helsinki-NLP/opus-mt-en-de", folder / "opus-mt-en-de")
     dragoman("export", "runs/first", "--format", "argos", "--out", "translate-en_de-1_0.argosmodel")
@@ -312,7 +318,7 @@ def _remove_its_run(folder: Path, command: str) -> None:
     made = re.search(r"dragoman (?:train|distill|import|augment|demo)\b(?!.*--resume).*--out (\S+)", command)
     if made is not None:
         shutil.rmtree(folder / made[1], ignore_errors=True)
-    elif command.startswith("dragoman demo"):
+    elif command.startswith("dragoman demo") and "--resume" not in command:
         shutil.rmtree(folder / "runs/demo", ignore_errors=True)
 
 
@@ -336,7 +342,7 @@ def paste(page: str, commands: list[str], prepared: Path, bin_folder: Path) -> l
                     shell = ["bash", "-o", "pipefail", "-c", command]
                     done = subprocess.run(
                         shell, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                        stderr=errors, timeout=TIMEOUT_S,
+                        stderr=errors, timeout=DEMO_TIMEOUT_S if command.startswith("dragoman demo") else TIMEOUT_S,
                     )  # fmt: skip
                     result["status"] = done.returncode
                 except subprocess.TimeoutExpired:
@@ -355,6 +361,7 @@ def main() -> None:
     """Paste all commands, or those of one page, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("state", nargs="?", default="", help="before, after, or the name of a page")
+    parser.add_argument("pages", nargs="*", help="pages to paste again, whose results replace those of the record")
     parser.add_argument("--work", type=Path, help="folder to keep the prepared folder in")
     args = parser.parse_args()
     if shutil.which("unshare") and not os.environ.get("WITHOUT_NETWORK"):
@@ -384,16 +391,18 @@ def main() -> None:
     while not path.exists():
         time.sleep(0.1)
     try:
-        _paste_all(args.state, work)
+        _paste_all(args.state, args.pages, work)
     finally:
         os.kill(server, signal.SIGTERM)
 
 
-def _paste_all(state: str, work: Path) -> None:
-    """Paste the commands of all pages, or of those with ``state`` in their name."""
+def _paste_all(state: str, pages_again: list[str], work: Path) -> None:
+    """Paste the commands of all pages, or of those with ``state`` in their name, or of some pages again."""
     listed = without_what_ran(pages())
     if state not in ("before", "after"):
         listed = {name: commands for name, commands in listed.items() if state in name}
+    elif pages_again:
+        listed = {name: commands for name, commands in listed.items() if name in pages_again}
     results = []
     for page, commands in listed.items():
         started = time.monotonic()
@@ -403,19 +412,22 @@ def _paste_all(state: str, work: Path) -> None:
         for result in failed:
             print(f"   {result['command']}\n      {result['error']}", flush=True)
     if state in ("before", "after"):
-        _record(state, results)
+        _record(state, results, pages_again)
 
 
-def _record(state: str, results: list[dict[str, Any]]) -> None:
+def _record(state: str, results: list[dict[str, Any]], pages_again: list[str]) -> None:
+    from benchmarks.record import RESULTS
     from benchmarks.scripts_record import record
 
     pasted = [result for result in results if "status" in result]
-    figures = {
-        "pasted": len(pasted),
-        "failed": sum(result["status"] != 0 for result in pasted),
-        "failures": [result for result in pasted if result["status"] != 0],
-        "left out": {result["command"]: result["left out"] for result in results if "left out" in result},
-    }
+    failures = [result for result in pasted if result["status"] != 0]
+    left_out = {result["command"]: result["left out"] for result in results if "left out" in result}
+    n_pasted = len(pasted)
+    if pages_again:  # their commands were counted before
+        earlier = json.loads((RESULTS / "newcomer/pasted_commands.json").read_text(encoding="utf-8"))[state]
+        failures = [result for result in earlier["failures"] if result["page"] not in pages_again] + failures
+        n_pasted, left_out = earlier["pasted"], earlier["left out"]
+    figures = {"pasted": n_pasted, "failed": len(failures), "failures": failures, "left out": left_out}
     inputs = {
         "rule": "all commands of README, docs in both languages and --help; pages that say the same as an earlier one "
         "are pasted once",

@@ -6,6 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
+from dragoman.cli.serve import PACKAGES
 from dragoman.errors import not_installed
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,6 +20,10 @@ def test_a_missing_package_is_named_as_pip_knows_it_wherever_dragoman_came_from(
     assert len(calls) >= 6
     assert set(calls) <= known
     assert not_installed("drawing", "x") == "drawing needs x, which is not installed: pip install x"
+    assert not_installed("serving", "a", "b", "c") == (
+        "serving needs a, b and c, which are not installed: pip install a b c"
+    )
+    assert set(PACKAGES.values()) <= known
     for path, text in sources.items():
         assert "in the checkout" not in text, path
         assert "pip install" not in text or path.name == "errors.py", path

@@ -66,6 +66,8 @@ def parsing(
         raise refusal(f"{name}: {wrong} {form} ({reason}); copy it again") from None
 
 
-def not_installed(what: str, package: str) -> str:
-    """Return the message for a missing optional package, with the command that installs it."""
-    return f"{what} needs {package}, which is not installed: pip install {package}"
+def not_installed(what: str, *packages: str) -> str:
+    """Return the message for missing optional packages, with the one command that installs them."""
+    *first, last = packages
+    names, verb = (f"{', '.join(first)} and {last}", "are") if first else (last, "is")
+    return f"{what} needs {names}, which {verb} not installed: pip install {' '.join(packages)}"

@@ -49,6 +49,13 @@ def test_evaluate_prints_at_most_ten_lines_and_breaks_no_word(tiny_run: Path, fa
         assert row.endswith(" ") or " " not in row.strip()
 
 
+def test_doctor_breaks_no_word(tiny_run: Path) -> None:
+    terminal = Terminal("doctor", tiny_run / "bundle", columns=60)
+    assert terminal.end() == 0
+    assert any("its files are whole" in line for line in terminal.screen.lines)
+    assert all(row.endswith(" ") for row in terminal.screen.wrapped)
+
+
 def test_warnings_are_in_the_file_or_printed_and_no_translation_changes(
     command: Command, tiny_run: Path, faulty: Path
 ) -> None:

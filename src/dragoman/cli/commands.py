@@ -62,7 +62,7 @@ COMMANDS = {
         "resumes. The student is an ordinary run; translate and serve it with --fast.",
         (
             "dragoman distill runs/first --src train.en --ref train.de --out runs/student",
-            "dragoman distill runs/first --src train.en --mono news.en --minutes 30 --out runs/student",
+            "dragoman distill runs/first --src train.en --ref train.de --mono news.en --minutes 30 --out runs/student",
             "dragoman distill runs/a runs/b --src train.en --ref train.de --best-of 5 --out runs/student",
         ),
     ),

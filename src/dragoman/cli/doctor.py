@@ -10,6 +10,7 @@ import typer
 
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.cli.tables import print_line
 from dragoman.doctor.options import ExaminationOutput, ExaminedSettings, ExaminedText
 from dragoman.errors import ConfigError
 from dragoman.progress import say
@@ -81,4 +82,4 @@ def doctor(
     if output.as_json:
         print(json.dumps(diagnosis.as_json(), ensure_ascii=False, indent=2))
     else:
-        print(diagnosis.as_text())
+        print_line(diagnosis.as_text())

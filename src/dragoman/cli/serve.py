@@ -48,8 +48,8 @@ def serve(
         raise ConfigError("no run to serve: give one or several")
     logging.getLogger("dragoman.serving").setLevel(logging.INFO if log_requests else logging.WARNING)
     with loading():
-        for module, package in PACKAGES.items():
-            if importlib.util.find_spec(module) is None:
-                raise ConfigError(not_installed("serving", package))
+        missing = [package for module, package in PACKAGES.items() if importlib.util.find_spec(module) is None]
+        if missing:
+            raise ConfigError(not_installed("serving", *missing))
         from dragoman.serving.server import serve as run_server
     return run_server(runs, options)

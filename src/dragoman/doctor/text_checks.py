@@ -229,7 +229,7 @@ def _shift_findings(corpus: TextFiles, n_lines: tuple[int, int], segments: tuple
             "error" if n >= kind.error * n_src else "warning", "shifted", kind.what,
             "lines were lost or added there: mend the file, or let --write put the lines side by side",
             n, n_src, lines=tuple(s.src + 1 for s in shown), harm=kind.harm, places=places,
-            examples=tuple(f"to line {s.src + s.n:,}, targets are {_lines(s.offset)}" for s in shown),
+            examples=tuple(f"from here to line {s.src + s.n:,}, targets are {_lines(s.offset)}" for s in shown),
         )  # fmt: skip
 
 
