@@ -268,9 +268,8 @@ class _Walk:
         kind: Any = span.kind if span is not None else "point"
         if span is None and not is_single and named is not None:
             kind = "close" if source.startswith("</") else "open"
-            if named[1] not in self.elements:  # half of an element, such as <source>: it stands where its neighbours do
-                kind = "point"
-            elif kind == "close" and not self.open_elements[named[1]]:  # one too many
+            is_too_many = kind == "close" and not self.open_elements[named[1]]
+            if named[1] not in self.elements or is_too_many:  # such as <source>: it stands where its neighbours do
                 kind = "point"
             else:
                 self.open_elements[named[1]] += 1 if kind == "open" else -1
