@@ -51,7 +51,7 @@ LIST_ITEM_BYTES = 64
 """Memory of a list's item besides its characters, for ``Budget.result``."""
 
 Values = Mapping[str, Any]
-"""Arguments or results by name: bytes, or what JSON holds."""
+"""Arguments or results by name: bytes, or what JSON holds. An iterator arrives as a list; it is read piece by piece."""
 
 
 class StartError(DataError):
@@ -354,12 +354,12 @@ class _TooMuchError(Exception):
 def _frames(values: Values) -> Iterator[tuple[bytes, bytes | memoryview]]:
     """Yield values by name as frames of about ``PIECE_BYTES``."""
     for name, value in values.items():
-        kind = b"b" if isinstance(value, bytes) else b"l" if isinstance(value, list) else b"v"
+        kind = b"b" if isinstance(value, bytes) else b"l" if isinstance(value, list | Iterator) else b"v"
         yield b"n", json.dumps([name, kind.decode()]).encode()
         if isinstance(value, bytes):
             for start in range(0, len(value), PIECE_BYTES):
                 yield kind, memoryview(value)[start : start + PIECE_BYTES]
-        elif isinstance(value, list):
+        elif kind == b"l":
             pieces, size = [], 0
             for part in value:
                 pieces.append(json.dumps(part))

@@ -182,12 +182,26 @@ def test_text_never_becomes_html(open_page: Callable[..., Any], url: str) -> Non
 def test_a_damaged_file_says_so(browser: Any, run: Path, url: str, tmp_path: Path) -> None:
     text = (run / "translator.html").read_text(encoding="utf-8")
     longer = text.replace('id="weights">', 'id="weights">AAAA')
-    for damaged in (longer, text[:-20_000], text[: text.index('id="weights">')]):
+    at = text.index('id="worker">') + 2000
+    other = text[:at] + chr(ord(text[at]) ^ 1) + text[at + 1 :]
+    for damaged in (longer, other, text[:-20_000], text[: text.index('id="weights">')]):
         (tmp_path / "damaged.html").write_text(damaged, encoding="utf-8")
         page = browser.new_page(locale="en-US")
         page.goto((tmp_path / "damaged.html").as_uri())
-        said = page.locator("#state", has_text="This file cannot translate here: its weights are not whole")
+        said = page.locator("#state", has_text="This file cannot translate here: it is damaged, so get it again")
         said.wait_for(timeout=20_000)
+        page.close()
+
+
+def test_a_file_whose_scripts_are_damaged_says_so(browser: Any, run: Path, url: str, tmp_path: Path) -> None:
+    """The policy of the page lets no changed script run."""
+    text = (run / "translator.html").read_text(encoding="utf-8")
+    for place in ("const PAUSE_MS", "const SUMS", '"content":'):
+        at = text.rindex(place)
+        (tmp_path / "damaged.html").write_text(text[:at] + chr(ord(text[at]) ^ 1) + text[at + 1 :], encoding="utf-8")
+        page = browser.new_page(locale="en-US")
+        page.goto((tmp_path / "damaged.html").as_uri())
+        page.locator("#damaged", has_text="This file is damaged: get it again.").wait_for(timeout=20_000)
         page.close()
 
 

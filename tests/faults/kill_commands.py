@@ -17,6 +17,7 @@ by "seed". Each line of the output is the JSON of a job: operations counted and 
 from __future__ import annotations
 
 import ctypes
+import gzip
 import hashlib
 import importlib
 import json
@@ -33,10 +34,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import cluster_here
 import torch
 from foreign_models import write_marian
 from written import CALLS, Call, advice_of
 
+import dragoman.bulk.translate
 import dragoman.cli
 import dragoman.cli.demo
 from dragoman.cli.commands import COMMANDS
@@ -287,6 +290,9 @@ def _make_inputs(folder: Path, run: Path, texts: Path) -> None:
     (aside / "books/more").mkdir(parents=True)
     for name in ("books/a.md", "books/more/b.md"):
         (aside / name).write_text(BOOK, encoding="utf-8")
+    (aside / "shards/more").mkdir(parents=True)
+    (aside / "shards/a.txt").write_bytes(b"".join(lines["train.en"][130:142]))
+    (aside / "shards/more/b.txt.gz").write_bytes(gzip.compress(b"".join(lines["train.en"][142:150]), mtime=0))
     (aside / "tiny.yaml").write_text(json.dumps(_settings(("en", "de"))), encoding="utf-8")
     without_sizes = _settings(("en", "de"))
     del without_sizes["model"], without_sizes["data"]["tokenizer"]
@@ -345,6 +351,7 @@ def _prepare(names: set[str]) -> None:
         for module in (f"dragoman.cli.{COMMANDS[command].function.partition(':')[0]}", *LOADED[command]):
             importlib.import_module(module)
     resumable.make_file.__defaults__ = (False, 10)  # lines a window
+    dragoman.bulk.translate.connected = cluster_here.connected  # type: ignore[assignment]
     dragoman.cli.demo.SPLITS = {
         name: (300 if name == "train" else 6, split, seed)
         for name, (_, split, seed) in dragoman.cli.demo.SPLITS.items()

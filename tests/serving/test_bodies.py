@@ -6,10 +6,13 @@ import asyncio
 import gzip
 import random
 import socket
+import threading
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,10 +21,12 @@ from benchmarks.contract_cases import exchange, request
 from dragoman.errors import ConfigError
 from dragoman.serving import bodies
 from dragoman.serving.bodies import STEP, BodyBudget, Share, received
+from dragoman.serving.helpers import Helpers
 from dragoman.serving.hosts import Hosts
+from dragoman.serving.keys import make_key
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.refusals import BusyError, MalformedError, TooMuchError
-from limits import wait_until
+from limits import LONG_S, wait_until
 
 TEXT = b'{"q": "the dog", "source": "en", "target": "de"}'
 
@@ -78,7 +83,7 @@ def test_the_budget_is_never_exceeded_and_at_the_end_unused(seed: int, monkeypat
             action = chance.randrange(5)
             if action == 0 or not shares:
                 async with asyncio.timeout(None) as limit:
-                    shares.append(Share(budget, limit, is_document=chance.random() < 0.5))
+                    shares.append(Share(budget, limit, "", is_document=chance.random() < 0.5))
                     limit.reschedule(None)
             elif action < 3:
                 try:
@@ -110,7 +115,7 @@ def inflated(pieces: list[bytes], most: int, encoding: str) -> bytes:
             return {"type": "http.request", "body": left.popleft(), "more_body": bool(left)}
 
         async with asyncio.timeout(None) as limit:
-            return await received(receive, most, encoding, Share(BodyBudget(10**9), limit, is_document=False))
+            return await received(receive, most, encoding, Share(BodyBudget(10**9), limit, "", is_document=False))
 
     return asyncio.run(run())
 
@@ -163,3 +168,65 @@ def test_on_a_network_names_are_accepted_that_nobody_can_register(host: str, on_
     named = ["localhost", "translate.example.org"]
     assert Hosts(named, on_network=True).accept(host) is on_network
     assert Hosts(named, on_network=False).accept(host) is elsewhere
+
+
+def test_one_key_takes_half_of_the_room_and_one_body_always_fits() -> None:
+    async def run() -> None:
+        budget = BodyBudget(1000, has_keys=True)
+        async with asyncio.timeout(None) as limit:
+            ann = [Share(budget, limit, "ann", is_document=False) for _ in range(3)]
+            ann[0].take(300)
+            ann[1].take(200)
+            with pytest.raises(BusyError):
+                ann[2].expect(1)
+            bob = Share(budget, limit, "bob", is_document=False)
+            bob.take(400)
+            ann[1].release()
+            ann[2].take(100)
+            for share in (*ann, bob):
+                share.release()
+            assert (budget.used, dict(budget.used_by)) == (0, {})
+            large = Share(budget, limit, "ann", is_document=True)
+            large.take(400)
+            large.take(350)
+            with pytest.raises(BusyError):
+                large.take(1)
+            alone = BodyBudget(1000)
+            for _ in range(4):
+                Share(alone, limit, "", is_document=False).take(250)
+
+    asyncio.run(run())
+
+
+def test_requests_with_large_bodies_take_turns(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a key wait as they came, unparsed; those of another key and short ones pass them."""
+    monkeypatch.setattr(bodies, "LARGE", 200)
+    monkeypatch.setattr(bodies, "LARGE_AT_ONCE", 3)
+    monkeypatch.setattr(bodies, "LARGE_OF_OWNER", 2)
+    ann, bob = ({"authorization": f"Bearer {make_key(tmp_path / 'keys', name)}"} for name in ("ann", "bob"))
+    server = serving(keys=tmp_path / "keys", max_wait=LONG_S)
+    begun, go = list[str](), threading.Event()
+    prepare = server.state.service._prepare
+
+    def gated(texts: Any, *arguments: Any) -> Any:
+        begun.append(texts[0][:3])
+        if texts[0].startswith("ann"):
+            assert go.wait(LONG_S)
+        return prepare(texts, *arguments)
+
+    monkeypatch.setattr(server.state.service, "_prepare", gated)
+    monkeypatch.setattr(server.state.service, "helpers", Helpers(at_once=20))
+    large = "dog " * 300  # prepared by a helper
+    with ThreadPoolExecutor(8) as clients:
+        asked = [
+            clients.submit(server, "/v1/translate", {"text": f"ann {i} {large}", "source": "en"}, **ann)
+            for i in range(5)
+        ]
+        wait_until(lambda: len(begun) == 2)
+        assert server("/v1/translate", {"text": f"bob {large}", "source": "en"}, **bob).status == 200
+        assert server("/v1/translate", {"text": "a dog", "source": "en"}, **ann).status == 200
+        assert begun == ["ann", "ann", "bob", "a d"]
+        go.set()
+        assert [reply.result(LONG_S).status for reply in asked] == [200] * 5

@@ -20,7 +20,7 @@ from test_batcher import Slow, sentences, slow, submit
 from test_documents import upload
 
 from dragoman.errors import ConfigError
-from dragoman.serving import documents, glossaries, jobs
+from dragoman.serving import documents, glossaries, jobs, pieces
 from dragoman.serving.batcher import Batcher, BusyError
 from dragoman.serving.glossaries import Dictionary, Glossaries
 from dragoman.serving.keys import Keys, make_key
@@ -460,7 +460,7 @@ def test_a_long_document_lets_that_of_another_key_pass(
     serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(documents, "AT_ONCE", 1)
-    monkeypatch.setattr(documents, "WINDOW", 1)
+    monkeypatch.setattr(pieces, "WINDOW", 1)
     server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
     order, go = noted_order(server.state.service, monkeypatch)
     fields = {"target_lang": "DE", "source_lang": "EN"}

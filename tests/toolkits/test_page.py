@@ -9,6 +9,7 @@ import json
 import random
 import re
 import shutil
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -284,6 +285,13 @@ def test_what_the_page_cannot_hold_is_refused(make: Make, tiny_run: Path, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_page_of_an_earlier_version_has_no_sums(make: Make, tmp_path: Path) -> None:
+    page = paged(make(), tmp_path)
+    text = re.sub(r'<script id="sums">.*?</script>', "", page.file.read_text(encoding="utf-8"), flags=re.DOTALL)
+    page.file.write_text(text.replace("SUMS", "NONE"), encoding="utf-8")
+    assert len(list(page.answers([{"task": "encode", "texts": ["a dog"], "side": "src"}]))) == 1
+
+
 def test_a_damaged_model_is_one_clear_line(make: Make, tmp_path: Path) -> None:
     bundle = make()
     page = paged(bundle, tmp_path)
@@ -296,7 +304,10 @@ def test_a_damaged_model_is_one_clear_line(make: Make, tmp_path: Path) -> None:
         (nothing, DecodeError, "not finite"),
         (weights[1][:-400], BundleError, "translator.html: its weights are not whole; export it again"),
     ):
-        page.file.write_text(text.replace(weights[1], changed), encoding="utf-8")
+        # Written so: its sums are those of the damaged weights.
+        sum_before, sum_after = (f'"weights":{zlib.crc32(letters.encode())}}}' for letters in (weights[1], changed))
+        assert sum_before in text
+        page.file.write_text(text.replace(weights[1], changed).replace(sum_before, sum_after), encoding="utf-8")
         with pytest.raises(error, match=said):
             page.search([Segment(ids=[5])], SearchSettings(decode=DecodeConfig()))
 
@@ -319,7 +330,7 @@ def test_the_certificate_of_a_page(tiny_run: Path, tmp_path: Path, corpus: Any) 
     assert rounded.n_bytes[1] == file.stat().st_size
     assert json.loads((tmp_path / "alone.certificate.json").read_text()) == json.loads(rounded.to_json())
     (tmp_path / "other.html").write_text("<p>a page</p>", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"other.html: is no page of `dragoman export --to page`"):
+    with pytest.raises(ConfigError, match=r"other.html: is no page of `dragoman export --format page`"):
         dragoman.certify(tmp_path / "run", tmp_path / "other.html", **asked)
 
 

@@ -128,10 +128,12 @@ def _usage_message(error: Any, context: Any, arguments: Sequence[str]) -> str:
 
 
 class _StderrHandler(logging.Handler):
-    """Prints log messages on stderr; warnings begin with "warning: "."""
+    """Prints log messages on stderr, with the traceback of an error; warnings begin with "warning: "."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        say(("warning: " if record.levelno >= logging.WARNING else "") + record.getMessage())
+        message = ("warning: " if record.levelno >= logging.WARNING else "") + record.getMessage()
+        trace = "" if not record.exc_info else "\n" + logging.Formatter().formatException(record.exc_info)
+        say(message + trace)
 
 
 def no_repeats() -> Callable[[logging.LogRecord], bool]:

@@ -9,6 +9,8 @@ import base64
 import functools
 import hashlib
 import re
+import zlib
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
@@ -45,7 +47,7 @@ def _environment() -> Environment:
         lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
-    environment.globals.update(file=file, checksum=checksum, zip=zip)
+    environment.globals.update(file=file, checksum=checksum, crc32s=crc32s, zip=zip)
     environment.filters["words"] = words
     return environment
 
@@ -58,6 +60,11 @@ def file(name: str) -> Markup:
 def checksum(text: str) -> str:
     """Return the SHA-256 of a script in the form that a content security policy allows scripts by."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def crc32s(texts: Mapping[str, str]) -> dict[str, int]:
+    """Return the CRC-32 of each text in UTF-8, by its name."""
+    return {name: zlib.crc32(text.encode()) for name, text in texts.items()}
 
 
 def words(text: str) -> Markup:

@@ -25,7 +25,7 @@ from dragoman.serving.apis.api import Api, error_of
 from dragoman.serving.batcher import BATCH_TOKENS_ON_CPU, Batcher
 from dragoman.serving.bodies import BodyBudget, BodyLimits, Message
 from dragoman.serving.documents import Documents
-from dragoman.serving.glossaries import Glossaries
+from dragoman.serving.glossaries import GROWTH, Glossaries
 from dragoman.serving.hosts import Hosts
 from dragoman.serving.http import check_key, key_of, state_of, unknown_field
 from dragoman.serving.keys import Keys
@@ -80,7 +80,7 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     state = State(
         service, Metrics(batcher), keys, _glossaries(options, shares), documents,
         Watchdog(batcher, is_serving=lambda: service.ready),
-        BodyBudget(options.max_bodies), _key_named(options.metrics_key, shares),
+        BodyBudget(options.max_bodies, has_keys=keys is not None), _key_named(options.metrics_key, shares),
     )  # fmt: skip
     app = FastAPI(
         title="dragoman", docs_url=None, redoc_url=None, openapi_url=SPEC, lifespan=_lifespan, redirect_slashes=False,
@@ -94,9 +94,12 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     _errors(app, error)
     app.openapi = lambda: described(app, pairs, error)  # type: ignore[method-assign]
 
-    def busy_for_s(scope: Message) -> float | None:
+    def owner_of(scope: Message) -> str | None:
         # A key in the body is not known yet: the route checks it before it prepares anything.
-        owner = "" if keys is None else keys.owner(key_of(Request(scope)))
+        return "" if keys is None else keys.owner(key_of(Request(scope)))
+
+    def busy_for_s(scope: Message) -> float | None:
+        owner = owner_of(scope)
         return None if owner is None else batcher.busy_for_s(owner)
 
     app.add_middleware(Shed, error=error, queued=queued, busy_for_s=busy_for_s)
@@ -104,7 +107,9 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     if options.host in ("0.0.0.0", "::") and not options.allow_host:
         names = ["*"]
     sizes = {path: options.max_document for api in APIS for path in api.uploads}
-    bodies = BodyLimits(most_bytes=options.max_body, documents=sizes, budget=state.budget)
+    bodies = BodyLimits(
+        most_bytes=options.max_body, documents=sizes, budget=state.budget, owner_of=lambda scope: owner_of(scope) or ""
+    )
     outer: Any = Gate(app, error, Hosts(names, on_network=options.host not in LOOPBACK), bodies)
     # Outside of the layers that refuse, so that pages of other origins can read the refusals too.
     if options.cors_origin:
@@ -120,7 +125,9 @@ def _glossaries(options: ServeOptions, shares: Shares) -> Glossaries | None:
     if options.glossaries is None:
         return None
     adopter = _key_named(options.adopt_glossaries, shares)
-    stored = Glossaries(options.glossaries, shares, shared=options.share_glossaries)
+    stored = Glossaries(
+        options.glossaries, shares, shared=options.share_glossaries, most_bytes=GROWTH * options.max_body
+    )
     if adopter is not None:
         stored.adopt(adopter)
     stored.report_ownerless()

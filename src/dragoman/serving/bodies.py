@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import zlib
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
 from dragoman.serving.options import DOCUMENTS_SHARE
 from dragoman.serving.refusals import BusyError, ClientLeft, MalformedError, TooMuchError, UnsupportedEncodingError
+from dragoman.serving.turns import Turns
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -23,6 +26,15 @@ DOCUMENT_S = 120.0
 ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 """Content codings of bodies, each with the ``wbits`` of zlib."""
 
+OF_OWNER = 0.5
+"""Largest share of the room for bodies that one key may take, where there are keys."""
+
+LARGE = 16 * 1024
+"""Body in bytes from which few requests are answered at a time: parsed it may take ten times its size."""
+
+LARGE_AT_ONCE, LARGE_OF_OWNER = 16, 4
+"""Number of requests with large bodies that are answered at a time, and of one key where there are keys."""
+
 STEP = 1 << 20
 """Largest number of bytes that are decompressed before other requests may run."""
 
@@ -35,22 +47,35 @@ class BodyLimits:
     documents: Mapping[str, int]
     """Largest document in bytes, by the path of its upload."""
     budget: BodyBudget
+    owner_of: Callable[[Message], str]
+    """Name of the key in the headers of a request; "" if they have none that is known."""
+
+    def is_large(self, path: str, body: bytes) -> bool:
+        """Return True if few such requests are answered at a time; documents have limits of their own."""
+        return len(body) > LARGE and path not in self.documents
 
 
 class BodyBudget:
     """Bytes that the bodies of all requests may take together, from their first byte until the answer begins."""
 
-    def __init__(self, most_bytes: int) -> None:
-        """Allow ``most_bytes`` for all bodies."""
+    def __init__(self, most_bytes: int, *, has_keys: bool = False) -> None:
+        """Allow ``most_bytes`` for all bodies, and half of it for those of one key if there are keys."""
         self.most_bytes, self.used = most_bytes, 0
+        self.of_owner = OF_OWNER if has_keys else math.inf
+        self.used_by: Counter[str] = Counter()  # by the key in the headers
         self.arriving: dict[Share, None] = {}  # in the order in which they began
+        self.turns = Turns(LARGE_AT_ONCE, LARGE_OF_OWNER if has_keys else None)
+        """Turns of requests with large bodies, from the end of their bodies until they are answered."""
 
-    def make_room(self, n_bytes: int, most_bytes: float) -> None:
-        """Make room for ``n_bytes`` more below ``most_bytes``; the slowest clients lose theirs if there is none.
+    def make_room(self, own: Share, n_bytes: int) -> None:
+        """Make room for ``n_bytes`` more of a body; the slowest clients lose theirs if there is none.
 
         Raises:
-            BusyError: There is no room.
+            BusyError: There is no room, or the other bodies of its key take what one key may.
         """
+        most_bytes, by_owner = own.most, self.used_by[own.owner]
+        if by_owner > own.n_bytes and by_owner + n_bytes > self.of_owner * most_bytes:
+            raise BusyError(2.0)
         # A document has two minutes to arrive. Nobody has more than the time of any other body while others wait, so
         # clients that stop in the middle cannot keep the room for themselves.
         latest = asyncio.get_running_loop().time() - BODY_S
@@ -66,10 +91,11 @@ class BodyBudget:
 class Share:
     """Bytes of the budget that the body of one request takes."""
 
-    def __init__(self, budget: BodyBudget, limit: asyncio.Timeout, *, is_document: bool) -> None:
+    def __init__(self, budget: BodyBudget, limit: asyncio.Timeout, owner: str, *, is_document: bool) -> None:
         """Begin without bytes; ``limit`` ends the receiving of the body."""
-        self._budget, self._limit, self._n_bytes = budget, limit, 0
-        self._most = budget.most_bytes * (DOCUMENTS_SHARE if is_document else 1)
+        self._budget, self._limit = budget, limit
+        self.owner, self.n_bytes = owner, 0
+        self.most = budget.most_bytes * (DOCUMENTS_SHARE if is_document else 1)
         self.began, self.is_evicted = asyncio.get_running_loop().time(), False
         budget.arriving[self] = None
 
@@ -79,7 +105,7 @@ class Share:
         Raises:
             BusyError: There is no room.
         """
-        self._budget.make_room(n_bytes, self._most)
+        self._budget.make_room(self, n_bytes)
 
     def take(self, n_bytes: int) -> None:
         """Take ``n_bytes`` more.
@@ -87,9 +113,10 @@ class Share:
         Raises:
             BusyError: There is no room.
         """
-        self._budget.make_room(n_bytes, self._most)
-        self._n_bytes += n_bytes
+        self._budget.make_room(self, n_bytes)
+        self.n_bytes += n_bytes
         self._budget.used += n_bytes
+        self._budget.used_by[self.owner] += n_bytes
 
     def arrived(self) -> None:
         """Note that the body is complete: from now on it cannot be evicted."""
@@ -105,8 +132,9 @@ class Share:
     def release(self) -> None:
         """Give the bytes back; further calls do nothing."""
         self.arrived()
-        self._budget.used -= self._n_bytes
-        self._n_bytes = 0
+        self._budget.used -= self.n_bytes
+        self._budget.used_by -= Counter({self.owner: self.n_bytes})  # leaves out those that have none
+        self.n_bytes = 0
 
 
 async def received(receive: Receive, most: int, encoding: str, share: Share) -> bytes:

@@ -1,7 +1,8 @@
 """Documents that clients upload: translated in the background, then kept for an hour, in one folder.
 
 Any process with the same folder can answer for a job, and finished jobs survive a restart; unfinished ones fail. Texts
-go through the common queue, a window at a time. What a job is on disk stands in ``jobs``.
+go through the common queue, a window at a time, and lie on disk meanwhile (``pieces``). What a job is on disk stands in
+``jobs``.
 """
 
 from __future__ import annotations
@@ -14,25 +15,23 @@ import re
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from dragoman.documents.document import DocumentInfo, DocumentOptions
-from dragoman.documents.translate import Opened
 from dragoman.errors import DragomanError
-from dragoman.languages.known import is_unspaced
-from dragoman.languages.sentences import sentences
 from dragoman.serving import parsing
 from dragoman.serving.jobs import FULL, STOPPED, Job, Jobs
 from dragoman.serving.limits import Shares
 from dragoman.serving.pairs import Pair
+from dragoman.serving.pieces import Pieces, room_of_pieces
 from dragoman.serving.refusals import BusyError, FullError, MalformedError, UnknownError
 from dragoman.serving.service import Service
 from dragoman.serving.turns import Turn, Turns
-from dragoman.translation.assemble import Translation
 from dragoman.translation.options import TranslateOptions
+from dragoman.translation.quality import of_counts
 
 logger = logging.getLogger("dragoman.serving")
 
@@ -43,9 +42,6 @@ MOST_WAITING = 32
 
 AT_ONCE = 2
 """Number of documents that one process translates at a time; those of several keys take turns as they go on."""
-
-WINDOW = 64
-"""Number of texts of a document that are prepared at a time."""
 
 
 class Documents:
@@ -123,11 +119,12 @@ class Documents:
                 info = replace(unknown, src_lang=pair.src, tgt_lang=pair.tgt)
                 _, n_chars = await parsing.survey(data, info, job.owner)
                 job = replace(job, pair=pair.name, n_chars=n_chars)
+                await asyncio.to_thread(self.jobs.reserve_pieces, job, room_of_pieces(n_chars))
                 await asyncio.to_thread(self.jobs.keep, job)
         except BaseException:
             self.jobs.remove(job.id)
             raise
-        return job, pair, self._service.aligned(pair, options)
+        return job, pair, await self._service.aligned(pair, options, job.owner)
 
     def get(self, id_: str, secret: str | None = None, owner: str | None = None) -> Job:
         """Return a job by its id, and check ``secret`` and ``owner`` if they are given.
@@ -179,16 +176,11 @@ class Documents:
                     job = replace(job, status="translating")
                     with contextlib.suppress(DragomanError):  # the work does not depend on it
                         self.jobs.keep(job)
-                    data = await asyncio.to_thread(self.jobs.source, job)
                     formats = DocumentOptions(**job.options)
                     info = DocumentInfo(job.name, pair.src, pair.tgt, tuple(job.columns), formats)
-                    opened = await parsing.opened(data, info, job.owner)
-                    translations = await self._translations(opened, pair, options, turn)
-                    content, report = await parsing.finished(opened, translations, job.owner)
-                    left = [(segment.text[:200], segment.why) for segment in report.left[:100]]
-                    await asyncio.to_thread(self.jobs.fill, job, content)
-                    done = replace(job, status="done", found=report.found, translated=report.translated, left=left)
-                    self.jobs.end(done)
+                    pieces = await self._begun(job, info)
+                    await self._translate_pieces(pieces, pair, options, turn)
+                    self.jobs.end(await self._finished(job, info, pieces))
             except FullError:
                 self.jobs.end(replace(job, status="error", error=FULL))
             except DragomanError as error:
@@ -197,24 +189,28 @@ class Documents:
                 logger.exception("a document failed")
                 self.jobs.end(replace(job, status="error", error="internal error; the log has its traceback"))
 
-    async def _translations(
-        self, opened: Opened, pair: Pair, options: TranslateOptions, turn: Turn
-    ) -> Mapping[str, Translation]:
-        """Translate a document's texts, a window at a time."""
-        most = self._service.limits.chars
-        translations: dict[str, Translation] = {}
-        for texts in _windows(opened.texts, most):
-            cut = await asyncio.to_thread(_all_pieces, texts, most, pair.src)
-            lines: list[Translation] = []
-            for pieces in _windows([piece for own in cut for piece in own], most):
-                answers = await self._service.translate_document(
-                    pieces, pair, options, turn.owner, pause=turn.renew
-                )  # fmt: skip
-                lines += [answer.lines[0] for answer in answers]
-            translated = iter(lines)
-            for text, own in zip(texts, cut, strict=True):
-                translations[text] = _joined([next(translated) for _ in own], pair.tgt)
-        return translations
+    async def _begun(self, job: Job, info: DocumentInfo) -> Pieces:
+        """Read the texts of a document, and return their pieces; neither stays in memory while others have turns."""
+        data = await asyncio.to_thread(self.jobs.source, job)
+        texts = await parsing.texts(data, info, job.owner)
+        path, most = self.jobs.pieces(job), self._service.limits.chars
+        return await asyncio.to_thread(Pieces.of, texts, path, most, info.src_lang or "")
+
+    async def _translate_pieces(self, pieces: Pieces, pair: Pair, options: TranslateOptions, turn: Turn) -> None:
+        """Translate the pieces of a document, a window at a time."""
+        while window := await asyncio.to_thread(pieces.window):
+            answers = await self._service.translate_document(window, pair, options, turn.owner, pause=turn.renew)
+            await asyncio.to_thread(pieces.add, [answer.lines[0] for answer in answers])
+
+    async def _finished(self, job: Job, info: DocumentInfo, pieces: Pieces) -> Job:
+        """Write the translation of a document; return its job as it is then."""
+        data = await asyncio.to_thread(self.jobs.source, job)
+        written = await parsing.finished(data, info, pieces, job.owner)
+        left = [(text[:200], why) for text, why in written.left[:100]]
+        await asyncio.to_thread(self.jobs.fill, job, written.content)
+        n_done = written.found - len(written.left)
+        quality = of_counts(await asyncio.to_thread(pieces.qualities))
+        return replace(job, status="done", found=written.found, translated=n_done, left=left, quality=quality)
 
     @contextlib.contextmanager
     def _touched(self, job: Job) -> Iterator[None]:
@@ -237,55 +233,9 @@ def state_of_job(job: Job) -> dict[str, Any]:
         "segments": {
             "found": job.found, "translated": job.translated,
             "left": [{"text": text, "why": why} for text, why in job.left],
-        }
+        },
+        **({} if job.quality is None else {"quality": job.quality}),
     }  # fmt: skip
-
-
-def _windows(texts: Sequence[str], most_chars: int) -> Iterator[list[str]]:
-    """Yield texts in lists: at most ``WINDOW``, and at most ``most_chars`` characters unless one text has more."""
-    window: list[str] = []
-    n_chars = 0
-    for text in texts:
-        if window and (len(window) == WINDOW or n_chars + len(text) > most_chars):
-            yield window
-            window, n_chars = [], 0
-        window.append(text)
-        n_chars += len(text)
-    if window:
-        yield window
-
-
-def _all_pieces(texts: Sequence[str], most_chars: int, lang: str) -> list[list[str]]:
-    """Return the pieces of each text."""
-    return [_pieces(text, most_chars, lang) for text in texts]
-
-
-def _pieces(text: str, most_chars: int, lang: str) -> list[str]:
-    """Cut a text that is longer than a request may be into pieces of whole sentences, where they are not longer."""
-    if len(text) <= most_chars:
-        return [text]
-    pieces = [""]
-    for sentence in sentences(text, lang):
-        for start in range(0, len(sentence), most_chars):
-            part = sentence[start : start + most_chars]
-            if len(pieces[-1]) + len(part) > most_chars:
-                pieces.append("")
-            pieces[-1] += part
-    return pieces
-
-
-def _joined(lines: Sequence[Translation], lang: str) -> Translation:
-    """Join the translations of the pieces of a text; word alignments of such a long text are left out."""
-    if len(lines) == 1:
-        return lines[0]
-    known = [line.confidence for line in lines if line.n_tokens and line.confidence is not None]
-    return Translation(
-        text=("" if is_unspaced(lang) else " ").join(text for line in lines if (text := line.text.strip())),
-        score=sum(line.score for line in lines), n_parts=sum(line.n_parts for line in lines),
-        log_prob=sum(line.log_prob for line in lines), n_tokens=sum(line.n_tokens for line in lines),
-        notes=tuple(note for line in lines for note in line.notes), confidence=min(known, default=None),
-        terms=tuple(dict.fromkeys(term for line in lines for term in line.terms)),
-    )  # fmt: skip
 
 
 def _hash(secret: str) -> str:

@@ -33,6 +33,12 @@ MOST = 1000
 MOST_READ_CHARS = 8_000_000
 """Largest number of characters of the glossaries that stay in memory; others are read again when they are used."""
 
+MOST_NAME = 1024
+"""Largest length of a name in characters, since a list has the names of all."""
+
+GROWTH = 4
+"""Largest size of a stored glossary, as a multiple of the largest body: changes may add to it."""
+
 NOBODY = ""
 """Owner of glossaries that a server without keys stored, or one of a version without owners."""
 
@@ -47,6 +53,17 @@ class Dictionary:
 
 
 @dataclass(frozen=True)
+class Outline:
+    """Glossary without its terms."""
+
+    id: str
+    name: str
+    created: str
+    owner: str
+    counts: tuple[tuple[str, str, int], ...]  # source, target and number of terms of each dictionary
+
+
+@dataclass(frozen=True)
 class Stored:
     """Glossary of a client, with one dictionary for each language pair."""
 
@@ -55,6 +72,12 @@ class Stored:
     created: str  # ISO 8601, UTC
     dictionaries: tuple[Dictionary, ...]
     owner: str = NOBODY  # name of the key
+
+    @property
+    def outline(self) -> Outline:
+        """The glossary without its terms."""
+        counts = tuple((own.src, own.tgt, len(own.entries)) for own in self.dictionaries)
+        return Outline(self.id, self.name, self.created, self.owner, counts)
 
     def dictionary(self, src: str, tgt: str) -> Dictionary:
         """Return the dictionary of a pair.
@@ -71,20 +94,25 @@ class Stored:
 class Glossaries:
     """Glossaries of one server, or of several that share a folder."""
 
-    def __init__(self, folder: Path, shares: Shares = Shares((NOBODY,)), *, shared: bool = False) -> None:  # noqa: B008
+    def __init__(
+        self, folder: Path, shares: Shares = Shares((NOBODY,)), *, shared: bool = False,  # noqa: B008
+        most_bytes: int = 4_000_000,
+    ) -> None:  # fmt: skip
         """Read the glossaries in ``folder``, which is made if it is missing.
 
         Args:
             shares: Shares of the keys in the number of glossaries.
             shared: Let every key see and use all glossaries; only its owner changes or deletes one.
+            most_bytes: Largest file of a glossary.
 
         Raises:
             ConfigError: The folder cannot be made, or a file in it is damaged.
         """
-        self.folder, self.shares, self.shared = folder, shares, shared
+        self.folder, self.shares, self.shared, self.most_bytes = folder, shares, shared, most_bytes
         self._changing = threading.Lock()
         # With what tells the versions of the file apart.
         self._read: TextCache[tuple[Hashable, Stored]] = TextCache(MOST_READ_CHARS, MOST)
+        self._outlines: dict[str, tuple[Hashable, Outline]] = {}  # of all glossaries, by their names
         with explained(folder):
             folder.mkdir(parents=True, exist_ok=True)
         remove_leftovers(folder)
@@ -93,7 +121,7 @@ class Glossaries:
 
     def report_ownerless(self) -> None:
         """Log a warning if there are glossaries that no key may change."""
-        n = sum(glossary.owner == NOBODY for glossary in self._all())
+        n = sum(outline.owner == NOBODY for outline in self._all())
         if n and NOBODY not in self.shares.names:
             logger.warning(
                 "%s: glossaries without an owner: %d; no key sees them unless all are shared. Give them to a key with "
@@ -107,14 +135,14 @@ class Glossaries:
             DragomanError: A file cannot be written.
         """
         with self._alone():
-            for glossary in self._all():
-                if glossary.owner == NOBODY:
-                    self._write(replace(glossary, owner=owner))
+            for outline in self._all():
+                if outline.owner == NOBODY:
+                    self._write(replace(self.get(outline.id, NOBODY), owner=owner))
 
-    def list(self, owner: str) -> list[Stored]:
+    def list(self, owner: str) -> list[Outline]:
         """Return the glossaries that ``owner`` sees, oldest first."""
-        visible = [glossary for glossary in self._all() if self._is_visible(glossary, owner)]
-        return sorted(visible, key=lambda glossary: glossary.created)
+        visible = [outline for outline in self._all() if self._is_visible(outline.owner, owner)]
+        return sorted(visible, key=lambda outline: outline.created)
 
     def get(self, id_: str, owner: str) -> Stored:
         """Return a glossary by its id.
@@ -123,7 +151,7 @@ class Glossaries:
             UnknownError: There is none that ``owner`` sees.
         """
         glossary = self._loaded(self._path(id_))
-        if glossary is None or not self._is_visible(glossary, owner):
+        if glossary is None or not self._is_visible(glossary.owner, owner):
             raise UnknownError("glossary not found")
         return glossary
 
@@ -131,13 +159,13 @@ class Glossaries:
         """Store a new glossary of ``owner``.
 
         Raises:
-            MalformedError: ``owner`` has as many as it may.
+            MalformedError: ``owner`` has as many as it may, or the glossary is too large.
             FullError, UnstorableError: The glossary cannot be written.
         """
         now = datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z")
         made = Stored(str(uuid.uuid4()), name, now, tuple(dictionaries), owner)
         with storing(), self._alone():
-            used = Counter(glossary.owner for glossary in self._all())
+            used = Counter(outline.owner for outline in self._all())
             if not self.shares.has_room(MOST, used, owner):
                 raise MalformedError(f"no more glossaries can be stored, {used[owner]:,} are yours: delete one first")
             self._write(made)
@@ -148,6 +176,7 @@ class Glossaries:
 
         Raises:
             UnknownError, ForeignError: See ``_own``.
+            MalformedError: It would be too large.
             FullError, UnstorableError: It cannot be written; the old one stays.
         """
         with storing(), self._alone():
@@ -179,14 +208,21 @@ class Glossaries:
             raise ForeignError("this glossary belongs to another key, which alone may change or delete it")
         return glossary
 
-    def _is_visible(self, glossary: Stored, owner: str) -> bool:
-        return self.shared or glossary.owner == owner
+    def _is_visible(self, owner: str, viewer: str) -> bool:
+        return self.shared or owner == viewer
 
-    def _all(self) -> Iterator[Stored]:
-        for path in self.folder.glob("*.json"):
-            glossary = self._loaded(path)
-            if glossary is not None:
-                yield glossary
+    def _all(self) -> Iterator[Outline]:
+        """Yield the outlines of all glossaries; only those that have changed are read again."""
+        paths = {path.stem: path for path in self.folder.glob("*.json")}
+        for id_ in set(self._outlines) - paths.keys():
+            self._outlines.pop(id_, None)
+        for id_, path in paths.items():
+            version, outline = self._outlines.get(id_, (None, None))
+            if outline is None or version != _version(path):
+                glossary = self._loaded(path)
+                outline = None if glossary is None else glossary.outline
+            if outline is not None:
+                yield outline
 
     def _loaded(self, path: Path) -> Stored | None:
         """Return a glossary; None if it is gone, or damaged since the server started, which then is logged."""
@@ -203,8 +239,9 @@ class Glossaries:
             ConfigError: The file is damaged.
         """
         try:
-            state = path.stat()
-            version = state.st_mtime_ns, state.st_ino
+            version = _version(path)
+            if version is None:
+                raise FileNotFoundError
             known = self._read.get(path.stem)
             if known is None or known[0] != version:
                 text = path.read_text(encoding="utf-8")
@@ -212,6 +249,7 @@ class Glossaries:
                 dictionaries = tuple(Dictionary(**own) for own in fields.pop("dictionaries"))
                 glossary = Stored(**fields, dictionaries=dictionaries)
                 known = self._read.put(path.stem, (version, glossary), len(text))
+                self._outlines[path.stem] = version, glossary.outline
             return known[1]
         except FileNotFoundError:
             self._read.pop(path.stem)
@@ -226,9 +264,28 @@ class Glossaries:
             yield
 
     def _write(self, glossary: Stored) -> None:
-        write_text(self._path(glossary.id), json.dumps(asdict(glossary), ensure_ascii=False))
+        """Write a glossary.
+
+        Raises:
+            MalformedError: It is too large.
+        """
+        text = json.dumps(asdict(glossary), ensure_ascii=False)
+        if (n_bytes := len(text.encode())) > self.most_bytes:
+            raise MalformedError(
+                f"a glossary may have at most {self.most_bytes:,} bytes on this server, got {n_bytes:,}"
+            )
+        write_text(self._path(glossary.id), text)
 
     def _path(self, id_: str) -> Path:
         if not re.fullmatch(r"[0-9a-f-]{36}", id_):  # no other text of a client becomes a path
             raise UnknownError("glossary not found")
         return self.folder / f"{id_}.json"
+
+
+def _version(path: Path) -> Hashable | None:
+    """Return what tells the versions of a file apart; None if it is gone."""
+    try:
+        state = path.stat()
+    except FileNotFoundError:
+        return None
+    return state.st_mtime_ns, state.st_ino

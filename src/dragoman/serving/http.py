@@ -334,7 +334,7 @@ async def translate_markup(
     texts = list(tagged.sources)
     if numbers:
         plain = [unit for units in own.units for unit in units]
-        options = service.aligned(pair, options) if tagged.has_tags else options
+        options = await service.aligned(pair, options, tagged.owner) if tagged.has_tags else options
         answers = await service.translate(plain, pair, options, tagged.owner)
         lines = {text: answer.lines[0] for text, answer in zip(plain, answers, strict=True)}
         written = await own.written(lines, (pair.src, pair.tgt))

@@ -4,6 +4,7 @@
     full.json    the state to take if the disk is full at the end: written before the work, renamed to ``job.json``
     source       the upload, until the job ends
     room         what is reserved for the translation, until it is written there
+    pieces       pieces of a long upload's texts, and their translations so far; the room for them is reserved too
     result       the translation; read-only once it was fetched, so that it goes first when room is short
 
 A folder gets its ``job.json`` under a lock of the folder of all jobs. One without, under that lock, is litter.
@@ -31,8 +32,9 @@ from dragoman.errors import DragomanError
 from dragoman.files import explained, write_bytes, write_text
 from dragoman.locks import acquire, one_at_a_time
 from dragoman.serving.limits import Shares
-from dragoman.serving.refusals import BusyError, UnknownError
+from dragoman.serving.refusals import BusyError, FullError, UnknownError
 from dragoman.serving.storage import fill, is_full, reserve, storing
+from dragoman.translation.quality import Quality
 
 logger = logging.getLogger("dragoman.serving")
 
@@ -47,6 +49,9 @@ MOST_JOBS = 200
 
 STOPPED = "the server has stopped: upload the document again"
 FULL = "the server has no room for the translation: upload the document again later"
+
+WORK = ("source", "pieces", "room")
+"""Files of a job that it needs until it ends."""
 
 TEMPORARY = "dragoman-documents-"
 """Beginning of the names of temporary folders of jobs."""
@@ -73,6 +78,7 @@ class Job:
     translated: int = 0
     left: Sequence[tuple[str, str]] = ()  # untranslated: (text, reason)
     owner: str = ""  # name of the API key
+    quality: Quality | None = None  # of the translation; None: not known
 
     @property
     def has_ended(self) -> bool:
@@ -167,6 +173,21 @@ class Jobs:
         write_bytes(self.path(job.id) / "source", data)
         reserve(self.path(job.id) / "room", room_of(len(data)) - len(data))
 
+    def reserve_pieces(self, job: Job, n_bytes: int) -> None:
+        """Reserve room for the pieces of a job, if there are to be any on disk; see ``create``.
+
+        Raises:
+            FullError, UnstorableError: The disk is full or broken.
+        """
+        while n_bytes:
+            try:
+                with storing():
+                    reserve(self.pieces(job), n_bytes)
+                return
+            except FullError:
+                if not self._drop_one(job.owner):
+                    raise
+
     def _make_room_for(self, owner: str, shares: Shares) -> None:
         """Drop jobs until ``owner`` may store one more.
 
@@ -237,6 +258,10 @@ class Jobs:
         with storing():
             return (self.path(job.id) / "source").read_bytes()
 
+    def pieces(self, job: Job) -> Path:
+        """Return the path of the pieces of an unfinished job."""
+        return self.path(job.id) / "pieces"
+
     def result(self, job: Job) -> Path:
         """Return the path of a finished job's translation."""
         return self.path(job.id) / "result"
@@ -249,7 +274,8 @@ class Jobs:
         """
         folder = self.path(job.id)
         with storing():
-            (folder / "source").unlink(missing_ok=True)  # its room may be needed
+            for name in WORK[:2]:  # their room may be needed
+                (folder / name).unlink(missing_ok=True)
             fill(folder / "room", self.result(job), content)
 
     def end(self, job: Job) -> None:
@@ -258,7 +284,7 @@ class Jobs:
         self._lives.seconds(job.id, job.created)
         self.under_way.discard(job.id)
         with contextlib.suppress(OSError):
-            for name in ("source", "room"):
+            for name in WORK:
                 (folder / name).unlink(missing_ok=True)
         try:
             self.keep(job)

@@ -16,7 +16,7 @@ from dragoman.budget import Budget, StartError, Values, Workers
 from dragoman.documents import markup, opening
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.opening import fields_of
-from dragoman.documents.translate import Opened, Report, finished_report, finishing
+from dragoman.serving.pieces import Pieces
 from dragoman.serving.refusals import BusyError
 from dragoman.translation.assemble import Translation
 
@@ -65,19 +65,28 @@ async def survey(data: bytes, info: DocumentInfo, owner: str) -> tuple[list[str]
     return facts["sample"], facts["n_chars"]
 
 
-async def opened(data: bytes, info: DocumentInfo, owner: str) -> Opened:
-    """Return a document with its texts; see ``survey``."""
+async def texts(data: bytes, info: DocumentInfo, owner: str) -> list[str]:
+    """Return every text of a document to translate, once, in document order; see ``survey``."""
     task: dict[str, Any] = {"data": data, "info": fields_of(info)}
-    return Opened(data, info, (await _parsed(DOCUMENTS, UPLOAD, info.name, opening.texts, owner, **task))["texts"])
+    return list((await _parsed(DOCUMENTS, UPLOAD, info.name, opening.texts, owner, **task))["texts"])
 
 
-async def finished(
-    document: Opened, translations: Mapping[str, Translation], owner: str
-) -> tuple[bytes, Report]:  # fmt: skip
-    """Return the bytes of a translated document, and the report; see ``survey``."""
-    task = await asyncio.to_thread(finishing, document.data, document.info, translations)
-    result = await _parsed(DOCUMENTS, UPLOAD, document.info.name, opening.finished, owner, **task)
-    return await asyncio.to_thread(finished_report, result, translations)
+@dataclass(frozen=True)
+class Finished:
+    """A translated document."""
+
+    content: bytes
+    found: int  # segments
+    left: list[tuple[str, str]]  # (text, reason) of each untranslated segment
+
+
+async def finished(data: bytes, info: DocumentInfo, pieces: Pieces, owner: str) -> Finished:
+    """Return a document with the translations of its pieces; see ``survey``."""
+    lang = info.tgt_lang or ""
+    task: dict[str, Any] = {"translations": pieces.translated(lang), "untranslated": pieces.untranslated(lang)}
+    task |= {"data": data, "info": fields_of(info)}
+    result = await _parsed(DOCUMENTS, UPLOAD, info.name, opening.finished, owner, **task)
+    return Finished(result["content"], result["found"], [(text, why) for text, why in result["left"]])
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from dragoman.progress import say
 from dragoman.serving import parsing
 from dragoman.serving.app import build
 from dragoman.serving.connections import BACKLOG, PatientProtocol, bound_connections
+from dragoman.serving.log import written_apart
 from dragoman.serving.memory import bound_arenas
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.pairs import Pairs
@@ -65,10 +66,14 @@ def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **cha
     # The search threads, the event loop, and one for all helpers.
     bound_arenas((options.batches or cores) + 2)
     try:
-        app, state = build(Pairs(Translator.load(run) for run in runs), options, cores)
-        return asyncio.run(_run(app, state, options, listener))
+        with written_apart() as log:
+            app, state = build(Pairs(Translator.load(run) for run in runs), options, cores)
+            status = asyncio.run(_run(app, state, options, listener))
     finally:
         listener.close()
+    if not log.is_written:  # stderr is a pipe that nobody reads: a plain exit would wait for it for ever
+        os._exit(status)
+    return status
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -15,6 +15,7 @@ from dragoman.languages import detection
 from dragoman.languages.codes import match
 from dragoman.languages.detection import is_target
 from dragoman.serving.batcher import Batcher
+from dragoman.serving.helpers import Helpers
 from dragoman.serving.limits import Limits
 from dragoman.serving.memory import TextCache
 from dragoman.serving.pairs import Pair, Pairs
@@ -78,6 +79,7 @@ class Service:
         self.pairs, self.batcher, self.limits, self.defaults = pairs, batcher, limits, defaults
         self.plans: TextCache[Plan] = TextCache(MOST_PLAN_CHARS, MOST_PLANS)
         self._planning = threading.Lock()
+        self.helpers = Helpers()
         self.unready: str | None = "the models are loading"
         """Why no request is accepted now; None while they are."""
 
@@ -116,14 +118,14 @@ class Service:
             target = targets[0] if targets else ""
         return self.pairs.find(source, target)
 
-    async def unchanged(self, source: str, pair: Pair, texts: Sequence[str]) -> frozenset[int]:
+    async def unchanged(self, source: str, pair: Pair, texts: Sequence[str], owner: str) -> frozenset[int]:
         """Return the numbers of the texts that are surely in the target language already, if ``source`` is ``auto``.
 
         Those are not to be translated; see ``detection.is_target``.
         """
         if not is_auto(source):
             return frozenset()
-        return await _off_the_loop(texts, self._in_target, pair, texts)
+        return await self._off_the_loop(texts, owner, self._in_target, pair, texts)
 
     def _in_target(self, pair: Pair, texts: Sequence[str]) -> frozenset[int]:
         sources = self.pairs.sources_of(pair.tgt)
@@ -159,15 +161,18 @@ class Service:
         if pair.to is not None:
             options = replace(options, to=pair.to, from_lang=pair.src)
         key = pair.name, repr(options)
+        if (known := self.plans.get(key)) is not None:
+            return known
+        made = pair.translator.plan(options)
+        # The lock is held for a moment only: the plan of a large glossary takes a second, and the event loop plans too.
         with self._planning:
-            plan = self.plans.get(key)
-            return plan or self.plans.put(key, pair.translator.plan(options), len(key[1]))
+            return self.plans.get(key) or self.plans.put(key, made, len(key[1]))
 
-    def aligned(self, pair: Pair, options: TranslateOptions) -> TranslateOptions:
+    async def aligned(self, pair: Pair, options: TranslateOptions, owner: str) -> TranslateOptions:
         """Return ``options`` with word alignments if the engine has them; without, tags are placed by position."""
         with_alignments = replace(options, alignments=True)
         try:
-            self.plan(pair, with_alignments)
+            await self._off_the_loop(_short((), options), owner, self.plan, pair, with_alignments)
         except ConfigError:
             return options
         return with_alignments
@@ -194,9 +199,9 @@ class Service:
             TooMuchError: The texts have too many sentences.
         """
         self.batcher.refuse_if_full(owner)
-        return await self._answers(
-            await _off_the_loop(_short(texts, options), self._prepare, texts, pair, options, True, unchanged), owner
-        )
+        short = _short(texts, options)
+        work = await self._off_the_loop(short, owner, self._prepare, texts, pair, options, True, unchanged)
+        return await self._answers(work, owner)
 
     async def translate_document(
         self, texts: Sequence[str], pair: Pair, options: TranslateOptions, owner: str,
@@ -212,14 +217,14 @@ class Service:
         Raises:
             ConfigError: See ``translate``.
         """
-        work = await _off_the_loop(
-            _short(texts, options), self._prepare, texts, pair, options, False, frozenset[int]()
+        work = await self._off_the_loop(
+            _short(texts, options), owner, self._prepare, texts, pair, options, False, frozenset[int]()
         )  # fmt: skip
         results: list[SegmentResult] = []
         for first in range(0, len(work.segments), PART):
             await pause()
             results += await self._patiently(Ticket(work.plan, work.segments[first : first + PART], owner=owner))
-        return await _off_the_loop(work.lines if not work.plan.options.alignments else None, work.finish, results)
+        return await self._finished(work, results, owner)
 
     async def _patiently(self, ticket: Ticket) -> list[SegmentResult]:
         """Return the results of a ticket; while the queue is full, wait and try again."""
@@ -235,7 +240,21 @@ class Service:
         ticket = Ticket(work.plan, work.segments, owner=owner)
         with self._queued(ticket):
             results = await asyncio.wrap_future(ticket.results)
-        return await _off_the_loop(work.lines if not work.plan.options.alignments else None, work.finish, results)
+        return await self._finished(work, results, owner)
+
+    async def _finished(self, work: _Work, results: Sequence[SegmentResult], owner: str) -> list[Answer]:
+        """Return the answers of a request from the results of its sentences."""
+        short = work.lines if not work.plan.options.alignments else None
+        return await self._off_the_loop(short, owner, work.finish, results)
+
+    async def _off_the_loop(
+        self, texts: Sequence[str] | None, owner: str, work: Callable[..., T], *arguments: Any
+    ) -> T:  # fmt: skip
+        """Run ``work`` in a thread when the turn of ``owner`` has come, so that it does not block the event loop."""
+        # For short texts the hand-over to a thread would take longer than the work.
+        if texts is not None and sum(map(len, texts)) <= SHORT:
+            return work(*arguments)
+        return await self.helpers.run(owner, work, *arguments)
 
     async def stream(
         self,
@@ -253,7 +272,7 @@ class Service:
             BusyError, ConfigError, TooMuchError: See ``translate``; raised before anything is yielded.
         """
         self.batcher.refuse_if_full(owner)
-        work = await asyncio.to_thread(self._prepare, texts, pair, options, True, unchanged)
+        work = await self.helpers.run(owner, self._prepare, texts, pair, options, True, unchanged)
         loop, arrivals = asyncio.get_running_loop(), asyncio.Queue[tuple[int, SegmentResult] | None]()
         # Search threads finish sentences in any order: one that is early is kept until those before it were yielded.
         # ``call_soon_threadsafe`` because an asyncio queue belongs to its event loop.
@@ -276,7 +295,7 @@ class Service:
                 hypotheses = early.pop(number).texts
                 yield work.text_of_line[source.owner], hypotheses[0] if hypotheses else ""
             results = await all_results
-        yield await asyncio.to_thread(work.finish, results)
+        yield await self.helpers.run(owner, work.finish, results)
 
     @contextlib.contextmanager
     def _queued(self, ticket: Ticket) -> Iterator[None]:
@@ -305,14 +324,6 @@ class Service:
 def _short(texts: Sequence[str], options: TranslateOptions) -> Sequence[str] | None:
     """Return the texts whose length says how long preparing them takes; None if a glossary may take long."""
     return None if options.glossary else texts
-
-
-async def _off_the_loop(texts: Sequence[str] | None, work: Callable[..., T], *arguments: Any) -> T:
-    """Run ``work`` in a thread, so that it does not block the event loop."""
-    # For short texts the hand-over to a thread would take longer than the work.
-    if texts is not None and sum(map(len, texts)) <= SHORT:
-        return work(*arguments)
-    return await asyncio.to_thread(work, *arguments)
 
 
 @dataclass(frozen=True)

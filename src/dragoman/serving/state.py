@@ -10,6 +10,7 @@ from dragoman.serving.glossaries import Glossaries
 from dragoman.serving.jobs import room_of
 from dragoman.serving.keys import Keys
 from dragoman.serving.metrics import Metrics
+from dragoman.serving.pieces import room_of_pieces
 from dragoman.serving.service import Service
 from dragoman.serving.storage import has_room
 from dragoman.serving.watchdog import Watchdog
@@ -31,7 +32,8 @@ class State:
     def room(self) -> dict[str, bool]:
         """Return, for each kind of stored thing, whether its disk has room for one of the largest size."""
         limits = self.service.limits
-        room = {"documents": has_room(self.documents.folder, room_of(limits.document))}
+        n_bytes = room_of(limits.document) + room_of_pieces(limits.document)
+        room = {"documents": has_room(self.documents.folder, n_bytes)}
         if self.glossaries is not None:
             room["glossaries"] = has_room(self.glossaries.folder, limits.body)
         return room

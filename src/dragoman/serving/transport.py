@@ -12,8 +12,11 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 from urllib.parse import unquote, unquote_to_bytes
+
+from starlette.requests import Request
 
 from dragoman.serving import bodies
 from dragoman.serving.bodies import BodyLimits, Message, Receive, Share
@@ -139,10 +142,18 @@ class Gate:
         is_head = scope["method"] == "HEAD"
         scope["method"] = "GET" if is_head else scope["method"]
         try:
-            await self.app(scope, replay, answer)
+            async with self._turn(scope, body):
+                if not await Request(scope, receive).is_disconnected():
+                    await self.app(scope, replay, answer)
         finally:
             share.release()
             scope["method"] = "HEAD" if is_head else scope["method"]  # for the log and the metrics
+
+    def _turn(self, scope: Message, body: bytes | None) -> AbstractAsyncContextManager[object]:
+        """Return what waits for the turn of a request, and holds it: at once, unless its body is large."""
+        if not self.limits.is_large(scope["path"], body or b""):
+            return contextlib.nullcontext()
+        return self.limits.budget.turns.of(self.limits.owner_of(scope))
 
     def _check(self, scope: Message, headers: Mapping[bytes, bytes]) -> None:
         """Check version, length, host, query and framing of a request.
@@ -187,7 +198,7 @@ class Gate:
         encoding = headers.get(b"content-encoding", b"").decode("latin-1")
         seconds = bodies.DOCUMENT_S if is_document else bodies.BODY_S
         limit = asyncio.timeout(seconds)
-        share = Share(self.limits.budget, limit, is_document=is_document)
+        share = Share(self.limits.budget, limit, self.limits.owner_of(scope), is_document=is_document)
         try:
             async with limit:
                 share.expect(length)

@@ -268,8 +268,8 @@ class _Walk:
         kind: Any = span.kind if span is not None else "point"
         if span is None and not is_single and named is not None:
             kind = "close" if source.startswith("</") else "open"
-            is_too_many = kind == "close" and not self.open_elements[named[1]]
-            if named[1] not in self.elements or is_too_many:  # such as <source>: it stands where its neighbours do
+            # half of an element, such as <source>: it stands where its neighbours do
+            if named[1] not in self.elements or (kind == "close" and not self.open_elements[named[1]]):
                 kind = "point"
             else:
                 self.open_elements[named[1]] += 1 if kind == "open" else -1

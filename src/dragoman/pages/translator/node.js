@@ -10,17 +10,42 @@ const inside = (id) => {
   const tag = ` id="${id}">`, start = html.indexOf(tag) + tag.length;
   return html.slice(start, html.indexOf("</script>", start));
 };
-const { Translator, Damaged, NotFinite } = runInThisContext(`${inside("worker")}\n;({ Translator, Damaged, NotFinite })`);
+const CHANGED = "it is not as it was written";
+if (isChanged()) endWith(CHANGED);
+const { Translator, Damaged, NotFinite } = loaded();
 const translator = opened();
 
-/** The translator; if the file is damaged, the reason is all that is answered. */
+function loaded() {
+  try {
+    return runInThisContext(`${inside("worker")}\n;({ Translator, Damaged, NotFinite })`);
+  } catch { // a file that was cut
+    return endWith(CHANGED);
+  }
+}
+
+/** Whether a part has another sum than the file says; files of earlier versions have no sums. */
+function isChanged() {
+  if (!html.includes(' id="sums">') && !html.includes("SUMS")) return false;
+  try {
+    const { SUMS, changedParts } = runInThisContext(`${inside("sums")}\n;({ SUMS, changedParts })`);
+    return Object.keys(SUMS).length === 0 || changedParts(SUMS, inside).length > 0;
+  } catch { // the sums are damaged themselves
+    return true;
+  }
+}
+
+/** The reason is all that is answered of a damaged file. */
+function endWith(damaged) {
+  process.stdout.write(`${JSON.stringify({ damaged })}\n`);
+  process.exit(0);
+}
+
 function opened() {
   try {
     return new Translator(JSON.parse(inside("content")), inside("weights"));
   } catch (error) {
     if (!(error instanceof Damaged)) throw error;
-    process.stdout.write(`${JSON.stringify({ damaged: error.message })}\n`);
-    return process.exit(0);
+    return endWith(error.message);
   }
 }
 

@@ -10,7 +10,7 @@ const SAYS = {
     took: (seconds, n) => `${n === 1 ? "1 sentence" : `${n} sentences`} in ${seconds.toFixed(seconds < 1 ? 2 : 1)} s`,
     long: (n) => `Sentences of more than ${n} subwords have no picture of their attention.`,
     broken: (reason) => `This file cannot translate here: ${reason}`, from: "Source", to: "Translation",
-    changed: "The text has changed.",
+    changed: "The text has changed.", damaged: "it is damaged, so get it again",
     megabytes: (n) => `${n.toFixed(1)} MB in one file`, numbers: { float32: "32-bit numbers", int8: "8-bit numbers" }, bundle: (id) => `model ${id}`,
     made: (version) => `made with dragoman ${version}`,
     how: (beam) => `Your browser finds where sentences end (Intl.Segmenter); each is translated by itself, with ${beam === 1 ? "greedy search" : `a beam of ${beam}`}. Names, numbers and addresses are not checked: read what matters again.`,
@@ -22,7 +22,7 @@ const SAYS = {
     took: (seconds, n) => `${n} 句，用时 ${seconds.toFixed(seconds < 1 ? 2 : 1)} 秒`,
     long: (n) => `超过 ${n} 个子词的句子不显示注意力。`,
     broken: (reason) => `此文件无法在这里翻译：${reason}`, from: "原文", to: "译文",
-    changed: "文本已改动。",
+    changed: "文本已改动。", damaged: "文件已损坏，请重新获取",
     megabytes: (n) => `单个文件，${n.toFixed(1)} MB`, numbers: { float32: "32 位数值", int8: "8 位数值" }, bundle: (id) => `模型 ${id}`,
     made: (version) => `由 dragoman ${version} 生成`,
     how: (beam) => `断句由浏览器完成（Intl.Segmenter）；每句单独翻译，${beam === 1 ? "贪心搜索" : `束宽 ${beam}`}。专名、数字和地址不作核对，重要内容请再看一遍。`,
@@ -31,6 +31,7 @@ const SAYS = {
 const PAUSE_MS = 200;
 const EXPLAINED = 100; // subwords: more of them cannot be told apart in a picture
 const $ = (id) => document.getElementById(id);
+const textOf = (id) => ($(id) ? $(id).textContent : ""); // a file that was cut has no weights
 const content = JSON.parse($("content").textContent), shell = JSON.parse($("shell").textContent);
 let ui = (navigator.language || "en").startsWith("zh") ? "zh" : "en";
 let turn = 0, timer = 0, said = "", took = null, broken = null, looked = "", found = []; // of each sentence { text, ids, translation }
@@ -220,7 +221,9 @@ speak();
 $("state").textContent = say("loading");
 addEventListener("DOMContentLoaded", () => { // the weights come last, so that the page is there before them
   speak();
-  ask("load", { content, weights: $("weights") ? $("weights").textContent : "" }).then(() => {
+  if (changedParts(SUMS, textOf).length) return fail(new Error(say("damaged")));
+  $("damaged").remove(); // it appears where no changed script may run
+  return ask("load", { content, weights: textOf("weights") }).then(() => {
     $("state").textContent = "";
     if ($("source").value.trim()) translate(); // a reader may have been quicker, or the browser has kept the text
   }, fail);

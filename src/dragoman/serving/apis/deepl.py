@@ -115,8 +115,9 @@ async def translate(request: Request) -> Any:
         tagged = await until_client_leaves(request.receive, parsed)
     plain = tagged.plain if tagged else texts
     pair = state.service.pair(source, body.target_lang, plain)
-    unchanged = await state.service.unchanged(source, pair, plain)
-    options = state.service.options(**glossary_option(state.glossaries, owner, body.glossary_id, pair, source))
+    unchanged = await state.service.unchanged(source, pair, plain, owner)
+    terms = await glossary_option(state.glossaries, owner, body.glossary_id, pair, source)
+    options = state.service.options(**terms)
     state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     if tagged:
         markup_work = translate_markup(state.service, tagged, pair, options, unchanged)
@@ -197,7 +198,7 @@ async def upload_document(request: Request) -> dict[str, str]:
         if not source:
             raise MalformedError("'glossary_id' needs 'source_lang'")
         pair = state.service.pair(source, target, [])
-        terms = glossary_option(state.glossaries, owner, body.glossary_id, pair, source)
+        terms = await glossary_option(state.glossaries, owner, body.glossary_id, pair, source)
     options = state.service.options(**terms)
     job, secret = await state.documents.add(content, body.info(name, source, target), options, owner)
     state.metrics.translated(job.pair, job.n_chars, owner)

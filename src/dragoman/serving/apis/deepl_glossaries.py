@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from dragoman.languages.codes import match, variety
 from dragoman.serving.apis.api import Api
-from dragoman.serving.glossaries import Dictionary, Glossaries, Stored
+from dragoman.serving.glossaries import MOST_NAME, Dictionary, Glossaries, Outline, Stored
 from dragoman.serving.http import AnyCase, FullText, Text, body_of, check_key, fields_of, read, state_of
 from dragoman.serving.limits import MOST_TERM
 from dragoman.serving.pairs import Pair
@@ -25,11 +25,18 @@ from dragoman.serving.refusals import MalformedError, UnknownError
 
 router = APIRouter(prefix="/v2", tags=["DeepL"])
 
+MOST_ENTRIES = 10_000
+"""Largest number of terms of a dictionary."""
+
+
+Name = Annotated[FullText, Field(max_length=MOST_NAME)]
+"""Name of a glossary."""
+
 
 class GlossaryRequest(BaseModel):
     """Fields of ``/v2/glossaries``."""
 
-    name: FullText
+    name: Name
     source_lang: Text
     target_lang: Text
     entries: FullText = Field(description="One term per line: source, tab, target; or CSV.")
@@ -66,7 +73,7 @@ async def make_glossary(request: Request) -> Any:
     terms = terms_of(body.entries, body.entries_format)
     dictionary = Dictionary(variety(pair.src), variety(pair.tgt), terms)
     glossary = await asyncio.to_thread(stored.add, owner, body.name, [dictionary])
-    return JSONResponse(_described(glossary), status_code=201)
+    return JSONResponse(_described(glossary.outline), status_code=201)
 
 
 @router.get("/glossaries", summary="All glossaries")
@@ -74,15 +81,15 @@ async def list_glossaries(request: Request) -> dict[str, Any]:
     """Return all glossaries of a single pair, without their entries."""
     owner, _ = await authorised_fields(request)
     stored = state_of(request).glossaries
-    glossaries = stored.list(owner) if stored else []
-    return {"glossaries": [_described(glossary) for glossary in glossaries if len(glossary.dictionaries) == 1]}
+    outlines = await asyncio.to_thread(stored.list, owner) if stored else []
+    return {"glossaries": [_described(outline) for outline in outlines if len(outline.counts) == 1]}
 
 
 @router.get("/glossaries/{glossary_id}", summary="One glossary")
 async def get_glossary(glossary_id: str, request: Request) -> dict[str, Any]:
     """Return a glossary without its entries."""
     owner, _ = await authorised_fields(request)
-    return _described(_of_one_pair(request, glossary_id, owner))
+    return _described((await _of_one_pair(request, glossary_id, owner)).outline)
 
 
 @router.delete("/glossaries/{glossary_id}", status_code=204, summary="Delete a glossary")
@@ -97,7 +104,7 @@ async def delete_glossary(glossary_id: str, request: Request) -> Response:
 async def glossary_entries(glossary_id: str, request: Request) -> PlainTextResponse:
     """Return the entries as lines of source TAB target."""
     owner, _ = await authorised_fields(request)
-    text = tsv(_of_one_pair(request, glossary_id, owner).dictionaries[0])
+    text = tsv((await _of_one_pair(request, glossary_id, owner)).dictionaries[0])
     return PlainTextResponse(text, media_type="text/tab-separated-values")
 
 
@@ -134,9 +141,18 @@ def terms_of(entries: str, form: str) -> dict[str, str]:
         if terms.get(src, tgt) != tgt:
             raise MalformedError(f"entry {number} of the glossary translates {src!r} a second time: keep one")
         terms[src] = tgt
-    if len(terms) > 10_000:
-        raise MalformedError(f"a glossary may have at most 10,000 entries, got {len(terms):,}")
+    check_number(len(terms))
     return terms
+
+
+def check_number(n_terms: int) -> None:
+    """Refuse too many terms of a dictionary.
+
+    Raises:
+        MalformedError: There are too many.
+    """
+    if n_terms > MOST_ENTRIES:
+        raise MalformedError(f"a glossary may have at most {MOST_ENTRIES:,} entries, got {n_terms:,}")
 
 
 def tsv(dictionary: Dictionary) -> str:
@@ -144,22 +160,24 @@ def tsv(dictionary: Dictionary) -> str:
     return "\n".join(f"{src}\t{tgt}" for src, tgt in dictionary.entries.items())
 
 
-def _of_one_pair(request: Request, id_: str, owner: str) -> Stored:
-    glossary = stored_glossaries(request).get(id_, owner)
+async def _of_one_pair(request: Request, id_: str, owner: str) -> Stored:
+    glossary = await asyncio.to_thread(stored_glossaries(request).get, id_, owner)
     if len(glossary.dictionaries) != 1:
         raise MalformedError(f"the glossary has {len(glossary.dictionaries)} dictionaries: use /v3/glossaries")
     return glossary
 
 
-def _described(glossary: Stored) -> dict[str, Any]:
-    only = glossary.dictionaries[0]
+def _described(outline: Outline) -> dict[str, Any]:
+    src, tgt, n_terms = outline.counts[0]
     return {
-        "glossary_id": glossary.id, "name": glossary.name, "ready": True, "source_lang": only.src,
-        "target_lang": only.tgt, "creation_time": glossary.created, "entry_count": len(only.entries),
+        "glossary_id": outline.id, "name": outline.name, "ready": True, "source_lang": src,
+        "target_lang": tgt, "creation_time": outline.created, "entry_count": n_terms,
     }  # fmt: skip
 
 
-def glossary_option(stored: Glossaries | None, owner: str, id_: str, pair: Pair, source: str) -> Mapping[str, Any]:
+async def glossary_option(
+    stored: Glossaries | None, owner: str, id_: str, pair: Pair, source: str
+) -> Mapping[str, Any]:  # fmt: skip
     """Return the option ``glossary`` for a ``glossary_id``: its dictionary for the pair; nothing without an id.
 
     Raises:
@@ -172,7 +190,7 @@ def glossary_option(stored: Glossaries | None, owner: str, id_: str, pair: Pair,
         raise MalformedError("'glossary_id' needs 'source_lang'")
     if stored is None:
         raise UnknownError("glossary not found")
-    dictionaries = stored.get(id_, owner).dictionaries
+    dictionaries = (await asyncio.to_thread(stored.get, id_, owner)).dictionaries
     for own in dictionaries:
         if match(own.src, [pair.src]) is not None and match(own.tgt, [pair.tgt]) is not None:
             return {"glossary": dict(own.entries)}

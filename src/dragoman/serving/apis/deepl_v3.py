@@ -18,8 +18,16 @@ from pydantic import BaseModel, Field
 
 from dragoman.languages.codes import variety
 from dragoman.serving.apis.api import Api
-from dragoman.serving.apis.deepl_glossaries import authorised_fields, error_body, stored_glossaries, terms_of, tsv
-from dragoman.serving.glossaries import Dictionary, Stored
+from dragoman.serving.apis.deepl_glossaries import (
+    Name,
+    authorised_fields,
+    check_number,
+    error_body,
+    stored_glossaries,
+    terms_of,
+    tsv,
+)
+from dragoman.serving.glossaries import Dictionary, Outline, Stored
 from dragoman.serving.http import AnyCase, FullText, Text, body_of, read, state_of
 from dragoman.serving.refusals import MalformedError
 
@@ -40,14 +48,14 @@ class DictionaryRequest(BaseModel):
 class GlossaryRequest(BaseModel):
     """Glossary of one or several language pairs."""
 
-    name: FullText
+    name: Name
     dictionaries: list[DictionaryRequest] = Field(min_length=1)
 
 
 class ChangeRequest(BaseModel):
     """New name of a glossary, or terms to add."""
 
-    name: FullText | None = None
+    name: Name | None = None
     dictionaries: list[DictionaryRequest] = []
 
 
@@ -58,7 +66,7 @@ async def make(request: Request) -> Any:
     body = read(GlossaryRequest, _nested(fields))
     dictionaries = [_dictionary(request, own) for own in body.dictionaries]
     glossary = await asyncio.to_thread(stored.add, owner, body.name, _merged((), dictionaries))
-    return JSONResponse(_described(glossary), status_code=201)
+    return JSONResponse(_described(glossary.outline), status_code=201)
 
 
 @router.get("", summary="All glossaries")
@@ -66,14 +74,15 @@ async def list_all(request: Request) -> dict[str, Any]:
     """Return all glossaries, without their entries."""
     owner, _ = await authorised_fields(request)
     stored = state_of(request).glossaries
-    return {"glossaries": [_described(glossary) for glossary in (stored.list(owner) if stored else [])]}
+    outlines = await asyncio.to_thread(stored.list, owner) if stored else []
+    return {"glossaries": [_described(outline) for outline in outlines]}
 
 
 @router.get("/{glossary_id}", summary="One glossary")
 async def get(glossary_id: str, request: Request) -> dict[str, Any]:
     """Return a glossary without its entries."""
     owner, _ = await authorised_fields(request)
-    return _described(stored_glossaries(request).get(glossary_id, owner))
+    return _described((await asyncio.to_thread(stored_glossaries(request).get, glossary_id, owner)).outline)
 
 
 @router.patch("/{glossary_id}", openapi_extra=body_of(ChangeRequest), summary="Rename a glossary, or add terms")
@@ -86,7 +95,8 @@ async def change(glossary_id: str, request: Request) -> dict[str, Any]:
     def changed(old: Stored) -> Stored:
         return replace(old, name=body.name or old.name, dictionaries=_merged(old.dictionaries, new))
 
-    return _described(await asyncio.to_thread(stored_glossaries(request).change, glossary_id, owner, changed))
+    glossary = await asyncio.to_thread(stored_glossaries(request).change, glossary_id, owner, changed)
+    return _described(glossary.outline)
 
 
 @router.delete("/{glossary_id}", status_code=204, summary="Delete a glossary")
@@ -101,7 +111,7 @@ async def delete(glossary_id: str, request: Request) -> Response:
 async def entries(glossary_id: str, request: Request, source_lang: str, target_lang: str) -> dict[str, Any]:
     """Return the entries of a pair's dictionary as lines of source TAB target."""
     owner, _ = await authorised_fields(request)
-    glossary = stored_glossaries(request).get(glossary_id, owner)
+    glossary = await asyncio.to_thread(stored_glossaries(request).get, glossary_id, owner)
     own = glossary.dictionary(variety(source_lang), variety(target_lang))
     return {"dictionaries": [
         {"source_lang": own.src, "target_lang": own.tgt, "entries": tsv(own), "entries_format": "tsv"}
@@ -118,7 +128,7 @@ async def put(glossary_id: str, request: Request) -> dict[str, Any]:
         return replace(old, dictionaries=(*_without(old, new.src, new.tgt), new))
 
     await asyncio.to_thread(stored_glossaries(request).change, glossary_id, owner, replaced)
-    return _counted(new)
+    return _counted(new.src, new.tgt, len(new.entries))
 
 
 @router.delete("/{glossary_id}/dictionaries", status_code=204, summary="Delete a dictionary")
@@ -155,10 +165,16 @@ def _dictionary(request: Request, body: DictionaryRequest) -> Dictionary:
 
 
 def _merged(old: Sequence[Dictionary], new: Sequence[Dictionary]) -> tuple[Dictionary, ...]:
-    """Return the old dictionaries with the terms of the new ones added."""
+    """Return the old dictionaries with the terms of the new ones added.
+
+    Raises:
+        MalformedError: A dictionary would have too many.
+    """
     terms = {(own.src, own.tgt): dict(own.entries) for own in old}
     for own in new:
         terms.setdefault((own.src, own.tgt), {}).update(own.entries)
+    for entries in terms.values():
+        check_number(len(entries))
     return tuple(Dictionary(src, tgt, entries) for (src, tgt), entries in terms.items())
 
 
@@ -166,14 +182,14 @@ def _without(glossary: Stored, src: str, tgt: str) -> tuple[Dictionary, ...]:
     return tuple(own for own in glossary.dictionaries if (own.src, own.tgt) != (src, tgt))
 
 
-def _counted(dictionary: Dictionary) -> dict[str, Any]:
-    return {"source_lang": dictionary.src, "target_lang": dictionary.tgt, "entry_count": len(dictionary.entries)}
+def _counted(src: str, tgt: str, n_terms: int) -> dict[str, Any]:
+    return {"source_lang": src, "target_lang": tgt, "entry_count": n_terms}
 
 
-def _described(glossary: Stored) -> dict[str, Any]:
+def _described(outline: Outline) -> dict[str, Any]:
     return {
-        "glossary_id": glossary.id, "name": glossary.name, "creation_time": glossary.created,
-        "dictionaries": [_counted(dictionary) for dictionary in glossary.dictionaries],
+        "glossary_id": outline.id, "name": outline.name, "creation_time": outline.created,
+        "dictionaries": [_counted(*count) for count in outline.counts],
     }  # fmt: skip
 
 

@@ -79,7 +79,7 @@ async def translate(request: Request) -> Any:
     tagged = await until_client_leaves(request.receive, parsing.tagged(texts, "html", owner)) if is_html else None
     plain = tagged.plain if tagged else texts
     pair = state.service.pair(body.source, body.target, plain)
-    unchanged = await state.service.unchanged(body.source, pair, plain)
+    unchanged = await state.service.unchanged(body.source, pair, plain, owner)
     options = state.service.options(**({"n_best": n_others + 1} if n_others and not is_html else {}))
     options = _wide_enough(state, options, n_others)
     state.metrics.translated(pair.name, sum(map(len, texts)), owner)

@@ -5,7 +5,6 @@ The fields of a request are made from the declarations in ``TranslateOptions``.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, get_type_hints
@@ -74,6 +73,8 @@ class NoteOut(BaseModel):
     kind: str
     text: str
     line: str = ""
+    left: bool = Field(default=False, description="True if the fault is still there.")
+    words: list[str] = Field(default=[], description="Words of the source that the note is about.")
 
 
 class TranslationOut(BaseModel):
@@ -143,11 +144,11 @@ async def translate(body: TranslateRequest, request: Request) -> Any:
     pair = service.pair(body.source, body.target, texts)
     changes = {name: getattr(body, name) for name in body.model_fields_set - set(_RequestBase.model_fields)}
     if isinstance(changes.get("glossary"), str):  # never the name of a file of the server
-        changes["glossary"] = await asyncio.to_thread(_terms_of, changes["glossary"])
+        changes["glossary"] = await service.helpers.run(owner, _terms_of, changes["glossary"])
     options = service.options(**changes)
     if options.n_best > 1 and any("\n" in text for text in texts):
         raise ConfigError("n_best above 1 needs texts of one line: send each line as a text")
-    unchanged = await service.unchanged(body.source, pair, texts)
+    unchanged = await service.unchanged(body.source, pair, texts, owner)
     state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     if body.stream:
         # The first step raises what is wrong with the request, while the answer can still have an error status.
@@ -185,7 +186,10 @@ def _translation(answer: Answer, options: TranslateOptions) -> TranslationOut:
         score=sum(line.score for line in answer.lines),
         confidence=answer.confidence,
         quality=answer.quality,
-        notes=[NoteOut(kind=note.kind, text=note.text, line=note.where) for note in answer.notes],
+        notes=[
+            NoteOut(kind=note.kind, text=note.text, line=note.where, left=note.left, words=list(note.words))
+            for note in answer.notes
+        ],
         alternatives=alternatives,
         alignment=[list(line.alignment or ()) for line in answer.lines] if options.alignments else None,
     )

@@ -1,0 +1,90 @@
+"""The log of a server, written by a thread of its own: a pipe that nobody reads, or a slow disk, delays no request.
+
+with written_apart() as log:
+    ...                      # logging never waits; lines that are too many are counted, and lost
+log.is_written               # False: the pipe is still full, and a plain exit would wait for it
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import threading
+import time
+from collections.abc import Iterator
+
+MOST_LINES = 10_000
+"""Largest number of lines that wait to be written; further ones are lost."""
+
+LAST_S = 2.0
+"""Time for the last lines to be written at the end, in seconds."""
+
+Line = tuple[logging.Handler, logging.LogRecord]
+
+
+class Log:
+    """Lines that wait, and the thread that writes them."""
+
+    def __init__(self) -> None:
+        """Start the thread."""
+        self._lines: queue.Queue[Line | None] = queue.Queue(MOST_LINES)
+        self.n_lost = 0
+        """Number of lines that were lost since the last one was written."""
+        self._thread = threading.Thread(target=self._write, name="log", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_written(self) -> bool:
+        """True once the log is closed and all lines are written."""
+        return not self._thread.is_alive()
+
+    def put(self, handler: logging.Handler, record: logging.LogRecord) -> None:
+        """Let ``handler`` write a record soon; never wait."""
+        try:
+            self._lines.put_nowait((handler, record))
+        except queue.Full:
+            self.n_lost += 1
+
+    def close(self) -> None:
+        """Write what waits, for ``LAST_S`` seconds at most."""
+        until = time.monotonic() + LAST_S
+        with contextlib.suppress(queue.Full):
+            self._lines.put(None, timeout=LAST_S)
+        self._thread.join(max(0.0, until - time.monotonic()))
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            handler, record = line
+            handler.handle(record)
+            if self.n_lost:
+                lost, self.n_lost = self.n_lost, 0
+                text = f"{lost:,} lines of the log were lost: they came faster than they are read"
+                handler.handle(logging.LogRecord(record.name, logging.WARNING, __file__, 0, text, None, None))
+
+
+class _Apart(logging.Handler):
+    """Hands records to a log, which another handler writes."""
+
+    def __init__(self, log: Log, handler: logging.Handler) -> None:
+        super().__init__(handler.level)
+        self._log, self._handler = log, handler
+
+    def emit(self, record: logging.LogRecord) -> None:
+        # The text is made here, since an argument may change.
+        record.msg, record.args = record.getMessage(), None
+        self._log.put(self._handler, record)
+
+
+@contextlib.contextmanager
+def written_apart() -> Iterator[Log]:
+    """Let a thread write all that is logged while the body runs, by the handlers of dragoman and Python's own."""
+    logger, last = logging.getLogger("dragoman"), logging.lastResort
+    handlers, log = list(logger.handlers), Log()
+    logger.handlers = [_Apart(log, handler) for handler in handlers]
+    logging.lastResort = _Apart(log, last) if last is not None else None
+    try:
+        yield log
+    finally:
+        logger.handlers, logging.lastResort = handlers, last
+        log.close()

@@ -1,0 +1,53 @@
+"""Stored glossaries: a list reads none twice, none grows beyond its limit, and names are short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.serving import glossaries
+from dragoman.serving.apis import deepl_glossaries
+from dragoman.serving.glossaries import Dictionary, Glossaries
+from dragoman.serving.limits import Shares
+from dragoman.serving.refusals import MalformedError
+
+TERMS = {f"term {i}": f"Begriff {i}" for i in range(50)}
+
+
+def test_a_glossary_has_a_largest_size(tmp_path: Path) -> None:
+    stored = Glossaries(tmp_path, Shares(("",)), most_bytes=2000)
+    made = stored.add("", "g", [Dictionary("en", "de", {"dog": "Hund"})])
+    before = (tmp_path / f"{made.id}.json").read_bytes()
+    many = Dictionary("en", "fr", {f"t{i}": "x" * 100 for i in range(20)})
+    with pytest.raises(MalformedError, match="at most 2,000 bytes on this server, got 2,"):
+        stored.change(made.id, "", lambda old: glossaries.replace(old, dictionaries=(*old.dictionaries, many)))
+    with pytest.raises(MalformedError, match="at most 2,000 bytes"):
+        stored.add("", "h", [many])
+    assert (tmp_path / f"{made.id}.json").read_bytes() == before
+    assert len(list(tmp_path.glob("*.json"))) == 1
+
+
+def test_changes_add_up_to_the_limit_of_terms_and_names_are_short(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deepl_glossaries, "MOST_ENTRIES", 5)
+    server = serving(glossaries=tmp_path)
+
+    def terms(*names: str) -> dict[str, Any]:
+        entries = "\n".join(f"{name}\tx" for name in names)
+        return {"dictionaries": [{"source_lang": "en", "target_lang": "de", "entries": entries}]}
+
+    made = server("/v3/glossaries", {"name": "g", **terms("a", "b", "c")})
+    path = f"/v3/glossaries/{made.json['glossary_id']}"
+    assert server(path, terms("c", "d", "e"), method="PATCH").status == 200
+    refused = server(path, terms("f"), method="PATCH")
+    assert (refused.status, refused.json["message"]) == (400, "a glossary may have at most 5 entries, got 6")
+    (shown,) = server("/v3/glossaries").json["glossaries"]
+    assert shown["dictionaries"] == [{"source_lang": "en", "target_lang": "de", "entry_count": 5}]
+    long = {"name": "n" * 1025, **terms("a")}
+    assert server("/v3/glossaries", long).status == 400
+    assert server(path, {"name": "n" * 1025}, method="PATCH").status == 400
+    assert server("/v3/glossaries", {**long, "name": "n" * 1024}).status == 201
