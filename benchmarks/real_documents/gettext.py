@@ -41,6 +41,8 @@ MARKUP = re.compile(
 )
 """Markup that must arrive: elements, entities, code, roles, targets of links, substitutions, footnotes, addresses."""
 TEXT_ROLES = re.compile(r":(?:guilabel|menuselection|dfn|emphasis|strong|title):`[^`]+`")
+POD = re.compile(r"(?<![\w<>])[BISL]<[^<>]*>")
+"""Text in a style, and links, in the documentation of Perl."""
 NO_WORDS = re.compile(
     r"``[^`]+``|`[^`]*`|:[\w:]+:|<[^<>]*>|%\(\w+\)\w|[%$#@]?\{[^{}]*\}|\w+[._]\w[\w._]*|-\S+|\S+[/\\=]\S*|\S+@\S+|&\w+;|%\S+|\$\w+|\[\S+\]_?"
 )
@@ -172,7 +174,8 @@ def _mixed_up(entry: Any, text: str, originals: list[str]) -> list[Fault]:
 
 
 def _marks(text: str) -> Counter[str]:
-    return Counter(re.sub(r"%\d+\$", "%", mark) for mark in MARKUP.findall(TEXT_ROLES.sub("", deciphered(text)))
+    plain_text = TEXT_ROLES.sub("", POD.sub("", deciphered(text)))
+    return Counter(re.sub(r"%\d+\$", "%", mark) for mark in MARKUP.findall(plain_text)
                    if deciphered(mark) == mark)  # fmt: skip
 
 

@@ -247,7 +247,7 @@ COMPONENT_TAG = re.compile("<[A-Z]")
 INLINE = re.compile(
     r"</?(?:a|abbr|b|bdi|bdo|cite|code|del|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|u|var)\b", re.I
 )
-VISIBLE_OF_HTML = re.compile(r"(\s(?:alt|title|placeholder|aria-label)=)(?:\"([^\"]*)\"|'[^']*')")
+VISIBLE_OF_HTML = re.compile(r"(\s(?:alt|title|placeholder|aria-label|content)\s*=\s*)(?:\"([^\"]*)\"|'[^']*')")
 VISIBLE = re.compile(
     r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle)=)"
     r"(?=[\"'])(?:\"([^\"{}]*)\"|'([^'{}]*)')"

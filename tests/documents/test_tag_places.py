@@ -216,6 +216,7 @@ def test_chinese(source: str, target: str, links: str, expected: str) -> None:
         ("up <a>@v</a>/http-str<b>@2</b>.1", "auf @в/хттп-стр@2.1", "0-0 1-1", "auf <a>@в</a>/хттп-стр<b>@2</b>.1"),
         ('keys (<x id="1"></x>, <x id="2"></x>) on', "an Tasten (, )", "0-1 3-0", 'an Tasten (<x id="1"></x>, <x id="2"></x>)'),
         ('use <x id="1"></x>, <x id="2"></x>', ", nimm", "0-1 1-0", ', nimm <x id="1"></x> <x id="2"></x>'),
+        ("is <b>not</b> `a b` here", "ist `a b` hier", "0-0 2-1 3-2 4-3", "<b>ist</b> `a b` hier"),
         ('with <b><x id="1"></x></b>, <b><x id="2"></x></b>', "mit", "0-0", 'mit <b><x id="1"></x></b> <b><x id="2"></x></b>'),
     ],
 )  # fmt: skip

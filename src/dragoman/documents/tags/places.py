@@ -17,7 +17,7 @@ from itertools import pairwise
 from dragoman.documents.tags.cuts import Cut, cut_places
 from dragoman.documents.tags.gaps import Gaps
 from dragoman.documents.tags.pieces import Pieces, Side
-from dragoman.documents.tags.stretches import NO_ONE, OTHERS, Child, stretches
+from dragoman.documents.tags.stretches import CODE, NO_ONE, OTHERS, Child, stretches
 from dragoman.documents.tags.tree import Element, Forest, Mark, forest, is_free_cut
 
 
@@ -118,6 +118,7 @@ class _Layout:
         self.starts = [start for start, _ in pieces.src]
         self.tgt_starts = [start for start, _ in pieces.tgt]
         self.weights = pieces.weights
+        self.is_code = [gaps.tgt[first : first + 1] == "`" for first, _ in pieces.tgt]
         self.votes = [_most_frequent([trees.owners[i] for i in sources]) for sources in pieces.sources]
         self.targets: list[list[int]] = [[] for _ in self.starts]  # of each piece of the source
         for target, sources in enumerate(pieces.sources):
@@ -192,6 +193,7 @@ class _Layout:
             path = self.elements[vote].path if vote >= 0 else ()
             is_inside = len(path) > depth and path[depth - 1] == number
             labels.append(NO_ONE if vote < 0 else index.get(path[depth], OTHERS) if is_inside else OTHERS)
+        labels = [CODE if label == OTHERS and self.is_code[start + i] else label for i, label in enumerate(labels)]
         self._give_shared(labels, children, start)
         weighted = list(zip(labels, self.weights[start:end], strict=True))
         placed = stretches(

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-NO_ONE, OTHERS = -2, -1
-"""Labels of pieces that translate nothing, and of those that translate words around the elements."""
+CODE, NO_ONE, OTHERS = -3, -2, -1
+"""Labels of code around the elements, of pieces that translate nothing, and of those with words around the elements."""
 
 REACH = 40
 """Number of pieces that an element without links looks through for one that translates nothing."""
@@ -46,8 +46,8 @@ def stretches(
     """Return the stretch of each element.
 
     Args:
-        pieces: At least as many as are needed. Each has a label, which is the number of an element, ``NO_ONE`` or
-            ``OTHERS``, and a weight: a part of a word weighs less than a word.
+        pieces: At least as many as are needed. Each has a label, which is the number of an element, ``CODE``,
+            ``NO_ONE`` or ``OTHERS``, and a weight: a part of a word weighs less than a word.
         children: The elements, in the order of the source.
         hint: Returns where an element without any piece would stand.
         covers: The elements are to cover all pieces: no words stand around them in the source.
@@ -105,6 +105,8 @@ def _place_unlinked(placed: Sequence[_Placed], labels: Sequence[int], hint: Call
         if at < 0:
             if 0 < wanted < len(labels) and inside[wanted] == inside[wanted - 1]:
                 wanted = max(wanted, inside[wanted])
+            at = _nearest(wanted, lambda i: inside[i] < 0 and labels[i] != CODE, len(labels))
+        if at < 0:
             at = _nearest(wanted, lambda i: inside[i] < 0, len(labels))
         if at < 0:
             own.start = own.end = wanted
