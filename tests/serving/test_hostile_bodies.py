@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from dragoman.serving.apis.native import TranslateRequest
+from dragoman.serving.helpers import Helpers
 from dragoman.serving.http import MOST_FORM_FIELDS, read
 from dragoman.serving.refusals import MOST_MESSAGE, MalformedError, shortened
 from dragoman.serving.request_json import MOST_FIELDS, MOST_VALUES, strict_json
-from dragoman.serving.helpers import Helpers
 from dragoman.serving.service import Service
 from dragoman.translation.options import TranslateOptions
 
