@@ -1,6 +1,7 @@
 """Do documents come back whole?
 
     python -m benchmarks.documents FOLDER --as before|after [--log FILE]    real ones, judged by other programs' parsers
+    python -m benchmarks.documents FOLDER --record fresh ...                others, recorded by themselves
     python -m benchmarks.documents --run RUN --src SRC                      200, written by libraries and by hand
 
 Real documents are translated by stand-ins of a model (``real_documents.stand_ins``), so that the place of each word is
@@ -487,15 +488,23 @@ def main() -> None:
     parser.add_argument("--run", type=Path, help="the model that translates the made ones")
     parser.add_argument("--src", type=Path, help="sentences to write documents of")
     parser.add_argument("--files", type=int, help=f"number of files; default: {FILES}, or all of the folder")
+    parser.add_argument("--most-bytes", type=int, help="leave out larger real documents")
     parser.add_argument("--beam-size", type=int, help="default: the run's")
     parser.add_argument("--as", dest="when", choices=["before", "after"], default="after", help="entry of the record")
+    parser.add_argument("--record", default="real", help="name of the record of real documents, without .json")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="of the stand-ins")
     parser.add_argument("--log", type=Path, help="write what became of each real file here, a JSON object a line")
     options = parser.parse_args()
     if options.folder is not None and options.model is not None:
-        record_by_model(options.folder, options.model, options.log, options.files)
+        files = real_documents.files_of(options.folder, options.files, options.most_bytes)
+        figures = real_documents.measure(files, [], 1, options.log, options.model)
+        limit = "" if options.most_bytes is None else f" --most-bytes {options.most_bytes}"
+        record_by_model(options.folder, figures, f"--files {options.files}{limit}")
         return
     if options.folder is not None:
-        record_real(options.folder, options.when, options.log, options.files)
+        files = real_documents.files_of(options.folder, options.files, options.most_bytes)
+        figures = real_documents.measure(files, list(real_documents.STAND_INS), options.processes, options.log)
+        record_real(options.folder, options.when, figures, RESULTS / f"documents/{options.record}.json")
         return
     if options.run is None or options.src is None:
         parser.error("give a folder of real documents, or --run and --src")
@@ -510,13 +519,11 @@ def main() -> None:
 PACKAGES = ["torch", "lxml", "markdown-it-py", "python-docx", "python-pptx", "odfpy", "polib"]
 
 
-def record_real(folder: Path, when: str, log: Path | None, most: int | None) -> None:
-    """Judge the real documents of a folder, and write the figures into ``results/documents/real.json``."""
-    path = RESULTS / "documents/real.json"
+def record_real(folder: Path, when: str, figures: dict[str, Any], path: Path) -> None:
+    """Write the figures of a folder's real documents into the record at ``path``."""
     before = json.loads(path.read_text()) if path.exists() else {}
     sources = folder / "sources.json"
     inputs = json.loads(sources.read_text()) if sources.exists() else {"folder": folder.name}
-    figures = real_documents.measure(folder, list(real_documents.STAND_INS), os.cpu_count() or 1, log, most)
     record = {
         "command": "python -m benchmarks.documents FOLDER --as before|after", "machine": machine(),
         "versions": {name: version(name) for name in [*PACKAGES, "html5lib", "mdit-py-plugins", "srt", "webvtt-py"]},
@@ -528,12 +535,11 @@ def record_real(folder: Path, when: str, log: Path | None, most: int | None) -> 
     print(json.dumps({key: figures[key] for key in ("outcomes", "by_suffix", "files_by_kind_of_fault")}, indent=1))
 
 
-def record_by_model(folder: Path, run: Path, log: Path | None, most: int | None) -> None:
-    """Judge real documents that a model translates, and write the figures into ``results/documents/model.json``."""
-    figures = real_documents.measure(folder, [], 1, log, most, run)
+def record_by_model(folder: Path, figures: dict[str, Any], options: str) -> None:
+    """Write the figures of real documents that a model translated into ``results/documents/model.json``."""
     sources = folder / "sources.json"
     record = {
-        "command": f"python -m benchmarks.documents FOLDER --model RUN --files {most}", "machine": machine(),
+        "command": f"python -m benchmarks.documents FOLDER --model RUN {options}", "machine": machine(),
         "versions": {name: version(name) for name in [*PACKAGES, "html5lib", "mdit-py-plugins", "srt", "webvtt-py"]},
         "inputs": json.loads(sources.read_text()) if sources.exists() else {"folder": folder.name},
         "date": time.strftime("%Y-%m-%d"), **figures,

@@ -49,12 +49,12 @@ LEFT_OUT = {
 }
 """Commands by their beginning that are not pasted, and why."""
 SHORT = [
-    "train.max_steps=8", "train.warmup_steps=4", "train.validate_every=8", "train.save_every=8", "train.lr=1e-2",
+    "train.max_steps=40", "train.warmup_steps=4", "train.validate_every=40", "train.save_every=40", "train.lr=1e-2",
     "train.batch_tokens=512", "model.d_model=32", "model.n_heads=2", "model.d_ff=64", "model.n_encoder_layers=2",
     "model.n_decoder_layers=2", "data.tokenizer.vocab_size=700", "decode.max_extra_tokens=5",
 ]  # fmt: skip
 """Settings that are added to every training; those that a command sets itself win, except the number of steps."""
-TIMEOUT_S = 240
+TIMEOUT_S = 150
 
 SHIM = '''#!/usr/bin/env -S {python} -S -E
 """Sends a command to the process that has dragoman loaded; see ``benchmarks.pasted_commands``."""
@@ -64,7 +64,7 @@ short = [word for setting in {short!r} for word in ("--set", setting)]
 if "--help" in args or "--resume" in args:
     pass
 elif args[:1] == ["train"]:
-    args = ["train", *(short[:-2] if "--from" in args else short), *args[1:], *short[:2]]
+    args = ["train", *(short[:-2] if "--from-run" in args else short), *args[1:], *short[:2]]
 elif args[:1] == ["distill"]:
     args = ["distill", *short[:12], *args[1:], *short[:2]]
 elif args[:1] == ["demo"]:
@@ -187,10 +187,10 @@ def without_what_ran(listed: Mapping[str, list[str]]) -> dict[str, list[str]]:
 # --- the folder -------------------------------------------------------------------------------------------------------
 
 ENGLISH_GERMAN = {
-    "train": 300, "test": 20, "valid": 30, "val": 30, "dev": 30, "news": 60, "medical": 120, "mine": 120, "own": 60,
-    "web": 60, "newstest2013": 30, "newstest2014": 20, "held_out": 20, "book": 20, "multi30k/train": 300,
-    "multi30k/val": 30, "multi30k/test_2016_flickr": 20, "tatoeba-en-de/train": 300, "runs/demo/corpus/train": 300,
-    "runs/demo/corpus/held_out": 20,
+    "train": 300, "test": 20, "valid": 30, "val": 30, "dev": 120, "emails": 120, "news": 60, "medical": 120,
+    "mine": 120, "own": 60, "web": 60, "newstest2013": 30, "newstest2014": 20, "held_out": 20, "book": 20,
+    "multi30k/train": 300, "multi30k/val": 30, "multi30k/test_2016_flickr": 20, "tatoeba-en-de/train": 300,
+    "runs/demo/corpus/train": 300, "runs/demo/corpus/held_out": 20,
 }  # fmt: skip
 """Pairs of each English-German corpus, by its name."""
 EVALUATED = ("train", "valid", "news")
@@ -206,10 +206,10 @@ def prepare(folder: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         split = "train" if name in EVALUATED or count > 100 else "held_out"
         phrasebook.write(count, f"{path}.en", f"{path}.de", seed=seed, split=split)
-    for name, count in (("train", 300), ("dev", 30)):
+    for name, count in (("train", 300), ("dev", 120)):
         phrasebook.write(count, folder / f"{name}.en", folder / f"{name}.zh", tgt_lang="zh")
     phrasebook.write(300, folder / "train.en", folder / "train.de")
-    phrasebook.write(30, folder / "dev.en", folder / "dev.de", split="held_out")
+    phrasebook.write(120, folder / "dev.en", folder / "dev.de", split="held_out")
     (folder / "craft").mkdir()
     for name in ("train", "dev"):
         phrasebook.write_trees(60, folder / f"craft/{name}.clean.trees")
@@ -275,12 +275,25 @@ def _make_runs(folder: Path) -> None:
     )
     (folder / "several.yaml").write_text(two + "  valid: {src: valid.en, tgt: valid.de, src_lang: en, tgt_lang: de}\n")
     dragoman("train", "several.yaml", "--out", "runs/several", *short)
-    for name in ("second", "teacher", "demo", "there", "a", "b", "multi30k", "tatoeba", "student", "opus", "first-old"):
+    for name in (
+        "second",
+        "teacher",
+        "demo",
+        "there",
+        "a",
+        "b",
+        "multi30k",
+        "tatoeba",
+        "student",
+        "opus",
+        "first-old",
+        "imported",
+    ):
         shutil.copytree(folder / "runs/first", folder / "runs" / name, dirs_exist_ok=True)
     shutil.copytree(folder / "runs/back", folder / "runs/reverse")
-    dragoman("export", "runs/first", "--to", "huggingface", "--out", "Helsinki-NLP/opus-mt-en-de")
+    dragoman("export", "runs/first", "--format", "huggingface", "--out", "Helsinki-NLP/opus-mt-en-de")
     shutil.copytree(folder / "Helsinki-NLP/opus-mt-en-de", folder / "opus-mt-en-de")
-    dragoman("export", "runs/first", "--to", "argos", "--out", "translate-en_de-1_0.argosmodel")
+    dragoman("export", "runs/first", "--format", "argos", "--out", "translate-en_de-1_0.argosmodel")
     dragoman("augment", "--forward", "runs/there", "--src", "news.en", "--out", "made")
 
 

@@ -18,11 +18,11 @@ def record(
     name: str, when: str, figures: Mapping[str, Any], inputs: Mapping[str, Any], folder: str = "scripts",
     packages: Sequence[str] = ("torch", "sentencepiece"),
 ) -> None:  # fmt: skip
-    """Write the figures of ``when``, before or after, into ``results/FOLDER/NAME.json``; the others stay.
+    """Write the figures of ``when``, before, after or in between, into ``results/FOLDER/NAME.json``; the others stay.
 
     Args:
         name: Name of the benchmark.
-        when: ``before`` or ``after``.
+        when: ``before``, ``between`` or ``after``.
         figures: What was measured.
         inputs: Rule and seed of what it was measured on.
         folder: Folder in ``results``.
@@ -40,6 +40,8 @@ def record(
         "before": earlier.get("before", {}),
         "after": earlier.get("after", {}),
     }
+    if "between" in earlier:
+        entry["between"] = earlier["between"]
     entry[when] = figures
     path.write_text(json.dumps(entry, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     sys.stderr.write(f"-> {path.relative_to(RESULTS.parent.parent)}\n")

@@ -108,7 +108,7 @@ def measure(folder: Path, langs: tuple[str, str], has_list: bool) -> dict[str, A
         "evaluate": ("evaluate", "first", "--src", src, "--ref", ref),
         "evaluate two": ("evaluate", "first", "second", "--src", src, "--ref", ref),
         "translate --out": ("translate", "first", src, "--out", "hyps", "--restart"),
-        "score": ("score", "first", "--src", src, "--tgt", ref),
+        "score": ("score", "first", "--src", src, "--ref", ref),
     }
     figures: dict[str, Any] = {}
     for name, args in commands.items():

@@ -261,7 +261,19 @@ def test_nothing_is_pickled(workplace: Workplace) -> None:
     for path in (ROOT / "src").rglob("*.py"):
         source = path.read_text(encoding="utf-8")
         assert not forbidden.search(source.replace(allowed.get(path.parent.name, "\0"), "")), path
-    known = {".yaml", ".json", ".jsonl", ".txt", ".safetensors", ".spm", ".ids", ".offsets", ".text", ".ends"}
+    known = {
+        ".yaml",
+        ".json",
+        ".jsonl",
+        ".txt",
+        ".safetensors",
+        ".spm",
+        ".ids",
+        ".hashes",
+        ".offsets",
+        ".text",
+        ".ends",
+    }
     files = [path for path in (workplace.folder / "runs").rglob("*") if path.is_file()]
     assert {path.suffix for path in files} <= known
 

@@ -16,9 +16,13 @@ from benchmarks.ready import frozen
 from dragoman import ready
 from dragoman.bundle import amend_bundle, load_bundle, save_bundle
 from dragoman.cli.completion import runs
-from dragoman.errors import BundleError
+from dragoman.doctor.diagnosis import model_folder
+from dragoman.errors import BundleError, ConfigError
+from dragoman.evaluation.calibration import calibrate
+from dragoman.history.summary import ready_summaries
 from dragoman.model.weights import SCALES, read_weights, restored, rounded, untied
 from dragoman.toolkits.export import export_folder
+from dragoman.training.advice import retrain
 from dragoman.translation.translator import Translator
 
 
@@ -67,7 +71,9 @@ def test_a_run_that_is_not_there_is_refused_with_the_names_of_the_ready_ones(ins
 
 def test_tab_offers_the_ready_bundles(installed: Path) -> None:
     assert runs("demo") == ["demo", "demo-zh"]
-    assert runs("") == []
+    assert runs("") == list(ready.NAMES)
+    Path("demo").mkdir()
+    assert runs("demo") == ["demo/", "demo-zh"]
 
 
 def test_matrices_stored_in_8_bits_are_a_quarter_and_translate_alike(tiny_run: Path, tmp_path: Path) -> None:
@@ -112,15 +118,52 @@ def test_every_command_that_takes_a_run_takes_the_name(
     for args in (
         ("translate", "demo", "a.en"),
         ("explain", "demo", "The dog sleeps.", "--out", "page.html"),
-        ("score", "demo", "--src", "a.en", "--tgt", "a.de"),
+        ("score", "demo", "--src", "a.en", "--ref", "a.de"),
         ("evaluate", "demo", "--src", "a.en", "--ref", "a.de"),
-        ("export", "demo", "--to", "page"),
+        ("export", "demo", "--format", "page"),
         ("formats", "demo"),
+        ("doctor", "demo"),
+        ("runs", "demo"),
+        ("augment", "--forward", "demo", "--src", "a.en", "--out", "made"),
     ):
         assert command(*args, cwd=here).status == 0, args
     assert (here / "exports/demo/page-float32").is_dir()
     assert not (installed / "exports").exists()
     assert not (here / "demo").exists()
+
+
+def test_a_run_fine_tuned_from_a_ready_bundle_is_trained_again_from_it(installed: Path, tmp_path: Path) -> None:
+    run = tmp_path / "runs/tuned"
+    run.mkdir(parents=True)
+    (run / "parent.json").write_text('{"name": "demo"}', encoding="utf-8")
+    assert "--from-run demo " in retrain(run, {})
+    (tmp_path / "runs/demo").mkdir()
+    assert f"--from-run {tmp_path / 'runs/demo'} " in retrain(run, {})
+
+
+def test_text_of_that_name_goes_before_the_bundle(installed: Path) -> None:
+    assert model_folder(Path("demo")) == installed
+    Path("demo.en").write_text("The dog sleeps.\n", encoding="utf-8")
+    assert model_folder(Path("demo")) is None
+
+
+def test_the_bundle_is_never_changed(installed: Path, corpus: Any) -> None:
+    before = load_bundle("demo").manifest
+    for run in ("demo", installed):
+        with pytest.raises(ConfigError, match=rf"belongs to the package and is not changed: .*cp -r {installed} my-en"):
+            calibrate(run, corpus.src, corpus.tgt)
+    assert load_bundle("demo").manifest == before
+
+
+def test_the_list_of_runs_has_the_bundles_once(installed: Path, command: Callable[..., Any]) -> None:
+    shutil.copytree(installed, installed.parent / "en-zh")
+    rows = [row.split("\t") for row in command("runs", cwd=Path.cwd()).out.decode().splitlines()[1:]]
+    assert [(row[0], row[2]) for row in rows] == [("demo", "ready"), ("demo-zh", "ready")]
+    assert rows[0][3] == str(load_bundle("demo").facts.step)
+    assert rows[0][5] == f"{load_bundle('demo').facts.validation['bleu']:.1f}"
+    shutil.copytree(installed, "demo")
+    names = [run.name for run in ready_summaries()]
+    assert names == ["demo-zh", "en-de"]
 
 
 @pytest.mark.parametrize("pair", ["en-de", "en-zh"])

@@ -30,8 +30,22 @@ def gathered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def test_each_of_the_questions_is_two_clicks_from_the_first_page(gathered: dict[str, Path]) -> None:
     assert len(questions.listed()) == 40
-    for source in gathered.values():
+    assert len(questions.listed(questions.NEWCOMERS)) == 15
+    for language, source in gathered.items():
         assert questions.too_far(source) == []
+        assert questions.without_answer(source, language) == []
+
+
+@pytest.mark.parametrize(("readme", "pages"), [("README.md", DOCS), ("README.zh-CN.md", DOCS / "zh")])
+def test_each_question_of_a_newcomer_is_two_clicks_from_a_readme(readme: str, pages: Path) -> None:
+    def links(path: Path) -> set[Path]:
+        found = re.findall(r"\]\(([^)#\s]+\.md)", path.read_text(encoding="utf-8"))
+        return {page for link in found if (page := (path.parent / link).resolve()).is_file()}
+
+    near = links(ROOT / readme)
+    near |= {page for first in near for page in links(first)}
+    for question in questions.listed(questions.NEWCOMERS):
+        assert (pages / question.page).resolve() in near, question.question
 
 
 def test_a_page_without_a_chinese_twin_says_so(gathered: dict[str, Path]) -> None:
@@ -58,6 +72,7 @@ def test_the_english_of_a_chinese_page_has_not_changed(path: Path) -> None:
 
 def told(path: Path) -> dict[str, object]:
     """What both languages of a page share: its headings by their levels, rows, code, links, numbers of results."""
+    marked, _ = numbers.numbers_of(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
     _, text = gather.front_matter(path.read_text(encoding="utf-8"))
     text = re.sub(r"^\[(简体中文|English)\]\([^)]*\)\n\n", "", text, flags=re.MULTILINE)
     code = re.findall(r"^```\w+\n.*?^```$", text, flags=re.MULTILINE | re.DOTALL)
@@ -75,7 +90,7 @@ def told(path: Path) -> dict[str, object]:
         "rows": len(re.findall(r"^\|", prose, flags=re.MULTILINE)),
         "code": code,
         "links": links - {PLACED.get(path.relative_to(ROOT).as_posix())},
-        "numbers": sorted(found[0] for found in numbers.MARK.finditer(text)),
+        "numbers": sorted((each.number, each.source) for each in marked),
     }
 
 
@@ -106,16 +121,63 @@ def test_numbers_are_those_of_their_files() -> None:
     for path in [*DOCS.rglob("*.md"), *ROOT.glob("README*.md")]:
         if "_build" not in path.relative_to(ROOT).parts:
             text = path.read_text(encoding="utf-8")
-            assert numbers.renewed(str(path.relative_to(ROOT)), text)[1] == []
-            marked += len(numbers.MARK.findall(text))
-    assert marked > 10
+            page = path.relative_to(ROOT).as_posix()
+            assert numbers.renewed(page, text)[1] == []
+            marked += len(numbers.numbers_of(page, text)[0])
+    assert marked > 400
+    pages = {
+        path.relative_to(ROOT / "docs/site/numbers").as_posix() for path in numbers.file_of("").parent.rglob("*.txt")
+    }
+    assert all((ROOT / page.removesuffix(".txt")).is_file() for page in pages)
 
 
-def test_a_number_that_is_wrong_is_named_and_written_again() -> None:
-    mark = "<!-- multi30k.json:figures/scores/BLEU/mean as .1f -->"
-    text, wrong = numbers.renewed("a.md", f"one\nBLEU 38.2{mark}.\n")
-    assert text == f"one\nBLEU 39.1{mark}.\n"
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Name of a page whose numbers are from files in a folder of the test."""
+    monkeypatch.setattr(numbers, "file_of", lambda page: tmp_path / f"{page}.txt")
+    monkeypatch.setattr(numbers, "ROOT", tmp_path)
+    (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")
+    return "a.md"
+
+
+BLEU = "multi30k.json:figures/scores/BLEU/mean as .1f"
+
+
+def test_a_number_that_is_wrong_is_named_and_written_again(page: str) -> None:
+    numbers.file_of(page).write_text(f"BLEU {{}}.\n    {BLEU}\n", encoding="utf-8")
+    text, wrong = numbers.renewed(page, "one\nBLEU 38.2.\n")
+    assert text == "one\nBLEU 39.1.\n"
     assert wrong == ["a.md:2: 38.2, but multi30k.json:figures/scores/BLEU/mean is 39.1"]
+    assert numbers.without_numbers(page, text) == "one\nBLEU .\n"
+
+
+def test_a_comment_behind_a_number_is_moved_out_of_the_page(page: str) -> None:
+    rows = "".join(f"| {name} | 39.1<!-- {BLEU} --> |\n| greedy | 38.2<!-- {BLEU} --> |\n" for name in ("a", "b"))
+    marked = f"Of 1,000 lines {'many ' * 20}39.1<!-- {BLEU} -->% are right.\n{rows}`1.0<!-- {BLEU} -->`\n"
+    plain, entries = numbers.moved(page, marked)
+    assert plain == re.sub(r"(?<=[12])<!-- [^>]*-->", "", marked)
+    assert [entry.text for entry in entries] == [
+        "many many many many {}% a", "| a | {} |\n| greedy | {} |", "| b | {} |\n| greedy | {} |",
+    ]  # fmt: skip
+    numbers.write_entries(page, entries)
+    assert numbers.entries_of(page) == entries
+    found, problems = numbers.numbers_of(page, plain)
+    assert ([each.number for each in found], problems) == (["39.1", "39.1", "38.2", "39.1", "38.2"], [])
+    assert numbers.moved(page, plain) == (plain, entries)
+    changed = plain.replace("| a | 39.1", f"| c | 39.1<!-- {BLEU} -->")  # by somebody who knew only comments
+    _, entries = numbers.moved(page, changed)
+    assert [entry.text for entry in entries] == [
+        "many many many many {}% a",
+        "| c | {} |",
+        "| b | {} |\n| greedy | {} |",
+    ]
+
+
+def test_a_part_of_a_page_that_is_gone_or_there_twice_is_named(page: str) -> None:
+    numbers.file_of(page).write_text(f"BLEU {{}}.\n    {BLEU}\n", encoding="utf-8")
+    for text in ("chrF 39.1.\n", "BLEU 39.1. BLEU 39.1.\n"):
+        [wrong] = numbers.renewed(page, text)[1]
+        assert wrong.startswith("a.md: 'BLEU {}.' must be there once, with 1 numbers")
 
 
 @pytest.mark.parametrize(
@@ -125,14 +187,15 @@ def test_a_number_that_is_wrong_is_named_and_written_again() -> None:
         ("multi30k.json:figures/ROUGE as .1f", "multi30k.json has no figures/ROUGE"),
     ],
 )
-def test_a_result_that_is_missing_is_named(mark: str, said: str) -> None:
-    [wrong] = numbers.renewed("a.md", f"1.0<!-- {mark} -->")[1]
+def test_a_result_that_is_missing_is_named(mark: str, said: str, page: str) -> None:
+    numbers.file_of(page).write_text(f"of {{}}\n    {mark}\n", encoding="utf-8")
+    [wrong] = numbers.renewed(page, "of 1.0\n")[1]
     assert wrong.startswith(f"a.md:1: {said}")
 
 
-def test_a_mark_without_a_number_is_named() -> None:
+def test_a_mark_that_is_left_in_a_page_is_named() -> None:
     [wrong] = numbers.renewed("a.md", "of <!-- multi30k.json:figures as .1f -->")[1]
-    assert wrong.startswith("a.md:1: no number before")
+    assert wrong.startswith("a.md:1: a mark in the page; move it with python -m docs.site numbers")
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_commands_take_an_unfinished_run(unfinished: Path, command: Command, tmp
         ("translate", unfinished, "s"),
         ("evaluate", unfinished, "--src", "s", "--ref", "r"),
         ("explain", unfinished, "the dog sleeps"),
-        ("score", unfinished, "--src", "s", "--tgt", "r"),
+        ("score", unfinished, "--src", "s", "--ref", "r"),
     ):
         done = command(*arguments, cwd=tmp_path)
         assert done.status == 0, done.err

@@ -1,4 +1,4 @@
-// A folder of `dragoman export --to onnx`, by transformers.js: node transformers_js.mjs MODULES FOLDER fp32|q8 < lines > lines
+// A folder of `dragoman export --format onnx`, by transformers.js: node transformers_js.mjs MODULES FOLDER fp32|q8 < lines > lines
 // One sentence at a time: in a batch it continues after eos in rows that are done.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

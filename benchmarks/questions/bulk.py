@@ -93,7 +93,7 @@ def main() -> None:
 
         def one_process(workers: int) -> list[str]:
             return dragoman(
-                "translate", args.run, whole, "--workers", str(workers), "--out", folder / f"one{next(numbers)}",
+                "translate", args.run, whole, "--threads", str(workers), "--out", folder / f"one{next(numbers)}",
                 *search,
             )  # fmt: skip
 

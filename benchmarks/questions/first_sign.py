@@ -74,7 +74,7 @@ def commands(run: Path, src: Path, tgt: Path) -> dict[str, tuple[list[str], str]
         "explain": (["explain", str(run), "A dog runs."], ""),
         "doctor": (["doctor", *texts], ""),
         "lab": (["lab", "scaling", "--quick"], ""),
-        "export": (["export", str(run), "--to", "ctranslate2", "--out", "export"], ""),
+        "export": (["export", str(run), "--format", "ctranslate2", "--out", "export"], ""),
         "train": (["train", *texts, "--out", "run"], r"step [^\n]*perplexity \d"),
     }
 

@@ -181,7 +181,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder) / "model.argosmodel"
         subprocess.run(
-            [sys.executable, "-m", "dragoman", "export", str(args.run), "--to", "argos", "--quantization", "int8",
+            [sys.executable, "-m", "dragoman", "export", str(args.run), "--format", "argos", "--quantization", "int8",
              "--out", str(package)],
             check=True, capture_output=True,
         )  # fmt: skip

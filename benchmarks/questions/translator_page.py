@@ -106,7 +106,7 @@ def subwords(bundle: Bundle, run: Path, folder: Path) -> dict[str, Any]:
 
 
 def certificates(run: Path, n: int, folder: Path) -> dict[str, Any]:
-    """What ``dragoman export --to page --check`` says of both kinds of numbers."""
+    """What ``dragoman export --format page --check`` says of both kinds of numbers."""
     src, ref = folder / "test.en", folder / "test.de"
     for file, side in ((src, "en"), (ref, "de")):
         file.write_text("".join(f"{line}\n" for line in lines(run, "held_out", side, n)), encoding="utf-8")

@@ -1,6 +1,7 @@
 """Store a trained run as a ready bundle: 8-bit matrices, a model card and a certificate.
 
     python -m benchmarks.ready.pack RUN --text FOLDER/en-de --data DATA
+    python -m benchmarks.ready.pack en-de --words-of FOLDER/en-de    # only add the words of the training text
 
 The certificate compares the stored bundle with the run on the pairs of the corpus's dev set that are in neither the
 validation set nor the frozen test.
@@ -18,9 +19,11 @@ from typing import Any
 from benchmarks.ready.corpus import N_SHORT, chinese_cleaner, clean_german, key, pairs_of
 from benchmarks.ready.frozen import FOLDER, lines
 from dragoman import Translator
-from dragoman.bundle import load_bundle, save_bundle
+from dragoman.bundle import Tables, load_bundle, save_bundle
 from dragoman.config import Config, PairOfFiles
+from dragoman.data.seen_words import CHUNK, of_ids
 from dragoman.evaluation.metrics import bleu, chrf
+from dragoman.files import sha256
 from dragoman.model.weights import untied
 from dragoman.ready import FOLDER as READY
 from dragoman.ready import NAMES
@@ -76,8 +79,28 @@ def store(run: Path, folder: Path, language: str) -> None:
         shutil.rmtree(folder)
     save_bundle(
         folder, without_places(bundle.config, language), bundle.model.config, untied(bundle.model),
-        bundle.src_tokenizer, bundle.tgt_tokenizer, {**facts, "stored": "int8"}, bundle.shortlist,
+        bundle.src_tokenizer, bundle.tgt_tokenizer, {**facts, "stored": "int8"},
+        Tables(shortlist=bundle.shortlist, words=bundle.words),
     )  # fmt: skip
+
+
+def add_words(folder: Path, text: Path) -> None:
+    """Add the words of the training sources to a stored bundle that has none; all else keeps its bytes."""
+    bundle = load_bundle(folder)
+    sources, tokenizer = lines(text / "all.en"), bundle.src_tokenizer
+    words = of_ids((tokenizer.encode(sources[n : n + CHUNK]) for n in range(0, len(sources), CHUNK)), tokenizer)
+    before = sha256(folder / "model.safetensors")
+    pages = {name: (folder / name).read_bytes() for name in ("README.md", "certificate.json")}
+    manifest = {name: fact for name, fact in bundle.manifest.items() if name not in ("files", "sha256")}
+    save_bundle(
+        folder, bundle.config, bundle.model.config, untied(bundle.model), bundle.src_tokenizer, bundle.tgt_tokenizer,
+        manifest, Tables(shortlist=bundle.shortlist, words=words),
+    )  # fmt: skip
+    for name, content in pages.items():
+        (folder / name).write_bytes(content)
+    if sha256(folder / "model.safetensors") != before:
+        raise SystemExit(f"{folder}: its weights have changed; restore it")
+    print(f"{folder}: {len(words):,} words, {len(words.to_bytes()):,} bytes")
 
 
 def certificate(run: Path, folder: Path, test: Test, language: str) -> dict[str, Any]:
@@ -121,9 +144,15 @@ def main() -> None:
     """Store a run, measure it, and write the card and the certificate."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="Run folder.")
-    parser.add_argument("--text", type=Path, required=True, help="Folder of its train.* and valid.*.")
-    parser.add_argument("--data", type=Path, required=True, help="Folder of tatoeba-en-de and tatoeba-en-zh.")
+    parser.add_argument("--text", type=Path, help="Folder of its train.* and valid.*.")
+    parser.add_argument("--data", type=Path, help="Folder of tatoeba-en-de and tatoeba-en-zh.")
+    parser.add_argument("--words-of", type=Path, help="Folder of the training text; only add its words.")
     options = parser.parse_args()
+    if options.words_of is not None:
+        add_words(READY / options.run, options.words_of)
+        return
+    if options.text is None or options.data is None:
+        parser.error("--text and --data must be given")
     language = load_bundle(options.run).config.data.tgt_lang or ""
     folder = READY / f"en-{language}"
     store(options.run, folder, language)

@@ -1,9 +1,10 @@
 """Draw documents from the newest commits of git repositories, by a rule: the same commits give the same files.
 
-    python -m benchmarks.real_documents.collect OUT REPOSITORY...
+    python -m benchmarks.real_documents.collect OUT REPOSITORY... [--most N] [--without FOLDER]
 
 REPOSITORY is a git directory. Of each repository and suffix at most ``MOST`` files are drawn with ``SEED``, none above
-``MOST_BYTES`` and none twice. OUT gets the files, ``OUT/sources.json`` the commits, the counts and a sum of all.
+``MOST_BYTES``, none twice, and none that stands in FOLDER, an earlier draw. OUT gets the files, ``OUT/sources.json``
+the commits, the counts and a sum of all.
 """
 
 from __future__ import annotations
@@ -28,17 +29,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("repositories", type=Path, nargs="+")
+    parser.add_argument("--most", type=int, default=MOST, help="number of files of a repository and suffix")
+    parser.add_argument("--without", type=Path, help="folder of an earlier draw, whose files are not drawn again")
     options = parser.parse_args()
-    seen: set[str] = set()
+    earlier = options.without.rglob("*") if options.without else ()
+    seen = {hashlib.sha256(path.read_bytes()).hexdigest() for path in earlier if path.is_file()}
     sources = {}
     for repository in options.repositories:
         name = _name(repository)
-        sources[name] = _draw(repository, options.out / name.replace("/", "+"), seen)
+        sources[name] = _draw(repository, options.out / name.replace("/", "+"), seen, options.most)
         print(name, sources[name]["files"], flush=True)
     totals: Counter[str] = Counter()
     for source in sources.values():
         totals.update(source["files"])
-    report = {"seed": SEED, "most_of_a_suffix": MOST, "most_bytes": MOST_BYTES, "repositories": sources,
+    report = {"seed": SEED, "most_of_a_suffix": options.most, "most_bytes": MOST_BYTES, "repositories": sources,
               "files": dict(sorted(totals.items())), "all": sum(totals.values())}  # fmt: skip
     (options.out / "sources.json").write_text(json.dumps(report, indent=1) + "\n")
     print(report["files"], report["all"], len(sources))
@@ -54,7 +58,7 @@ def _name(repository: Path) -> str:
     return part.replace("+", "/", 1)
 
 
-def _draw(repository: Path, out: Path, seen: set[str]) -> dict[str, object]:
+def _draw(repository: Path, out: Path, seen: set[str], most: int) -> dict[str, object]:
     """Write the files of one repository; return its commit, counts and sum."""
     commit = _git(repository, "rev-parse", "HEAD").decode().strip()
     by_suffix: dict[str, list[tuple[str, str]]] = {}
@@ -71,7 +75,7 @@ def _draw(repository: Path, out: Path, seen: set[str]) -> dict[str, object]:
         files.sort()
         random.Random(f"{SEED} {suffix}").shuffle(files)
         for path, blob in files:
-            if counts[suffix] >= MOST:
+            if counts[suffix] >= most:
                 break
             try:
                 content = _git(repository, "cat-file", "blob", blob)

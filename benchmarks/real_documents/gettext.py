@@ -1,15 +1,9 @@
-"""Judge of gettext catalogues: polib, Babel's checkers and ``msgfmt -c``.
-
-    python -m benchmarks.real_documents.gettext FOLDER OUT
-
-writes the catalogues of a folder into another one with each translation emptied, to judge them as if they were new.
-"""
+"""Judge of gettext catalogues: polib, Babel's checkers and ``msgfmt -c``."""
 
 from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import tempfile
 from collections import Counter
 from contextlib import redirect_stdout
@@ -79,9 +73,11 @@ def _entries(data: bytes) -> list[Any]:
     except (OSError, ValueError, IndexError) as error:
         command = ["msgcat", "--no-wrap", "-"]  # gettext reads some forms that polib does not
         done = subprocess.run(command, input=data, capture_output=True, check=False)
-        if done.returncode:
+        try:
+            done.check_returncode()
+            return _read(done.stdout.decode())
+        except (OSError, ValueError, IndexError, subprocess.CalledProcessError):
             raise UnreadableError(str(error)) from None
-        return _read(done.stdout.decode())
 
 
 def _read(text: str) -> list[Any]:
@@ -151,7 +147,7 @@ def _message_faults(entry: Any, text: str, mode: str) -> list[Fault]:
         faults += _mixed_up(entry, text, originals)
     if all(_marks(text) != _marks(original) for original in originals):
         faults.append(Fault("markup", entry.msgid, f"became {text[:90]!r}"))
-    if mode in ("same", "letters") and all(deciphered(text) != original for original in originals):
+    if mode in ("same", "letters") and all(deciphered(text) != deciphered(original) for original in originals):
         faults.append(Fault("layout", entry.msgid, f"became {text[:90]!r}"))
     if all(_shape(text) != _shape(original) for original in originals):
         faults.append(Fault("columns", entry.msgid, f"became {text[:90]!r}"))
@@ -230,18 +226,12 @@ def _complaint(data: bytes) -> str:
     return "; ".join(lines[:2]) or "refused"
 
 
-def write_emptied(folder: Path, out: Path) -> int:
-    """Write each catalogue of a folder without its translations; return their number."""
-    n = 0
-    for path in sorted([*folder.rglob("*.po"), *folder.rglob("*.pot")]):
-        command = ["msgattrib", "--no-obsolete", "--clear-fuzzy", "--clear-previous", str(path)]
-        done = subprocess.run(command, capture_output=True, check=False)
-        to = out / path.relative_to(folder)
-        if done.returncode == 0 and done.stdout:
-            to.parent.mkdir(parents=True, exist_ok=True)
-            to.write_bytes(emptied(done.stdout))
-            n += 1
-    return n
+def without_translations(data: bytes) -> bytes | None:
+    """Return a catalogue with each translation emptied; None for one that gettext does not read, or that has none."""
+    command = ["msgattrib", "--no-obsolete", "--clear-fuzzy", "--clear-previous", "-"]
+    done = subprocess.run(command, input=data, capture_output=True, check=False)
+    made = emptied(done.stdout) if done.returncode == 0 and done.stdout else None
+    return made if made != done.stdout else None
 
 
 def emptied(data: bytes) -> bytes:
@@ -257,7 +247,3 @@ def emptied(data: bytes) -> bytes:
             is_dropped = False
             lines.append(line)
     return b"\n".join(lines)
-
-
-if __name__ == "__main__":
-    print(write_emptied(Path(sys.argv[1]), Path(sys.argv[2])))

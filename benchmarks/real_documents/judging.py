@@ -10,15 +10,19 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from benchmarks.real_documents.stand_ins import deciphered
 
 WORD = re.compile(r"[^\W_]+")
 LATIN_WORD = re.compile(r"(?<![\w./:@$#<{%&=\\-])(?!https?://)[A-Za-z][a-z]+(?![\w/@=({}\\-]|[.:]\w|://)")
 """A plain word: no part of an address, a name of a file, a placeholder or an identifier."""
-CODE_SPAN = re.compile(r"(`{1,3})[^`]+\1|</?\w+(?:\s[^<>]*=[^<>]*)?/?>")
-"""Code as people write it in text, and tags that are shown."""
+CODE_SPAN = re.compile(r"(`{1,3})[^`]+\1|</?\w[\w:-]*(?:\s[^<>]*=[^<>]*)?/?>|\{\"[^{}]*\}|\{#[^{}]*#\}")
+"""Code as people write it in text, tags and data that are shown, and comments of templates."""
+UNSPACED = re.compile(
+    r"[\u2460-\u24ff\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff]"
+)
+"""A character of a script without spaces between words: each counts as a word."""
 CYRILLIC = re.compile(r"[а-яА-Я]")
 
 
@@ -96,7 +100,16 @@ def inside(around: str, name: str, number: int) -> str:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text with the source's letters, sorted."""
-    return sorted(WORD.findall(deciphered(text)))
+    words: list[str] = []
+    for word in WORD.findall(deciphered(text)):
+        words += UNSPACED.sub(r" \g<0> ", word).split()
+    return sorted(words)
+
+
+def is_unspaced(blocks: Sequence[Block]) -> bool:
+    """True if a fifth of the letters are of a script without spaces: the text is of no language like English."""
+    text = "".join(block.text for block in blocks if block.is_text)
+    return 5 * len(UNSPACED.findall(text)) > sum(map(str.isalpha, text))
 
 
 def compare(source: Sequence[Block], result: Sequence[Block], mode: str, named: Sequence[str]) -> list[Fault]:
@@ -178,28 +191,27 @@ def _with_words(block: Block) -> Counter[str]:
     return Counter(_NUMBER.sub("", place) for place in elements)
 
 
-JOINED = re.compile(r"\S*\w\S*\Z"), re.compile(r"\S*\w\S*")
-"""What ends in a piece, and begins in the next, as one word without a space."""
-
 _CODE = re.compile("\\]\\]|[\ue100-\uf100]")
-JOINED_BY_CODE = re.compile(f"\\S*(?:{_CODE.pattern})\\S*")
-"""A word with code in it."""
+_RUN = re.compile(r"\S+")
 
 
 def _divided(block: Block) -> Counter[str]:
-    """Return the words of a word that an element ends inside, as in ``[PEP 440](url)-compliant``.
+    """Return the words of a word that an element ends inside, as in ``[PEP 440](url)-compliant``, or that has code.
 
     When it moves, it moves whole: which side of the element's end its parts come to is not to be judged.
     """
     divided: Counter[str] = Counter()
     texts = [text for _, text in block.pieces if text]
-    for left, right in pairwise(texts):
-        ends = JOINED[0].search(left), JOINED[1].match(right)
-        if ends[0] and ends[1]:
-            divided.update(words_of(ends[0][0]) + words_of(ends[1][0]) + words_of(ends[0][0] + ends[1][0]))
-    for _, text in block.pieces:
-        for match in JOINED_BY_CODE.finditer(text):
-            divided.update(words_of(match[0]) + words_of(_CODE.sub("", match[0])))
+    whole, edges = "".join(texts), {0, *accumulate(map(len, texts))}
+    for match in _RUN.finditer(whole):
+        if UNSPACED.search(match[0]) or not WORD.search(match[0]):
+            continue
+        cuts = [at for at in range(match.start() + 1, match.end()) if at in edges]
+        if not cuts and not _CODE.search(match[0]):
+            continue
+        ends = [match.start(), *cuts, match.end()]
+        for part in [*(whole[start:end] for start, end in pairwise(ends)), match[0], _CODE.sub("", match[0])]:
+            divided.update(words_of(part))
     return divided
 
 
@@ -239,5 +251,5 @@ def _by_element(block: Block, divided: Counter[str]) -> dict[str, list[Counter[s
 
 def _is_told(block: Block, told: Sequence[str]) -> bool:
     """True if the report names a text that has the block's words, or a part of the block's text."""
-    text, words = block.text, set(WORD.findall(block.text))
+    text, words = block.text, {word for _, piece in block.pieces for word in WORD.findall(piece)}
     return any(words <= set(WORD.findall(other)) or (len(other) > 3 and other in text) for other in told)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
 from html import unescape
 from typing import Any
 from zlib import crc32
@@ -14,7 +16,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
-from benchmarks.real_documents.judging import Block, UnreadableError, inside, names
+from benchmarks.real_documents.judging import Block, UnreadableError, inside, names, words_of
 
 MARKS = {
     "directive": re.compile(r"^[ \t]*(:::+[ \t]*\w*|(?:!!!|\?\?\?\+?) ?[a-z][\w-]*(?=\s*$| \")|=== )", re.MULTILINE),
@@ -23,24 +25,29 @@ MARKS = {
     "note": re.compile(r"\[\^[^\]\s]+\]:?"),
     "alert": re.compile(r"^[ \t]*> ?\[!\w+\]", re.MULTILINE),
     "task": re.compile(r"^[ \t]*[-*+] \[[ xX]\] ", re.MULTILINE),
-    "wiki": re.compile(r"!?\[\[[^\[\]\n|]+(?=\||\]\])"),
+    "wiki": re.compile(r"!?\[\[[^\[\]\n|]+(?=\||\]\](?![(\[]))"),
     "abbreviation": re.compile(r"^\*\[[^\]]+\]:", re.MULTILINE),
 }
 STYLE = re.compile(r"<(/?)(strong|em|s|del)>")
 """The same as the marks of Markdown, which cannot stand everywhere."""
-FENCE = re.compile(
-    r"^((?:[ \t]|[-*+] |\d+[.)] )*)(```+|~~~+).*?^(?:\1|[ \t>]*)\2[`~]*[ \t]*$", re.MULTILINE | re.DOTALL
-)
+FENCE = re.compile(r"((?:[ \t]|[-*+] |\d+[.)] )*)(`{3,}(?=[^`]*$)|~{3,})")
+"""The first line of fenced code."""
+FENCE_END = re.compile(r"([ \t>]*)([`~]{3,})[ \t]*$")
+BELOW_HTML = re.compile(r"(?<=>)\n(?= {0,3}\[[^\]\n]+\]: )")
+"""The line end between HTML and the definition of a link, which some programs read there."""
+COMMENTED_TERM = re.compile(r"^<!--[^\n]*-->(?=\n\n?:[ \t])", re.MULTILINE)
+"""The term of a definition that a program writes: a comment, which is a paragraph there."""
 SHORTCODE_OF_CODE = re.compile(
-    r"^([ \t]*)(?:\{\{<\s*(code-toggle|highlight)\b(?!.*/>\}\}).*?^[ \t]*\{\{<\s*/\s*\2\s*>\}\}|"
-    r"\[(prism|raw)\b[^\]\n]*\].*?\[/\3\])",
+    r"^([ \t]*)(?:\{\{<\s*(code-toggle|highlight)\b(?![^\n]*/>\}\}).*?^[ \t]*\{\{<\s*/\s*\2\s*>\}\}|"
+    r"\[(prism|raw)\b[^\]\n]*\].*?\[/\3\]|\\begin\{(\w+\*?)\}.*?\\end\{\4\})",
     re.M | re.S,
 )
-"""A shortcode whose inside is code: data of a page, or a program."""
+"""A shortcode whose inside is code: data of a page, a program, a formula."""
 MYST = re.compile(r"^([ \t]*)(```+|~~~+)(\{([\w:-]+)\}.*)\n((?:.*\n)*?)\1\2[ \t]*$", re.MULTILINE)
 PROSE = names(
     "note warning tip important caution attention danger error hint seealso admonition versionadded versionchanged "
-    "deprecated dropdown list-table figure margin sidebar epigraph topic"
+    "deprecated dropdown list-table figure margin sidebar epigraph topic rubric table centered pull-quote highlights "
+    "compound container glossary todo versionremoved"
 )
 """Directives of MyST whose inside is Markdown."""
 CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
@@ -60,14 +67,14 @@ COMMENT = re.compile(CODE_SPAN.pattern + r"|(?P<code>\{/\*.*?\*/\})", re.DOTALL)
 TITLED = re.compile(
     r"^([ \t]*(?:>[ \t]?)*(?::   )?)(?:(:::+[ \t]*(?:\{[\w-]+\}|[\w-]+)?)[ \t]*(.*?)|"
     r"((?:!!!|\?\?\?\+?)[ ]?[\w-]+(?: [\w-]+)*)"
-    r"(?: \"(.*)\")?|(===[!+]?) [\"'](.*)[\"']|(///+ ?[\w-]*)(?: ?\| ?(.*))?)[ \t]*$",
+    r"(?: \"(.*)\")?|(===[!+]?) +[\"'](.*)[\"']|(///+ ?[\w-]*)(?: ?\| ?(.*))?)[ \t]*$",
     re.MULTILINE,
 )
 """A line that begins or ends a directive: its marker and its title."""
 OPTION = re.compile(r"[ \t]*:[\w-]+:")
 FULL_LINE = re.compile(
     r"^[ \t]*(?:(?:\{\{[<%](?:(?![>%]\}\}).)*[>%]\}\}|\{%(?:(?!%\}).)*%\}|\{:[^{}]*\}|"
-    r"\{\{(?:[^{}]|\{[^{}]*\})*\}\}|\([\w:.-]+\)=)[ \t]*)+$",
+    r"\{\{(?:[^{}]|\{[^{}]*\})*\}\}|\([\w:.-]+\)=|\+\+\+.*)[ \t]*)+$",
     re.MULTILINE,
 )
 
@@ -84,10 +91,11 @@ def markdown(data: bytes) -> list[Block]:
     while (opened := MYST.sub(_opened, body)) != body:
         body = opened
     body = SHORTCODE_OF_CODE.sub(_as_fence, body)
-    text, modules = _plain_markdown(FENCE.sub(lambda match: _hidden(match, fences), body))
+    text, modules, is_mdx = _plain_markdown(_with_fences(body, partial(_hidden, fences=fences)))
     blocks = [Block("front matter", [("", head[0] if head else "")], is_text=False)]
-    blocks += _markdown_blocks(FENCED.sub(lambda match: _shown(match, fences), text))
-    prose = CODE_SPAN.sub("`", FENCE.sub("", body))
+    parser = MDX_PARSER if is_mdx else PARSER
+    blocks += _with_sorted_notes(list(_markdown_blocks(FENCED.sub(lambda match: _shown(match, fences), text), parser)))
+    prose = CODE_SPAN.sub("`", _with_fences(body, lambda prefix, code: ""))
     blocks.append(Block("modules", marks=[" ".join(module.split()) for module in modules], is_text=False))
     for name, pattern in MARKS.items():
         marks = [" ".join(VISIBLE.sub(r"\1", match).split()) for match in _matches(pattern, prose)]
@@ -111,9 +119,33 @@ def _as_fence(match: re.Match[str]) -> str:
     return f"{match[1]}~~~~~~~~\n{lines}\n{match[1]}~~~~~~~~"
 
 
-def _hidden(match: re.Match[str], fences: list[tuple[str, str]]) -> str:
-    fences.append((match[1], match[0][len(match[1]) :]))
-    return f"{match[1]}\ue010{len(fences) - 1}\ue011"
+def _with_fences(text: str, written: Callable[[str, str], str]) -> str:
+    """Return a text with something else for each fenced code, of which ``written`` gets what is before it, and it."""
+    lines, made, i = text.split("\n"), [], 0
+    while i < len(lines):
+        opened = FENCE.match(lines[i])
+        last = _fence_end(lines, i, opened) if opened else -1
+        if opened and last > 0:
+            made.append(written(opened[1], "\n".join(lines[i : last + 1])[len(opened[1]) :]))
+            i = last
+        else:
+            made.append(lines[i])
+        i += 1
+    return "\n".join(made)
+
+
+def _fence_end(lines: list[str], first: int, opened: re.Match[str]) -> int:
+    """Return the number of the line that ends fenced code; -1 if none does."""
+    for i in range(first + 1, len(lines)):
+        ended = FENCE_END.match(lines[i])
+        if ended and ended[2].startswith(opened[2]) and len(ended[1]) <= len(opened[1]) + 3:
+            return i
+    return -1
+
+
+def _hidden(prefix: str, code: str, fences: list[tuple[str, str]]) -> str:
+    fences.append((prefix, code))
+    return f"{prefix}\ue010{len(fences) - 1}\ue011"
 
 
 def _shown(match: re.Match[str], fences: list[tuple[str, str]]) -> str:
@@ -126,8 +158,8 @@ def _shown(match: re.Match[str], fences: list[tuple[str, str]]) -> str:
     return blank + match[1] + "\n".join(lines)
 
 
-def _plain_markdown(source: str) -> tuple[str, list[str]]:
-    """Return the source in CommonMark, and the code of MDX in it.
+def _plain_markdown(source: str) -> tuple[str, list[str], bool]:
+    """Return the source in CommonMark, the code of MDX in it, and whether it is MDX.
 
     Lines of directives become comments with their titles below, what is indented below them loses its indent.
     """
@@ -145,16 +177,20 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
     source = COMMENT.sub(lambda match: modules.append(match[0]) or "" if match["code"] else match[0], source)
     source = FULL_LINE.sub(lambda match: "<!-- -->" if _is_in_html(match) else taken(match), source)
     source = TEMPLATE.sub(_template, source).replace("][^", "]\u200b[^")  # a link, and a footnote behind it
+    source = BELOW_HTML.sub("\n\n", source)
+    source = COMMENTED_TERM.sub(lambda match: chr(0xE100 + crc32(match[0].encode()) % 0x1000), source)
+    source = source.replace("[$", "[\\$")  # a label, no formula
     lines: list[str] = []
     indents: list[int] = []
-    is_head = False
+    is_head = in_options = False
     for line in source.split("\n"):
         indent = len(line) - len(line.lstrip(" "))
         while line.strip() and indents and indent < indents[-1]:
             indents.pop()
         line = line[4 * len(indents) :] if indents else line
         titled = TITLED.match(line)
-        if titled is None and is_head and OPTION.match(line):
+        in_options = is_head and line.strip() == "---" if not in_options else line.strip() != "---"
+        if in_options or (titled is None and is_head and (OPTION.match(line) or line.strip() == "---")):
             modules.append(line)
             continue
         is_head = titled is not None
@@ -165,7 +201,7 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
         if re.fullmatch(r"\{[^{}]*\}", groups[-1]):  # attributes, no title
             groups[:] = [" ".join(groups)]
         lines += [
-            "",
+            *[""] * (":" not in titled[1]),
             f"{titled[1]}<!-- {groups[0]} -->",
             titled[1].replace(":", " ").rstrip(" "),
             *[titled[1].replace(":", " ") + title for title in groups[1:]],
@@ -173,16 +209,16 @@ def _plain_markdown(source: str) -> tuple[str, list[str]]:
         ]
         if groups[0].startswith(("!!!", "???", "===")):
             indents.append(4 * (len(indents) + 1) + (len(titled[1]) // 4) * 4)
-    return "\n".join(lines), modules
+    return "\n".join(lines), modules, is_mdx
 
 
 TEMPLATE = re.compile(
     CODE_SPAN.pattern
     + r"|(?P<code>\{\{(?![<%])(?:[^{}\n]|\{[^{}\n]*\})*\}\}|\{%(?:(?!%\}).)*%\}|!?\[\[[^\[\]\n|]+(?:\||\]\](?![(\[]))|"
-    r"(?<!\])\[\]\[[^\[\]\n]+\])",
+    r"(?<!\])\[\]\[[^\[\]\n]+\]|\{:?[ \t]*[.#][\w-][^{}\n]*\}|\{[\w-]+=[^{}\n]*\})",
     re.DOTALL,
 )
-"""Code of a template inside a line, and a link of a wiki without a text of its own."""
+"""Code of a template inside a line, a list of attributes, and a link of a wiki without a text of its own."""
 
 
 def _template(match: re.Match[str]) -> str:
@@ -202,7 +238,7 @@ def _is_in_html(match: re.Match[str]) -> bool:
 
 ROLE_TARGET = re.compile(r"(.*\S)(\s*<[^<>]*>)\Z", re.DOTALL)
 """The title and the target of a role of MyST."""
-FOREIGN = re.compile(r"\]\[[^\[\]]+\]")
+FOREIGN = re.compile(r"\]\[[^\[\]=]+\]")
 """The label of a link that another program defines."""
 BREAK = re.compile(r"</?(?:br|p)\b", re.IGNORECASE)
 CALLOUT = re.compile(r"\[!\w[\w-]*\][+-]?")
@@ -230,13 +266,17 @@ def _parser() -> MarkdownIt:
 
 
 PARSER = _parser()
+MDX_PARSER = _parser().disable("code")
+"""In MDX an indent makes no code."""
 
 
-def _markdown_blocks(source: str) -> Iterator[Block]:
+def _markdown_blocks(source: str, parser: MarkdownIt) -> Iterator[Block]:
     path: list[str] = []
-    for token in PARSER.parse(source):
+    for token in parser.parse(source):
         if token.nesting == 1:
             path.append(token.type.removesuffix("_open"))
+            if token.type == "footnote_open":
+                yield Block("/".join([*path, "begins"]), marks=["footnote"], is_text=False)
         elif token.nesting == -1:
             path.pop()
         elif token.type == "inline":
@@ -249,11 +289,29 @@ def _markdown_blocks(source: str) -> Iterator[Block]:
             yield Block("/".join([*path, token.type]), [("", token.content)], [token.info], is_text=False)
 
 
+def _with_sorted_notes(blocks: list[Block]) -> list[Block]:
+    """Return blocks with the footnotes in an order of their own: the parser's is that of their marks, which move."""
+    notes: list[list[Block]] = []
+    others = []
+    for block in blocks:
+        if not block.name.startswith("footnote_block/"):
+            others.append(block)
+            continue
+        if block.name.endswith("/begins"):
+            notes.append([])
+        notes[-1].append(block)
+    notes.sort(key=lambda note: words_of(" ".join(block.text for block in note)))
+    return [*others, *(block for note in notes for block in note)]
+
+
 def _of_html(path: str, content: str) -> Block:
     """Return HTML in Markdown as a block: its tags without what people read, and its text."""
     block = Block(path)
+    in_code = 0
     for part in re.split(
-        r"(<!--.*?-->|<(?:style|script)\b.*?</(?:style|script)>|<[/!?A-Za-z][^>]*>)", content, flags=re.S
+        r"(<!--.*?-->|<(?:style|script)\b.*?</(?:style|script)>|<[/!?A-Za-z](?:[^>\"']|\"[^\"]*\"|'[^'\n]*')*>)",
+        content,
+        flags=re.S,
     ):
         if re.match("<[/!?A-Za-z]", part):
             shown = VISIBLE if COMPONENT_TAG.match(part) else VISIBLE_OF_HTML
@@ -262,18 +320,35 @@ def _of_html(path: str, content: str) -> Block:
             block.marks.append(shown.sub(r"\1", part))
             if not INLINE.match(part):
                 block.add("", " ")
+            in_code += _of_code(part, in_code)
+        elif in_code:
+            block.marks.append(f"code {' '.join(part.split())}")
         else:
             block.add("", unescape(part))
     return block
 
 
+CODE_TAG, CODE_TAG_END = (
+    re.compile(r"<(?:code|pre|kbd|samp|var)\b", re.I),
+    re.compile(r"</(?:code|pre|kbd|samp|var)\b", re.I),
+)
+"""Elements whose text is code."""
+
+
 def _inline(tokens: list[Any], block: Block) -> None:
     around: list[str] = []
+    closed = Counter(tag[2] for token in tokens if (tag := STYLE.fullmatch(token.content)) and tag[1])
+    in_code = in_address = 0
     before = ""
     for token in tokens:
         place = "".join(around)
         is_role, before = before.endswith("}"), token.content
-        if token.nesting == 1:
+        in_address += token.nesting * (token.markup == "autolink")
+        if token.markup == "autolink":
+            continue
+        if in_address or (in_code and token.type in ("text", "softbreak")):
+            block.marks.append(f"kept {token.content}")
+        elif token.nesting == 1:
             block.marks.append(f"{token.tag} {token.attrs.get('href', '')}".strip())
             around.append(inside("", block.marks[-1], len(block.marks)))
         elif token.nesting == -1:
@@ -291,16 +366,36 @@ def _inline(tokens: list[Any], block: Block) -> None:
         elif token.type == "image":
             block.marks.append(f"image {token.attrs.get('src', '')}")
             block.add(f"{place}/image", token.content)
-        elif token.type == "html_inline" and (tag := STYLE.fullmatch(token.content)):
-            if tag[1]:
-                around.pop()
-            else:
+        elif token.type == "html_inline" and (tag := STYLE.fullmatch(token.content)) and (closed[tag[2]] or tag[1]):
+            if not tag[1]:
+                closed[tag[2]] -= 1
                 block.marks.append(tag[2])
                 around.append(inside("", tag[2], len(block.marks)))
+            elif around and around[-1].startswith(f"/{tag[2]}\0"):
+                around.pop()
         elif token.type == "code_inline" and (role := ROLE_TARGET.match(token.content)) and is_role:
             block.marks.append(f"role {role[2]}")
             block.add(place, role[1])
         else:  # code, HTML, math, footnotes
-            if token.type == "html_inline" and BREAK.match(token.content):
-                block.add(place, " ")
-            block.marks.append(f"{token.type} {token.content or token.meta.get('label', '')}")
+            in_code += token.type == "html_inline" and _of_code(token.content, in_code)
+            _mark(token, block, place)
+
+
+def _of_code(tag: str, depth: int) -> int:
+    """Return what a tag adds to the number of open elements of code."""
+    return bool(CODE_TAG.match(tag)) - bool(depth and CODE_TAG_END.match(tag))
+
+
+def _mark(token: Any, block: Block, place: str) -> None:
+    """Add a token that is no text as a mark, and the attributes that people read of a tag as text."""
+    content = token.content
+    if token.type == "code_inline":
+        block.add(place, chr(0xE100 + crc32(content.encode()) % 0x1000))
+    if token.type == "html_inline":
+        if BREAK.match(content):
+            block.add(place, " ")
+        shown = VISIBLE if COMPONENT_TAG.match(content) else VISIBLE_OF_HTML
+        for match in shown.finditer(content):
+            block.add("/attribute", f" {unescape(match[match.lastindex or 1])} ")
+        content = shown.sub(r"\1", content)
+    block.marks.append(f"{token.type} {content or token.meta.get('label', '')}")

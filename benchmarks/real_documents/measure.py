@@ -8,13 +8,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.real_documents import gettext, markdown, office, pages, subtitles, tables, xliff
-from benchmarks.real_documents.judging import Fault, Read, UnreadableError, compare
+from benchmarks.real_documents.judging import Fault, Read, UnreadableError, compare, is_unspaced
 from benchmarks.real_documents.stand_ins import STAND_INS, translations
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.translate import open_document
@@ -39,7 +40,9 @@ JUDGES: dict[str, tuple[Read, Extra | None]] = {
 }  # fmt: skip
 """The judge of each suffix, and what else it looks at."""
 
-VARIANTS: dict[str, Callable[[bytes], bytes | None]] = dict.fromkeys((".xlf", ".xliff"), xliff.without_targets)
+VARIANTS: dict[str, Callable[[bytes], bytes | None]] = {
+    **dict.fromkeys((".xlf", ".xliff"), xliff.without_targets), ".po": gettext.without_translations,
+}  # fmt: skip
 """What else is tried of a file: most catalogues that are published are translated already."""
 
 
@@ -58,7 +61,11 @@ class Judgement:
     segments: int = 0
 
 
-Translate = Callable[[list[str]], dict[str, Translation]]
+Translate = Callable[..., dict[str, Translation]]
+"""Returns the translation of each text. A stand-in is told by ``unspaced=True`` if characters are words."""
+
+NAMES_LANGUAGES = (".xlf", ".xliff", ".po", ".pot")
+"""Suffixes of files that say what their source language is."""
 
 MODES: dict[str, Translate] = {mode: partial(translations, stand_in=one) for mode, one in STAND_INS.items()}
 """The stand-ins of a model by their names; ``model`` is added for a real one, which is judged by less."""
@@ -85,11 +92,18 @@ def _judged(
         before = read(data)
     except UnreadableError as error:
         return [Judgement(str(path), mode, "unread", str(error)[:200]) for mode in modes]
+    unspaced = suffix not in NAMES_LANGUAGES and is_unspaced(before)
     judgements = []
     for mode, translate in modes.items():
+        if unspaced and mode == "model":
+            judgements.append(Judgement(str(path), mode, "unread", "its language is not the model's"))
+            continue
         try:
-            opened = open_document(data, DocumentInfo(path.name, "en", tgt_lang, columns))
-            result, report = opened.finish(translate(opened.texts))
+            languages = ("ja", "zh") if unspaced else ("en", tgt_lang)
+            opened = open_document(data, DocumentInfo(path.name, *languages, columns))
+            result, report = opened.finish(
+                translate(opened.texts, unspaced=True) if unspaced else translate(opened.texts)
+            )
         except DragomanError as error:
             judgements.append(Judgement(str(path), mode, "refused", str(error)[:300]))
             continue
@@ -123,35 +137,39 @@ def by_model(run: Path) -> tuple[Translate, str]:
     return translate, plan.tgt_lang or "de"
 
 
+def files_of(folder: Path, most: int | None, most_bytes: int | None = None) -> list[Path]:
+    """Return the documents of a folder, of which at most ``most`` are drawn with ``SEED``; larger ones are left out."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() in JUDGES)
+    files = [path for path in files if most_bytes is None or path.stat().st_size <= most_bytes]
+    return sorted(random.Random(SEED).sample(files, min(most, len(files)))) if most else files
+
+
 def measure(
-    folder: Path, modes: Sequence[str], processes: int, log: Path | None, most: int | None, run: Path | None = None
+    files: Sequence[Path], modes: Sequence[str], processes: int, log: Path | None, run: Path | None = None
 ) -> dict[str, Any]:  # fmt: skip
-    """Judge all files of a folder; return the counts by suffix and mode.
+    """Judge files; return the counts by suffix and mode.
 
     Args:
-        folder: The files.
+        files: The files.
         modes: Names of stand-ins; with ``run`` a real model translates instead.
         processes: Number of processes of the stand-ins.
-        log: File to write what became of each.
-        most: Number of files, drawn with ``SEED``; None for all.
+        log: File to write what became of each, one after another.
         run: Folder of a trained model.
     """
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() in JUDGES)
-    files = sorted(random.Random(SEED).sample(files, min(most, len(files)))) if most else files
     started = time.perf_counter()
     all_judgements: list[Judgement] = []
-    if run is not None:
-        translate, tgt_lang = by_model(run)
-        for path in files:
-            all_judgements += judge(path, {"model": translate}, tgt_lang)
-            print(f"{path.name}: {all_judgements[-1].outcome}", flush=True)
-    else:
-        with ProcessPoolExecutor(processes) as pool:
-            for judgements in pool.map(partial(judge, modes=modes), files, chunksize=4):
-                all_judgements += judgements
-    if log is not None:
-        lines = (json.dumps(vars(judgement), ensure_ascii=False) for judgement in all_judgements)
-        log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with ExitStack() as stack:
+        if run is not None:
+            translate, tgt_lang = by_model(run)
+            judged: Iterable[list[Judgement]] = (judge(path, {"model": translate}, tgt_lang) for path in files)
+        else:
+            pool = stack.enter_context(ProcessPoolExecutor(processes))
+            judged = pool.map(partial(judge, modes=modes), files, chunksize=4)
+        written = stack.enter_context(log.open("w", encoding="utf-8")) if log is not None else None
+        for judgements in judged:
+            all_judgements += judgements
+            for judgement in judgements if written else ():
+                print(json.dumps(vars(judgement), ensure_ascii=False), file=written, flush=True)
     return summary(all_judgements) | {"files": len(files), "seconds": round(time.perf_counter() - started, 1)}
 
 

@@ -42,8 +42,9 @@ SHOWN = {
     "shape": ("alt",),
 }  # fmt: skip
 """Attributes that people read."""
-SUFFIXES = tuple(names(".docx .docm .pptx .pptm .ppsx .odt .odp"))
-ADDRESS = re.compile(r"\w+://\S+|\{\{[^{}]*\}\}|\{%[^{}]*%\}|`[^`]+`")
+SUFFIXES = tuple(names(".docx .docm .dotx .dotm .pptx .pptm .ppsx .ppsm .potx .potm .odt .ott .odp .otp"))
+ADDRESS = re.compile(r"\w+://\S+|\{\{[^{}]*\}\}|\{%[^{}]*%\}|\{#[^{}]*#\}|`[^`]+`")
+"""Code as people write it in text, and addresses."""
 TEXT_TYPES = re.compile(r"(?:wordprocessingml|presentationml|drawingml)[^\"]*\+xml")
 PARTS = ("word/", "ppt/", "content.xml", "styles.xml", "Object")
 NOT_READ = tuple(
@@ -62,6 +63,7 @@ COUNTED = names(
     "drawing pict tbl table pic image br line-break footnoteReference note tab sym fldChar instrText dataBinding"
 )
 TEXT = names("t p h span a desc title ruby-base bookmark-ref reference-ref meta")
+INNER = " in a paragraph"
 AROUND_TEXT = names("p h span a meta ruby-base")
 """Elements of OpenDocument after whose children text may stand."""
 
@@ -92,12 +94,12 @@ def office(data: bytes) -> list[Block]:
         _read(tree, name, None, "", blocks, counts)
         counts = {key: n for key, n in counts.items() if key in COUNTED}
         blocks.append(Block(f"{name}: counts", marks=[f"{key} {n}" for key, n in counts.items()], is_text=False))
-    # An element may change places with its words, so what is read in attributes has no order.
-    attributes = [block for block in blocks if "@" in block.name]
-    blocks = [block for block in blocks if "@" not in block.name]
+    # An element may change places with its words, so what is read in attributes and in text boxes has no order.
+    attributes = [block for block in blocks if "@" in block.name or block.name.endswith(INNER)]
+    blocks = [block for block in blocks if not ("@" in block.name or block.name.endswith(INNER))]
     blocks += sorted(attributes, key=lambda block: (block.name, words_of(block.text)))
     for block in blocks:
-        block.is_text = block.is_text and not ADDRESS.fullmatch(block.text)
+        block.is_text = block.is_text and any(map(str.isalpha, ADDRESS.sub("", block.text)))
     return [block for block in blocks if block.pieces or block.marks]
 
 
@@ -118,7 +120,7 @@ def _read(
         if str(key).rpartition("}")[2] in SHOWN.get(name, ()) and value.strip():
             blocks.append(Block(f"{part} {name}@{key}", [("", value)]))
     if name in PARAGRAPHS or (name in ("desc", "title") and "svg" in str(etree.QName(element).namespace)):
-        block = Block(f"{part} {name}")
+        block = Block(f"{part} {name}{INNER if block is not None else ''}")
         blocks.append(block)
         around = ""
     elif name in LINKS:
@@ -128,7 +130,7 @@ def _read(
         block.add(around, element.text)
     if block is not None and name == "noBreakHyphen":
         block.add(around, "\u2011")
-    if block is not None and name in ("tab", "br", "line-break", "s"):
+    if block is not None and name in ("tab", "ptab", "br", "cr", "line-break", "s"):
         block.add(around, " ")
     for child in element:
         _read(child, part, block, around, blocks, counts)

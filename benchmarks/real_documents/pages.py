@@ -51,8 +51,9 @@ META = names(
 )
 """Names of ``meta`` elements whose content people read."""
 TEMPLATE = re.compile(
-    r"""\{\{(?=[^{}"']{0,200}["'])(?:[^<{}"']|'[^'{}\n]*'|"[^"{}\n]*"){1,5000}\}\}"""
-    r"|\{\{!--.*?--\}\}|\{\{(?:- )?/\*.*?\*/(?: -)?\}\}|\{\{(?!\{\{)(?:(?!\{\{)[^<]){1,20000}?\}\}+"
+    r"""\{\{(?=[^{}`]{0,200}`)(?:[^{}`]|`[^`]*`){1,5000}\}\}|\{\{(?=[^{}"']{0,200}["'])(?:[^<{}"']|'[^'{}\n]*'|"[^"{}\n]*"){1,5000}\}\}"""
+    r"|\{\{!--.*?--\}\}|\{\{(?:- )?/\*.*?\*/(?: -)?\}\}|\{\{\{[^{}<]{1,2000}\}\}\}"
+    r"|\{\{(?!\{\{)(?:(?!\{\{)[^<]){1,20000}?\}\}"
     r"|\{%(?:(?!\{%).){1,5000}?%\}|<%(?:(?!<%).){1,5000}?%>|<\?(?:php|=)(?:(?!<\?).){1,5000}?\?>"
     r"|\{#(?:(?!\{#).){1,5000}?#\}",
     re.DOTALL,
@@ -63,7 +64,7 @@ CODE_BODY = re.compile(r"\{%-?\s*(comment|highlight|javascript|schema|style)\b.*
 
 def html(data: bytes) -> list[Block]:
     """Read a page."""
-    return _blocks(*_parsed(data))
+    return _blocks(*_parsed(data), _open_ended(data))
 
 
 def xhtml(data: bytes) -> list[Block]:
@@ -76,9 +77,16 @@ def xhtml(data: bytes) -> list[Block]:
     return _blocks(tree, [])
 
 
-def _blocks(tree: Any, templates: list[str]) -> list[Block]:
+def _open_ended(data: bytes) -> frozenset[str]:
+    """Return the names of elements that a page opens and never ends: where they end is not to be judged."""
+    names = (frozenset(re.findall(sign + rb"([A-Za-z][\w:.-]*)", data)) for sign in (b"<", b"</"))
+    opened, ended = (frozenset(name.decode().lower() for name in some) for some in names)
+    return opened - ended
+
+
+def _blocks(tree: Any, templates: list[str], open_ended: frozenset[str] = frozenset()) -> list[Block]:
     blocks: list[Block] = []
-    _Page(blocks).read(tree)
+    _Page(blocks, open_ended).read(tree)
     blocks.append(Block("templates", marks=templates, is_text=False))
     return [block for block in blocks if block.pieces or block.marks or block.name == "templates"]
 
@@ -89,6 +97,8 @@ def _parsed(data: bytes, errors: Counter[str] | None = None) -> tuple[Any, list[
     Raises:
         UnreadableError: html5lib does not read it.
     """
+    if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        raise UnreadableError("no browser reads UTF-32")
     try:
         declared = re.search(
             rb"<meta[^>]*charset\s*=\s*[\"']?\s*([\w:.-]+)|<\?xml[^>]*encoding=[\"']([\w:.-]+)",
@@ -98,7 +108,7 @@ def _parsed(data: bytes, errors: Counter[str] | None = None) -> tuple[Any, list[
         encoding = webencodings.lookup((declared[1] or declared[2]).decode()) if declared else None
         name = (
             encoding.codec_info.name
-            if encoding and not encoding.name.startswith("utf-16")
+            if encoding and not encoding.name.startswith("utf-16") and (data.isascii() or not _is_utf8(data))
             else "utf-8"
             if _is_utf8(data)
             else "cp1252"
@@ -147,14 +157,16 @@ def html_faults(source: bytes, result: bytes, mode: str, named: list[str], suffi
     if mode != "letters":
         return faults
     blocks: list[Block] = []
-    _Page(blocks).read(tree)
+    _Page(blocks, frozenset()).read(tree)
     told = [plain(text) for text in named]
     for block in blocks:
+        whole, end = "".join(text for _, text in block.pieces), 0
         for around, text in block.pieces:
-            own = plain(text)
+            own, start, end = plain(text), end, end + len(text)
             if (
                 block.is_text
                 and LATIN_WORD.search(CODE_SPAN.sub("", ADDRESS.sub("", own)))
+                and any(match.start() < end for match in LATIN_WORD.finditer(whole, start))
                 and not CYRILLIC.search(own)
                 and not NOTE.fullmatch(own)
                 and not any(own in x for x in told)
@@ -166,8 +178,8 @@ def html_faults(source: bytes, result: bytes, mode: str, named: list[str], suffi
 class _Page:
     """Cuts a tree into blocks, in document order."""
 
-    def __init__(self, blocks: list[Block]) -> None:
-        self.blocks = blocks
+    def __init__(self, blocks: list[Block], open_ended: frozenset[str]) -> None:
+        self.blocks, self.open_ended = blocks, open_ended
         self.current: Block | None = None
         self.texts: list[Block] = []  # attributes of elements that may change places, in the block that is read
         self.numbers = count()
@@ -179,7 +191,8 @@ class _Page:
             if element.tag in (ElementTree.Comment, etree.Comment):
                 self._block(path).marks.append(f"<!--{element.text}-->")
             return
-        name = element.tag.rpartition("}")[2]
+        namespace, _, name = element.tag.rpartition("}")
+        name = name if not namespace or namespace.endswith(("xhtml", "svg", "MathML")) else f"other:{name}"
         inner_text = {"no": False, "yes": True}.get(element.get("translate", ""), is_text) and name not in CODE
         inner_text = inner_text and "notranslate" not in element.get("class", "").split()
         inner_text = inner_text or element.get("translate") == "yes"
@@ -196,9 +209,9 @@ class _Page:
             self.current = sentence
             return
         is_inline = name in INLINE or not (name in BLOCKS or "svg" in element.tag)
-        if is_inline:
+        if is_inline and name not in self.open_ended:
             around = inside(around, _mark(element, name), next(self.numbers))
-        else:
+        elif not is_inline:
             self._end()
             path, around = f"{path}/{name}", ""
             self._block(path)

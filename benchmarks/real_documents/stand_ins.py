@@ -2,11 +2,13 @@
 
 ``same`` returns each text. ``letters`` writes every Latin letter as a Cyrillic letter, so that what stayed untranslated
 is seen. ``reversed_words`` does that and reverses the words, as a language with another order does; its alignment says
-which word is which. Spans that dragoman protects keep their letters, as they do with a model.
+which word is which. Spans that dragoman protects keep their letters, as they do with a model. In a text of a script
+without spaces each character is a word; words of Latin letters in it stay whole.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from dragoman.decoding.words import word_spans
@@ -19,48 +21,63 @@ TO_CYRILLIC = str.maketrans(LATIN + LATIN.upper(), CYRILLIC + CYRILLIC.upper())
 TO_LATIN = str.maketrans(CYRILLIC + CYRILLIC.upper(), LATIN + LATIN.upper())
 
 
-def same(text: str) -> Translation:
+def same(text: str, unspaced: bool = False) -> Translation:
     """Return the text."""
-    n = len(word_spans(text))
+    n = len(word_spans(text, unspaced))
     return Translation(text, 0.0, alignment=tuple((i, i) for i in range(n)))
 
 
-def letters(text: str) -> Translation:
+def letters(text: str, unspaced: bool = False) -> Translation:
     """Return the text with other letters, but for protected spans."""
-    return Translation(_ciphered(text), 0.0, alignment=same(text).alignment)
+    return Translation(_ciphered(text), 0.0, alignment=same(text, unspaced).alignment)
 
 
-def reversed_words(text: str) -> Translation:
+def reversed_words(text: str, unspaced: bool = False) -> Translation:
     """Return the text with other letters and its words in reverse order; spans that are protected stay whole."""
     ciphered = _ciphered(text)
     assert len(ciphered) == len(text)
-    words = word_spans(text)
+    words = word_spans(text, unspaced)
     groups = list(reversed(_groups(text, words)))
     order = [i for group in groups for i in group]
-    written = " ".join(ciphered[words[group[0]][0] : words[group[-1]][1]] for group in groups)
+    written, last = "", ""
+    for group in groups:
+        start, end = words[group[0]][0], words[group[-1]][1]
+        is_apart = written and (not unspaced or _LATIN_RUN.fullmatch(last + text[start]))
+        written, last = written + " " * bool(is_apart) + ciphered[start:end], text[end - 1]
     return Translation(written, 0.0, alignment=tuple(sorted((i, place) for place, i in enumerate(order))))
 
 
 def _groups(text: str, words: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """Return the numbers of the words, those that share a protected span together."""
+    """Return the numbers of the words, those that share a protected span or a word of Latin letters together."""
     spans = [(span.start, span.end) for span in find(text) if len(text[span.start : span.end].split()) > 1]
+    spans += [match.span() for match in _LATIN_RUN.finditer(text)]
+    starts = sorted(spans)
     groups: list[list[int]] = []
+    at = 0
     for i, (start, _) in enumerate(words):
-        if groups and any(a < words[i - 1][1] and start < b for a, b in spans):
+        while at < len(starts) and starts[at][1] <= start:
+            at += 1
+        if groups and any(a < words[i - 1][1] and start < b for a, b in starts[at : at + 8]):
             groups[-1].append(i)
         else:
             groups.append([i])
     return groups
 
 
-STAND_INS: dict[str, Callable[[str], Translation]] = {
+_LATIN_RUN = re.compile(r"[!-~\u00a1-\u024f\u2070-\u209c\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+")
+"""Characters that a script without spaces takes from others, such as a name; where spaces part words, no matter."""
+
+
+STAND_INS: dict[str, Callable[[str, bool], Translation]] = {
     "same": same, "letters": letters, "reversed": reversed_words,
 }  # fmt: skip
 
 
-def translations(texts: Iterable[str], stand_in: Callable[[str], Translation]) -> dict[str, Translation]:
+def translations(
+    texts: Iterable[str], stand_in: Callable[[str, bool], Translation], unspaced: bool = False
+) -> dict[str, Translation]:
     """Return the translation of each text."""
-    return {text: stand_in(text) for text in texts}
+    return {text: stand_in(text, unspaced) for text in texts}
 
 
 def deciphered(text: str) -> str:

@@ -1,9 +1,9 @@
 """``python -m docs.site``: build both languages into docs/_build/html, offline; a problem ends it with its place.
 
-``numbers`` writes the numbers of the results into the pages again, ``stamp PAGE...`` notes that Chinese pages have been
-brought up to their English ones, ``modules`` writes the tree of modules into the architecture page, ``figures`` writes
-the figures with Chinese labels that README.zh-CN.md shows, ``record RUN`` runs the examples of the commands and keeps
-what they print.
+``numbers`` writes the numbers of the results into the pages again and moves the comments behind them out, ``stamp
+PAGE...`` notes that Chinese pages have been brought up to their English ones, ``modules`` writes the tree of modules
+into the architecture page, ``figures`` writes the figures with Chinese labels that README.zh-CN.md shows, ``record
+RUN`` runs the examples of the commands and keeps what they print.
 """
 
 from __future__ import annotations
@@ -62,10 +62,14 @@ def build(only: Collection[str] = ()) -> None:
 
 
 def renew_numbers() -> None:
-    """Write each number as its file has it."""
+    """Write each number as its file has it; move the comments behind numbers out of the pages."""
     for path in [*DOCS.rglob("*.md"), *ROOT.glob("*.md")]:
-        text = path.read_text(encoding="utf-8")
-        new, wrong = numbers.renewed(path.relative_to(ROOT).as_posix(), text)
+        if BUILT in path.parents:
+            continue
+        page, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+        plain, entries = numbers.moved(page, text)
+        numbers.write_entries(page, entries)
+        new, wrong = numbers.renewed(page, plain)
         if new != text:
             path.write_text(new, encoding="utf-8")
         for problem in wrong:

@@ -73,7 +73,7 @@ def places() -> dict[str, str]:
 
 def fingerprint(path: Path) -> str:
     """What a Chinese page names of the English page it was made from; numbers of results do not count."""
-    text = numbers.without_numbers(path.read_text(encoding="utf-8"))
+    text = numbers.without_numbers(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -1,6 +1,7 @@
 """The questions that readers come with: each is answered at most two clicks from the first page, and found by search.
 
 docs/project/forty-questions.yaml lists them with the page that answers each, and words that a reader would search for.
+docs/project/newcomer-questions.yaml lists fifteen of newcomers, with words that their page must have.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import yaml
 
 LIST = Path(__file__).resolve().parents[1] / "project/forty-questions.yaml"
+NEWCOMERS = LIST.with_name("newcomer-questions.yaml")
 LAST = re.compile(r"(decisions|project)/|log$")
 """Pages that a search names after all others: those for people who change the code (search-order.js)."""
 FIRST_RESULTS = 10
@@ -28,9 +30,9 @@ class Question(NamedTuple):
     zh: str
 
 
-def listed() -> list[Question]:
-    """The list."""
-    return [Question(**row) for row in yaml.safe_load(LIST.read_text(encoding="utf-8"))]
+def listed(path: Path = LIST) -> list[Question]:
+    """The questions of a list."""
+    return [Question(**row) for row in yaml.safe_load(path.read_text(encoding="utf-8"))]
 
 
 def clicks(source: Path) -> dict[str, int]:
@@ -53,9 +55,19 @@ def too_far(source: Path) -> list[str]:
     """Questions whose page is more than two clicks away."""
     away = clicks(source)
     return [
-        f"{LIST.name}: {each.question!r}: {each.page} needs {away.get(each.page, 'endless')} clicks, not 2"
-        for each in listed()
+        f"{path.name}: {each.question!r}: {each.page} needs {away.get(each.page, 'endless')} clicks, not 2"
+        for path in (LIST, NEWCOMERS)
+        for each in listed(path)
         if away.get(each.page, 99) > 2
+    ]
+
+
+def without_answer(source: Path, language: str) -> list[str]:
+    """Questions of newcomers whose page does not have the words of the answer."""
+    return [
+        f"{NEWCOMERS.name}: {each.question!r}: {each.page} does not say {words!r}"
+        for each in listed(NEWCOMERS)
+        if (words := getattr(each, language)) not in (source / each.page).read_text(encoding="utf-8")
     ]
 
 

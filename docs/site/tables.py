@@ -24,6 +24,7 @@ from docs.site.numbers import written
 from docs.site.problems import BrokenDocsError
 from dragoman import errors, reference
 from dragoman.cli.commands import COMMANDS, load, value_name
+from dragoman.cli.habits import RENAMED
 from dragoman.config import PRESETS, Config, ModelConfig, fields_of, section_in
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.model.build import build as build_model
@@ -181,6 +182,9 @@ def commands() -> str:
             f"{group}\n\n{table('option|meaning', rows)}".replace(group, f"**{group}**", 1)
             for group, rows in groups.items()
         ]
+        if name in RENAMED:
+            names = ", ".join(f"`{former}` (now `{present}`)" for former, present in RENAMED[name].items())
+            parts.append(f"Former names, which still work with a warning: {names}.")
         parts.append("More examples:\n\n```text\n" + "\n".join(COMMANDS[name].examples) + "\n```")
     if problems:
         raise BrokenDocsError(problems)
@@ -351,7 +355,7 @@ def configurations() -> str:
         if path.stem in REACHED:
             metric, name, where, form = REACHED[path.stem]
             try:
-                number = written(name, where, form)
+                number = written(f"{name}:{where} as {form}")
             except (KeyError, IndexError, OSError) as error:
                 raise BrokenDocsError(
                     [f"benchmarks/results/{name}: {where}, for configs/{path.name}: {error}"]

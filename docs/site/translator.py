@@ -1,7 +1,7 @@
 """The translator that a page of the site holds: a small model that the build trains on short sentences.
 
 A model takes some minutes to train on one core, and is kept in docs/_build/translator for the next build. It is no
-file of the repository: nothing binary is there, and the page is always what ``dragoman export --to page`` writes now.
+file of the repository: nothing binary is there, and the page is what ``dragoman export --format page`` writes now.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ bundle/
   model.safetensors    weights under the names of the model's ``state_dict()``; of tied tensors only the first
   joint.spm            or src.spm and tgt.spm
   shortlist.ids        lexical shortlist: likely target subwords of each source subword (optional)
+  words.hashes         words of the training sources: tells words that the model never saw (optional)
   manifest.json        format, languages, vocabulary sizes, which weights, sizes and SHA-256 of each file
 """
 
@@ -26,7 +27,9 @@ from torch import Tensor
 
 from dragoman import __version__
 from dragoman.config import Config, ModelConfig
+from dragoman.data import seen_words
 from dragoman.data import shortlist as shortlists
+from dragoman.data.seen_words import SeenWords
 from dragoman.data.shortlist import Shortlist
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import Tokenizer
@@ -126,6 +129,7 @@ class Bundle(NamedTuple):
     tgt_tokenizer: Tokenizer
     manifest: dict[str, Any]
     shortlist: Shortlist | None = None
+    words: SeenWords | None = None
 
     @property
     def facts(self) -> Facts:
@@ -133,9 +137,16 @@ class Bundle(NamedTuple):
         return Facts.of(self.manifest)
 
 
+class Tables(NamedTuple):
+    """Tables that were learned from the training text, and that a bundle may do without."""
+
+    shortlist: Shortlist | None = None
+    words: SeenWords | None = None
+
+
 def save_bundle(
     folder: Path, config: Config, model_config: ModelConfig, weights: Mapping[str, Tensor],
-    src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer, facts: Mapping[str, Any], shortlist: Shortlist | None = None,
+    src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer, facts: Mapping[str, Any], tables: Tables | None = None,
 ) -> None:  # fmt: skip
     """Write a bundle in one step; ``facts`` (which weights, steps, scores) go into the manifest.
 
@@ -152,8 +163,10 @@ def save_bundle(
         else:
             src_tokenizer.save(aside / "src.spm")
             tgt_tokenizer.save(aside / "tgt.spm")
-        if shortlist is not None:
-            shortlist.write(aside / shortlists.FILE, model_config.tgt_vocab_size)
+        if tables is not None and tables.shortlist is not None:
+            tables.shortlist.write(aside / shortlists.FILE, model_config.tgt_vocab_size)
+        if tables is not None and tables.words is not None:
+            tables.words.write(aside / seen_words.FILE)
 
 
 def amend_bundle(path: Path, shortlist: Shortlist | None = None, **facts: Any) -> None:
@@ -165,9 +178,10 @@ def amend_bundle(path: Path, shortlist: Shortlist | None = None, **facts: Any) -
     """
     bundle = load_bundle(path)
     manifest = {name: fact for name, fact in bundle.manifest.items() if name not in ("files", "sha256")} | facts
+    tables = Tables(shortlist=shortlist or bundle.shortlist, words=bundle.words)
     save_bundle(
         find_bundle(path), bundle.config, bundle.model.config, untied(bundle.model), bundle.src_tokenizer,
-        bundle.tgt_tokenizer, manifest, shortlist or bundle.shortlist,
+        bundle.tgt_tokenizer, manifest, tables,
     )  # fmt: skip
 
 
@@ -264,8 +278,9 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
     if shortlists.FILE in manifest["files"]:
         sizes = model_config.src_vocab_size, model_config.tgt_vocab_size
         shortlist = Shortlist.read(folder / shortlists.FILE, *sizes)
+    words = SeenWords.read(folder / seen_words.FILE) if seen_words.FILE in manifest["files"] else None
     model = _model(model_config, folder / "model.safetensors", device, is_rounded=facts.stored == "int8")
-    return Bundle(config, model, *tokenizers, manifest, shortlist)
+    return Bundle(config, model, *tokenizers, manifest, shortlist, words)
 
 
 def _sizes(config: Config, src_vocab_size: int, tgt_vocab_size: int) -> ModelConfig:

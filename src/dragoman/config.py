@@ -445,6 +445,12 @@ class TrainConfig(Section):
         "`fp32`, `bf16`; `auto`: bf16 on a GPU that has it and on a processor that multiplies faster in it, else fp32",
     )
     device: Literal["auto", "cpu", "cuda"] = setting("auto", "`cpu`, `cuda`; `auto`: the GPU if there is one")
+    threads: int | None = setting(
+        None,
+        "threads on a CPU; null: one for each core, and fewer where that is faster beside others, which changes "
+        "the last bits of the weights",
+        ge=1,
+    )
     tensorboard: bool = setting(False, "also log for TensorBoard")
 
     @model_validator(mode="after")

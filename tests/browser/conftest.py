@@ -36,7 +36,8 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         page = context.new_page()
         page.on("console", lambda message: message.type in ("error", "warning") and wrong.append(message.text))
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda request: request.url.startswith((url, "blob:")) or wrong.append(request.url))
+        own = (url.partition("#")[0], "blob:")
+        page.on("request", lambda request: request.url.startswith(own) or wrong.append(request.url))
         page.goto(url)
         return page
 

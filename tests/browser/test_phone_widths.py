@@ -11,6 +11,7 @@ from test_serve_page import explored, url  # noqa: F401  (a fixture)
 pytestmark = pytest.mark.browser
 
 PHONES = [320, 345, 360, 375, 390, 412, 430]
+WIDER = [700, 768, 1024]
 TEXTS = {
     "two sentences": "the dog sleeps here. the woman sees a cat today.",
     "short": "the dog sleeps",
@@ -41,7 +42,7 @@ BEHIND = """() => {
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_ribbon_runs_behind_a_word(open_page: Callable[..., Any], url: str, theme: str) -> None:  # noqa: F811
     wrong = []
-    for width in PHONES:
+    for width in [*PHONES, *WIDER]:
         page = open_page(url, viewport={"width": width, "height": 800}, color_scheme=theme)
         for name, text in TEXTS.items():
             explored(page, text)

@@ -347,7 +347,7 @@ def test_a_link_opens_the_page_with_its_text_and_the_server_never_sees_it(
     page = open_page(url)
     assert page.locator("#share").is_disabled()
     translated(page, "the dog / a cat #1")
-    page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error())")
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error()); }")
     page.click("#share")
     page.wait_for_function("location.hash.length > 1")
     assert page.evaluate("location.hash") == "#en/de/the%20dog%20%2F%20a%20cat%20%231"

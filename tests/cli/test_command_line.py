@@ -167,7 +167,7 @@ def test_a_closed_stdin_is_refused_where_it_is_wanted(tiny_run: Path, option: li
 
 def test_stdout_is_utf_8_whatever_the_locale_says(tiny_run: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("a dog\n", encoding="utf-8")
-    arguments = ["score", str(tiny_run), "--src", str(tmp_path / "text"), "--tgt", str(tmp_path / "text"), "--json"]
+    arguments = ["score", str(tiny_run), "--src", str(tmp_path / "text"), "--ref", str(tmp_path / "text"), "--json"]
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run(
         [sys.executable, "-m", "dragoman", *arguments], capture_output=True, env=environment, check=False

@@ -44,6 +44,11 @@ def test_evaluate_gives_scores_with_signature_and_interval_and_writes_the_transl
     assert "20 lines in" in plain.err
 
 
+def test_a_test_set_without_options_leads_to_the_command(command: Command) -> None:
+    done = command("evaluate", "runs/first", "test.en", "my test.de")
+    assert "dragoman evaluate runs/first --src test.en --ref 'my test.de'" in done.error
+
+
 def test_two_runs_are_compared_with_a_verdict(command: Command, tiny_run: Path, test_set: Path) -> None:
     args = [tiny_run, test_set / "spoilt.de", "--src", test_set / "test.en", "--ref", test_set / "test.de"]
     done = command("evaluate", *args)

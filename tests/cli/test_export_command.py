@@ -29,9 +29,9 @@ def run(tiny_run: Path, tmp_path: Path) -> Path:
 
 
 def test_it_writes_and_says_where(command: Command, run: Path, tmp_path: Path) -> None:
-    done = command("export", run, "--to", "ctranslate2")
+    done = command("export", run, "--format", "ctranslate2")
     assert (done.status, done.out.decode(), done.err) == (0, f"{run}/exports/ctranslate2-float32\n", "")
-    done = command("export", run, "--to", "ctranslate2", "--quantization", "int8", "--out", tmp_path / "small")
+    done = command("export", run, "--format", "ctranslate2", "--quantization", "int8", "--out", tmp_path / "small")
     assert done.out.decode() == f"{tmp_path}/small\n"
     sizes = [
         (folder / "model.bin").stat().st_size for folder in (tmp_path / "small", run / "exports/ctranslate2-float32")
@@ -40,7 +40,7 @@ def test_it_writes_and_says_where(command: Command, run: Path, tmp_path: Path) -
 
 
 def test_check_prints_the_certificate(command: Command, run: Path, corpus: Any) -> None:
-    done = command("export", run, "--to", "ctranslate2", "--check", corpus.valid_src, "--ref", corpus.valid_tgt)
+    done = command("export", run, "--format", "ctranslate2", "--check", corpus.valid_src, "--ref", corpus.valid_tgt)
     assert done.status == 0, done.err
     said = done.out.decode().split("\n")
     assert said[0] == f"{run}/exports/ctranslate2-float32"
@@ -54,7 +54,7 @@ def test_check_prints_the_certificate(command: Command, run: Path, corpus: Any) 
     names = ["BLEU", "chrF2", "TER", "megabytes", "seconds", "", "BLEU:", "chrF2:", "TER:"]
     assert [line.split(" ")[0] for line in said[10:-1]] == names
     assert max(map(len, said[9:15])) < 60
-    done = command("export", run, "--to", "ctranslate2", "--check", corpus.valid_src, "--json")
+    done = command("export", run, "--format", "ctranslate2", "--check", corpus.valid_src, "--json")
     kept = (run / "exports/ctranslate2-float32/certificate.json").read_text(encoding="utf-8")
     assert json.loads(done.out) == json.loads(kept)
 
@@ -63,7 +63,7 @@ def test_an_export_for_hugging_face_is_compared_and_must_come_up_to_what_is_requ
     command: Command, run: Path, corpus: Any
 ) -> None:
     pytest.importorskip("transformers")
-    asked = ("export", run, "--to", "huggingface", "--check", corpus.valid_src, "--ref", corpus.valid_tgt)
+    asked = ("export", run, "--format", "huggingface", "--check", corpus.valid_src, "--ref", corpus.valid_tgt)
     done = command(*asked, "--require", "nats=1e-4", "--require", "identical=0.9", "--require", "bleu=1", "--json")
     assert done.status == 0, done.err
     found = json.loads(done.out)
@@ -85,7 +85,7 @@ def test_check_reads_its_text_once_so_that_it_may_be_a_pipe(run: Path, corpus: A
     reader, writer = os.pipe()
     os.write(writer, b"".join(corpus.valid_src.read_bytes().splitlines(keepends=True)[:3]))
     os.close(writer)
-    status = cli.run(["export", str(run), "--to", "ctranslate2", "--check", f"/dev/fd/{reader}"])
+    status = cli.run(["export", str(run), "--format", "ctranslate2", "--check", f"/dev/fd/{reader}"])
     os.close(reader)
     said = capfd.readouterr()
     assert status == 0, said.err
@@ -93,7 +93,7 @@ def test_check_reads_its_text_once_so_that_it_may_be_a_pipe(run: Path, corpus: A
 
 
 def test_two_processes_that_export_to_one_place_both_succeed(run: Path, tmp_path: Path) -> None:
-    command = ["dragoman", "export", str(run), "--to", "ctranslate2", "--out", str(tmp_path / "x")]
+    command = ["dragoman", "export", str(run), "--format", "ctranslate2", "--out", str(tmp_path / "x")]
     for _ in range(2):  # to a place that is free, and to one that is taken
         processes = [Forked(main, command) for _ in range(2)]
         assert [process.wait() for process in processes] == [0, 0]
@@ -104,14 +104,14 @@ def test_two_processes_that_export_to_one_place_both_succeed(run: Path, tmp_path
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--to", "word"], "to must be ctranslate2, huggingface, argos, page or onnx, got 'word'"),
-        (["--to", "ctranslate2", "--quantization", "int4"], "quantization must be float32"),
-        (["--to", "ctranslate2", "--ref", "x"], "--ref, --json, --require and --target need --check"),
-        (["--to", "ctranslate2", "--json"], "--ref, --json, --require and --target need --check"),
-        (["--to", "ctranslate2", "--out", "/"], "already exists and is not an export"),
-        (["--to", "ctranslate2", "--check", "missing.en"], "missing.en: no such file"),
-        (["--to", "ctranslate2", "--check", "missing.en", "--device", "tpu"], "'tpu'"),
-        ([], "Missing option '--to': target format: ctranslate2, "),
+        (["--format", "word"], "format must be ctranslate2, huggingface, argos, page or onnx, got 'word'"),
+        (["--format", "ctranslate2", "--quantization", "int4"], "quantization must be float32"),
+        (["--format", "ctranslate2", "--ref", "x"], "--ref, --json, --require and --to need --check"),
+        (["--format", "ctranslate2", "--json"], "--ref, --json, --require and --to need --check"),
+        (["--format", "ctranslate2", "--out", "/"], "already exists and is not an export"),
+        (["--format", "ctranslate2", "--check", "missing.en"], "missing.en: no such file"),
+        (["--format", "ctranslate2", "--check", "missing.en", "--device", "tpu"], "'tpu'"),
+        ([], "Missing option '--format': target format: ctranslate2, "),
     ],
 )
 def test_refusals(command: Command, run: Path, options: list[str], said: str) -> None:
@@ -138,7 +138,7 @@ def test_translate_takes_an_engine(command: Command, run: Path, corpus: Any) -> 
 
 def test_the_folder_one_stands_in_is_not_replaced(command: Command, run: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    done = command("export", run, "--to", "ctranslate2", "--out", ".", cwd=tmp_path / "empty")
+    done = command("export", run, "--format", "ctranslate2", "--out", ".", cwd=tmp_path / "empty")
     assert done.status == 2
     assert ".: --out must name a folder" in done.error
     assert list((tmp_path / "empty").iterdir()) == []
@@ -149,7 +149,7 @@ def test_a_page_is_one_file_with_its_certificate_beside_it(
     command: Command, run: Path, corpus: Any, tmp_path: Path
 ) -> None:
     file = tmp_path / "translator.html"
-    asked = ("export", run, "--to", "page", "--out", file, "--check", corpus.valid_src, "--ref", corpus.valid_tgt)
+    asked = ("export", run, "--format", "page", "--out", file, "--check", corpus.valid_src, "--ref", corpus.valid_tgt)
     done = command(*asked, "--require", "nats=1e-4", "--require", "identical=1")
     assert done.status == 0, done.err
     said = done.out.decode().split("\n")
@@ -165,12 +165,12 @@ def test_without_node_a_page_is_written_but_not_checked(
     command: Command, run: Path, corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    done = command("export", run, "--to", "page", "--check", corpus.valid_src, "--out", tmp_path / "x.html")
+    done = command("export", run, "--format", "page", "--check", corpus.valid_src, "--out", tmp_path / "x.html")
     assert (done.status, done.err) == (
         2, "error: comparing a page needs node, which is not installed: https://nodejs.org, or leave out --check\n"
     )  # fmt: skip
     assert not (tmp_path / "x.html").exists()
-    assert command("export", run, "--to", "page", "--out", tmp_path / "x.html").status == 0
+    assert command("export", run, "--format", "page", "--out", tmp_path / "x.html").status == 0
 
 
 def test_the_demo_ends_with_a_page(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

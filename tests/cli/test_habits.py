@@ -13,7 +13,7 @@ import pytest
 from dragoman.cli.commands import COMMANDS, load
 from dragoman.cli.completion import among, runs, settings
 from dragoman.cli.habits import COMMANDS as OF_OTHERS
-from dragoman.cli.habits import NAMES
+from dragoman.cli.habits import NAMES, RENAMED, with_present_names
 from dragoman.config import Config, all_settings
 
 Command = Callable[..., Any]
@@ -39,6 +39,9 @@ def options_of(command: str) -> set[str]:
         ("train --lr 1", "did you mean --set train.lr=...?"),
         ("train --label-smoothing 0", "did you mean --set train.label_smoothing=...?"),
         ("train --arch base", "did you mean --set model.preset=base"),
+        ("lab --list", "leave it out: dragoman lab lists the experiments"),
+        ("lab --quik", "did you mean --quick?"),
+        ("runs --list", "No such option: --list (see dragoman runs --help)"),
         ("evaluate r --wanted x", "No such option: --wanted (see dragoman evaluate --help)"),
     ],
 )
@@ -57,6 +60,63 @@ def test_what_habits_lead_to_is_there_and_what_they_are_is_not() -> None:
                 assert ours.split()[1].partition("=")[0] in all_settings(Config)
             elif ours.startswith("-"):
                 assert ours.split()[0] in known
+
+
+def test_an_option_has_one_meaning_in_all_commands() -> None:
+    meanings: dict[str, dict[str, set[str]]] = {"--from": {}, "--to": {}, "--ref": {}, "--src": {}}
+    for command in COMMANDS:
+        for parameter in load(command).params:
+            for name in set(parameter.opts) & set(meanings):
+                meanings[name].setdefault(_meaning(parameter.help), set()).add(command)
+    assert {name: list(by_meaning) for name, by_meaning in meanings.items()} == {
+        "--from": ["source language"], "--to": ["target language"], "--ref": ["translations"], "--src": ["source text"],
+    }  # fmt: skip
+
+
+def _meaning(help: str) -> str:
+    """Return the meaning of an option by words of its help; the help itself if it has none of them."""
+    meanings = {
+        r"source language": "source language", r"target language": "target language",
+        r"^(with --check: |with --ref: )?(references|its translations|translations to score)": "translations",
+        r"source (side|text)": "source text",
+    }  # fmt: skip
+    return next((meaning for words, meaning in meanings.items() if re.search(words, help.lower())), help)
+
+
+def test_former_names_lead_to_names_that_are_there() -> None:
+    for command, renamed in RENAMED.items():
+        assert set(renamed.values()) <= options_of(command)
+        assert (set(renamed) - set(renamed.values())).isdisjoint(options_of(command))
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "present"),
+    [
+        ("train", ["a", "--from", "demo", "--", "--from"], ["a", "--from-run", "demo", "--", "--from"]),
+        ("score", ["r", "--src", "a", "--tgt=b"], ["r", "--src", "a", "--ref=b"]),
+        ("explain", ["r", "A.", "--target", "B."], ["r", "A.", "--translation", "B."]),
+        ("export", ["r", "--to", "onnx", "--target", "fr"], ["r", "--format", "onnx", "--to", "fr"]),
+        ("export", ["r", "--format", "onnx", "--to", "fr"], ["r", "--format", "onnx", "--to", "fr"]),
+        ("export", ["r", "--to", "fr", "--format=onnx"], ["r", "--to", "fr", "--format=onnx"]),
+        ("translate", ["r", "--to", "fr", "--from", "en"], ["r", "--to", "fr", "--from", "en"]),
+    ],
+)
+def test_former_names_of_options_work(command: str, arguments: list[str], present: list[str]) -> None:
+    words, warnings = with_present_names(command, arguments)
+    assert words == present
+    assert len(warnings) == sum(a != b for a, b in zip(arguments, present, strict=True))
+
+
+def test_a_former_name_gives_one_warning(command: Command, tiny_run: Path, corpus: Any) -> None:
+    files = ("--src", corpus.valid_src)
+    former = command("score", tiny_run, *files, "--tgt", corpus.valid_tgt)
+    present = command("score", tiny_run, *files, "--ref", corpus.valid_tgt)
+    assert former.out == present.out != b""
+    assert former.err.split("\n").count("warning: --tgt is called --ref now") == 1
+    assert "is called" not in present.err
+    refused = command("export", tiny_run, "--to", "word")
+    assert "warning: --to is called --format now\n" in refused.err
+    assert "format must be" in refused.error
 
 
 def test_a_setting_without_its_section_is_named_with_it(command: Command, tmp_path: Path) -> None:
@@ -113,7 +173,7 @@ def test_the_tab_key_completes_runs_and_settings(tmp_path: Path, monkeypatch: py
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "runs/first/config.yaml").write_text("", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert runs("") == ["runs/", "texts/"]
+    assert runs("") == ["runs/", "texts/", "demo", "demo-zh", "en-de", "en-zh"]
     assert runs("runs/") == ["runs/first", "runs/other/"]
     assert runs("ru") == runs("runs/")  # no "runs/" alone, behind which the shell would put a space
     assert runs("te") == ["texts/"]

@@ -90,7 +90,7 @@ def test_a_file_is_translated_like_stdin_and_the_bundle_like_the_run(
 
 
 def test_warnings_name_file_and_line_and_the_exit_status_is_0(command: Command, tiny_run: Path, tmp_path: Path) -> None:
-    (tmp_path / "text").write_bytes(b"a dog\ngr\xfcn\nthe cat\na\0b\n" + b"the dog sees " * 200 + b"\nthe cat\n")
+    (tmp_path / "text").write_bytes(b"a dog\na \xfcdog\nthe cat\na\0a\n" + b"the dog sees " * 200 + b"\nthe cat\n")
     done = command("translate", tiny_run, "text", "--beam-size", "1", "--no-guard", cwd=tmp_path)
     assert done.status == 0
     assert done.out.count(b"\n") == 6

@@ -194,6 +194,10 @@ def test_what_a_folder_has_besides_is_named_and_links_are_not_followed(
     assert done.err.rstrip().endswith(
         "2 of 2 segments translated; 4 files skipped, which are no documents: 1 without a suffix, 1 .json, 2 .png"
     )
+    lines = done.err.splitlines()
+    assert [line for line in lines if line.startswith(f"{out}/")] == [
+        f"{out / name}: 1 of 1 segments translated" for name in ("a.txt", "same.txt")
+    ]
     for name in ("link.txt", "deeper/folder", "round"):
         assert f"{source / name}: a link to a folder or out of it, which is not followed" in done.err
     assert sorted(path.name for path in out.rglob("*")) == ["a.txt", "same.txt"]

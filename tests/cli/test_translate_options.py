@@ -114,7 +114,7 @@ def test_bf16_is_asked_for_by_name(command: Command, tiny_run: Path) -> None:
 def test_the_size_of_a_batch_is_asked_for_and_changes_no_text(command: Command, tiny_run: Path, corpus: Any) -> None:
     done = command("translate", tiny_run, "--batch-tokens", "1", stdin=LINES)
     assert (done.status, done.out) == (0, command("translate", tiny_run, stdin=LINES).out)
-    score = ("score", tiny_run, "--src", corpus.valid_src, "--tgt", corpus.valid_tgt)
+    score = ("score", tiny_run, "--src", corpus.valid_src, "--ref", corpus.valid_tgt)
     together, alone = (rows(command(*score, *more).out) for more in ((), ("--batch-tokens", "1")))
     assert [float(row[0]) for row in alone] == pytest.approx([float(row[0]) for row in together], abs=1e-4)
     for refused in (command("translate", tiny_run, "--batch-tokens", "0"), command(*score, "--batch-tokens", "0")):
@@ -151,24 +151,24 @@ def test_the_score_of_a_translation_is_that_of_its_search(command: Command, tiny
     done = command("translate", tiny_run, "src", "--json", cwd=tmp_path)
     found = [json.loads(line) for line in done.out.splitlines()]
     (tmp_path / "tgt").write_text("".join(one["text"] + "\n" for one in found), encoding="utf-8")
-    scored = rows(command("score", tiny_run, "--src", "src", "--tgt", "tgt", cwd=tmp_path).out)
+    scored = rows(command("score", tiny_run, "--src", "src", "--ref", "tgt", cwd=tmp_path).out)
     assert [float(row[2]) for row in scored] == pytest.approx([one["score"] for one in found], abs=1e-5)
 
 
 def test_score_says_what_it_does_not_score(command: Command, tiny_run: Path, tmp_path: Path) -> None:
     (tmp_path / "src").write_bytes(b"the dog\n\nthe cat\n")
     (tmp_path / "tgt").write_bytes(b"der hund\nx\n\n")
-    done = command("score", tiny_run, "--src", "src", "--tgt", "tgt", cwd=tmp_path)
+    done = command("score", tiny_run, "--src", "src", "--ref", "tgt", cwd=tmp_path)
     assert done.status == 0
     assert rows(done.out)[1:] == [["nan"] * 3] * 2
     assert [line for line in done.err.split("\n") if line.startswith("warning")] == [
         f"warning: tgt:{n}: not scored: a side is blank" for n in (2, 3)
     ]
     assert "; 1 of 3 lines" in done.err
-    as_json = command("score", tiny_run, "--src", "src", "--tgt", "tgt", "--json", cwd=tmp_path)
+    as_json = command("score", tiny_run, "--src", "src", "--ref", "tgt", "--json", cwd=tmp_path)
     assert json.loads(as_json.out.splitlines()[1])["log_prob"] is None
     (tmp_path / "tgt").write_bytes(b"der hund\n")
-    assert "3 lines but" in command("score", tiny_run, "--src", "src", "--tgt", "tgt", cwd=tmp_path).error
+    assert "3 lines but" in command("score", tiny_run, "--src", "src", "--ref", "tgt", cwd=tmp_path).error
 
 
 def test_alignments_replace_no_input_and_no_older_file_when_the_call_is_refused(
@@ -187,8 +187,8 @@ def test_alignments_replace_no_input_and_no_older_file_when_the_call_is_refused(
         ("translate", tiny_run, ".", "--alignments", "links"),
         ("translate", tiny_run, "src", "--alignments", "links", "--sample", "--include", "hund"),
         ("translate", tiny_run, "src", "--out", "links", "--glossary", "links"),
-        ("score", tiny_run, "--src", "src", "--tgt", "tgt", "--alignments", "tgt"),
-        ("score", tiny_run, "--src", "src", "--tgt", "tgt", "--alignments", "links", "--precision", "fp8"),
+        ("score", tiny_run, "--src", "src", "--ref", "tgt", "--alignments", "tgt"),
+        ("score", tiny_run, "--src", "src", "--ref", "tgt", "--alignments", "links", "--precision", "fp8"),
         ("evaluate", tiny_run, "--src", "src", "--ref", "tgt", "--out", "tgt"),
         ("evaluate", "links", "--ref", "tgt", "--out", "links"),
     ]

@@ -87,6 +87,8 @@ def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(
         ("a ``git add`` and |dog| of :ref:`the-dog`", "а ``git add`` анд |dog| оф :ref:`the-dog`"),
         (":doc:`the dog <a/b>` and `a cat`_", ":doc:`тхе дог <a/b>` анд `а цат <a cat_>`_"),
         ("{n, plural, one {# dog} other {# dogs}}", "{n, plural, one {# дог} other {# догс}}"),
+        ("run C<^.fi$> of L<the dog|dog(1)> as I<cats>", "рун C<^.fi$> оф L<тхе дог|dog(1)> ас I<цатс>"),
+        ("vitamin C<b>dog</b>", "витамин Ц<b>дог</b>"),
     ],
 )  # fmt: skip
 def test_layout_escapes_and_markup_stay(msgid: str, expected: str) -> None:
@@ -109,6 +111,7 @@ def test_a_sentence_that_is_wrapped_is_translated_whole_and_wrapped_again() -> N
     [
         ("_File", "Datei", "_Datei"), ("Save _As", "Sichern als", "Sichern _als"), ("E_xit", "Beenden", "B_eenden"),
         ("&File...", "文件…", "文件(&F)…"), ("Save ~As", "另存为", "另存为(~A)"),
+        ("&16 dogs", "16 狗", "&16 狗"),
     ],
 )  # fmt: skip
 def test_a_mnemonic_stands_at_a_letter_of_the_translation(msgid: str, translation: str, expected: str) -> None:

@@ -86,6 +86,15 @@ CASES = {
     "kramdown": ("The dog.\n{: .big}\n\n* TOC\n{:toc}\n", "Тхе дог.\n{: .big}\n\n* ТОЦ\n{:toc}\n"),
     "critic": ("The {++big++} dog {>>why?<<} and ==cat==.\n", "Тхе {++биг++} дог {>>why?<<} анд ==цат==.\n"),
     "formulas": ("The dog \\(a_1\\) and\n\n$$\nx = the\n$$\n", "Тхе дог \\(a_1\\) анд\n\n$$\nx = the\n$$\n"),
+    "code below a term": ("Dog\n\n:     { the code }\n", "Дог\n\n:     { the code }\n"),
+    "code in a description": ("Dog\n\n: cat\n\n      the code\n\n  > the cat\n", "Дог\n\n: цат\n\n      the code\n\n  > тхе цат\n"),
+    "attributes of a block": ('::: {style="color: red"}\nThe dog\n:::\n', '::: {style="color: red"}\nТхе дог\n:::\n'),
+    "label of a formula": ("$$c=2$$ (eq:dog)\n\nThe cat.\n", "$$c=2$$ (eq:dog)\n\nТхе цат.\n"),
+    "address by a template": ("[The dog][d-1] and [c].\n\n[c]: /c/\n[d-1]: {% link d.md %}\n", "[Тхе дог][d-1] анд [ц][c].\n\n[c]: /c/\n[d-1]: {% link d.md %}\n"),
+    "definition below HTML": ("See [Cat].\n\n<div>\n</div>\n  [Cat]: https://a.org\n", "Сее [Цат][Cat].\n\n<div>\n</div>\n  [Cat]: https://a.org\n"),
+    "title in HTML": ('A <abbr title="the cat">dog</abbr> runs.\n', 'А <abbr title="тхе цат">дог</abbr> рунс.\n'),
+    "emphasis beside a note": ("__The dog.__[^1]\n\n[^1]: The cat.\n", "__Тхе дог.__[^1]\n\n[^1]: Тхе цат.\n"),
+    "star that is text": ("A *dog* ** runs\n", "А *дог* \\*\\* рунс\n"),
     "picture in a link": ("[![Dog][badge]][page] and a dog\n", "[![Дог][badge]][page] анд а дог\n"),
     "tilde": ("Dog\n  ~ A cat\n", "Дог\n  ~ А цат\n"),
     "an entity in a cell": ("| a |\n|---|\n| dog &#124; &lt; cat |\n", "| а |\n|---|\n| дог &#124; &lt; цат |\n"),
@@ -125,10 +134,27 @@ def test_links_keep_their_words_beside_half_of_an_html_element() -> None:
     assert translated(source, "reversed")[0] == "[тшо](y) цлосес ([оне](x)), <source> то Адд\n"
 
 
+def test_emphasis_keeps_its_words_beside_a_closing_tag_too_many() -> None:
+    source = '**<a name="x"></a></a>Dog** - the cat\n'
+    assert translated(source, "reversed")[0] == 'цат тхе - **<a name="x"></a></a>Дог**\n'
+
+
 def test_links_side_by_side_are_units_of_their_own_and_words_do_not_run_together() -> None:
     assert translated("See [dog 5](x)[cat 7](y) and\n", "reversed")[0] == "[5 дог](x) Сее анд [7 цат](y)\n"
     source = "is [version=1]PHP 5[/version][version=2]PHP 7[/version] good\n"
     assert translated(source)[0] == "ис [version=1]ПХП 5[/version][version=2]ПХП 7[/version] гоод\n"
+
+
+def test_tags_on_their_own_lines_part_the_indented_paragraphs_of_mdx() -> None:
+    source = (
+        "import { Card } from 'c'\n\n<Card>\n\t<Card title=\"A dog\">\n\t\tThe dog.\n\t</Card>\n"
+        '\t<Card\n\t\ttitle="A cat"\n\t>\n\t\tThe <code>cat</code>.\n\t</Card>\n</Card>\n'
+    )
+    written, report = translated(source, "reversed")
+    lines = [line for line in source.split("\n") if "title" not in line and "The" not in line]
+    assert [line for line in written.split("\n") if line in lines] == lines
+    assert report.translated == report.found == 4
+    assert "<code>cat</code>" in written
 
 
 def test_a_directive_that_is_not_known_is_left_and_named() -> None:

@@ -210,6 +210,13 @@ def test_chinese(source: str, target: str, links: str, expected: str) -> None:
         ("tools (<a>#2557</a>) (<b>dd11c28</b>)", "(dd11c28) (#2557) Werkzeuge", "0-2 1-1 2-0", "(<b>dd11c28</b>) (<a>#2557</a>) Werkzeuge"),
         ("<a>學生</a><x/><b>印本</b>", "學生印本", "0-0", "<a>學生</a><x/><b>印本</b>"),
         ("the 10<a>th</a>", "der 10.", "0-0 1-1", "der <a>10.</a>"),
+        ("our <a>pill tool</a>will show", "zeigt toolwill pill unser", "0-3 1-2 2-1 3-0", "zeigt <a>toolwill pill</a> unser"),
+        ("<b>some <i>inline</i> kind</b><u>x</u>", "kindx inline some", "0-2 1-1 2-0", "<u>kindx</u> <b><i>inline</i> some</b>"),
+        ("m.<i>[3]</i><i>[4]</i> x", "m.[3][4] x", "0-0 1-1", "m.<i>[3]</i><i>[4]</i> x"),
+        ("up <a>@v</a>/http-str<b>@2</b>.1", "auf @в/хттп-стр@2.1", "0-0 1-1", "auf <a>@в</a>/хттп-стр<b>@2</b>.1"),
+        ('keys (<x id="1"></x>, <x id="2"></x>) on', "an Tasten (, )", "0-1 3-0", 'an Tasten (<x id="1"></x>, <x id="2"></x>)'),
+        ('use <x id="1"></x>, <x id="2"></x>', ", nimm", "0-1 1-0", ', nimm <x id="1"></x> <x id="2"></x>'),
+        ('with <b><x id="1"></x></b>, <b><x id="2"></x></b>', "mit", "0-0", 'mit <b><x id="1"></x></b> <b><x id="2"></x></b>'),
     ],
 )  # fmt: skip
 def test_words_with_spaces(source: str, target: str, links: str, expected: str) -> None:
@@ -217,6 +224,21 @@ def test_words_with_spaces(source: str, target: str, links: str, expected: str) 
     parts = markup.parse(source, "xml")
     texts: dict[str, Any] = {unit.plain: AlignedText(target, pairs) for unit in units_of(parts)}
     assert write(parts, Translations(texts)) == expected
+
+
+def test_a_sign_between_two_elements_of_code_stays_with_them() -> None:
+    parts = markup.parse("Press <kbd>Ctrl</kbd>+<kbd>C</kbd>, <kbd>Tab</kbd>.", "html")
+    texts: dict[str, Any] = {unit.plain: AlignedText(", . drücken", ((0, 2), (1, 0))) for unit in units_of(parts)}
+    assert list(texts) == ["Press , ."]
+    assert "<kbd>Ctrl</kbd>+<kbd>C</kbd>" in write(parts, Translations(texts))
+
+
+def test_a_text_without_links_keeps_all_tags_and_empties_none() -> None:
+    source = " ".join(f"a <b>dog</b> and <i>cat {n}</i> run" for n in range(50))
+    parts = markup.parse(source, "html")
+    (unit,) = units_of(parts)
+    written = write(parts, Translations({unit.plain: AlignedText(" ".join(["Hund"] * 230), ())}))
+    assert len(re.findall(r"<b>[^<]*\w[^<]*</b>|<i>[^<]*\w[^<]*</i>", written)) == 100
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_the_commands_are_the_same(
     done = process("evaluate", "x", "--src", corpus.valid_src, "--ref", corpus.valid_tgt, cwd=tmp_path)
     assert done.status == 0, done.err
     assert b"BLEU" in done.out
-    done = process("export", "x", "--to", "ctranslate2", cwd=tmp_path)
+    done = process("export", "x", "--format", "ctranslate2", cwd=tmp_path)
     assert done.status == 2
     assert f"it has Transformers only, and here model.architecture is {kind}" in done.error
     done = process("translate", "x", "--engine", "ctranslate2", stdin=b"the dog\n", cwd=tmp_path)

@@ -129,7 +129,7 @@ def test_K3_a_full_disk_is_refused_in_one_line_and_leaves_nothing(n: int, result
 def test_every_command_that_writes_is_tried() -> None:
     tried = {call.words[0] for call in CALLS.values()}
     assert set(COMMANDS) == tried | set(WRITES_NOTHING)
-    exported = {call.words[call.words.index("--to") + 1] for call in CALLS.values() if call.words[0] == "export"}
+    exported = {call.words[call.words.index("--format") + 1] for call in CALLS.values() if call.words[0] == "export"}
     assert exported == set(writers())
     imported = {name.removeprefix("import ") for name in CALLS if name.startswith("import ")}
     assert imported == {toolkit.name for toolkit in TOOLKITS if toolkit.reader is not None}

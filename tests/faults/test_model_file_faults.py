@@ -49,7 +49,7 @@ def test_M1_no_command_unpickles_anything(
         ["translate", run, tmp_path / "text", "--out", tmp_path / "out"],
         ["evaluate", run, *valid, "--ref", corpus.valid_tgt],
         ["explain", run, "a dog", "--out", tmp_path / "a.svg"],
-        ["export", run, "--to", "ctranslate2"],
+        ["export", run, "--format", "ctranslate2"],
     ]
     known = {str(command.name) for command in app.registered_commands} - {
         "demo",
@@ -71,7 +71,7 @@ def test_M1_no_command_unpickles_anything(
     if "calibrate" in known:
         commands.append(["calibrate", run, "--src", corpus.src, "--ref", corpus.tgt])
     if "score" in known:
-        commands.append(["score", run, *valid, "--tgt", corpus.valid_tgt])
+        commands.append(["score", run, *valid, "--ref", corpus.valid_tgt])
     if "doctor" in known:
         commands.append(["doctor", run])
     if "lab" in known:

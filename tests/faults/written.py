@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 WRITES_NOTHING = {
     "formats": ("formats",),
-    "score": ("score", "tiny", "--src", "test.en", "--tgt", "test.de"),
+    "score": ("score", "tiny", "--src", "test.en", "--ref", "test.de"),
     "lab": ("lab",),
     "runs": ("runs", "tiny"),
     "translate": ("translate", "tiny", "test.en", "--beam-size", "1"),
@@ -81,7 +81,7 @@ CALLS = {
         keeps=True,
     ),
     "train, of another run": Call(
-        words=("train", "from.yaml", "--from", "tiny", "--out", "run", "--set", "train.max_steps=2"),
+        words=("train", "from.yaml", "--from-run", "tiny", "--out", "run", "--set", "train.max_steps=2"),
         varies=_TRAINED,
         keeps=True,
     ),
@@ -120,7 +120,7 @@ CALLS = {
         words=("translate", "tiny", "test.en", "--beam-size", "1", "--alignments", "links"),
         other=("translate", "tiny", "test.en", "--beam-size", "2", "--alignments", "links"),
     ),
-    "score": Call(words=("score", "tiny", "--src", "test.en", "--tgt", "test.de", "--alignments", "links")),
+    "score": Call(words=("score", "tiny", "--src", "test.en", "--ref", "test.de", "--alignments", "links")),
     "evaluate": Call(
         words=("evaluate", "tiny", "--src", "test.en", "--ref", "test.de", "--beam-size", "1", "--out", "out.de"),
         other=("evaluate", "tiny", "--src", "test.en", "--ref", "test.de", "--beam-size", "2", "--out", "out.de"),
@@ -142,44 +142,44 @@ CALLS = {
         varies=((r"numbers\.json$", r".+"), (r"index\.html$", r"(?s).+"), (r"parts/", TIMES), *_TRAINED),
     ),
     "export huggingface": Call(
-        words=("export", "tiny", "--to", "huggingface"),
-        other=("export", "tiny", "--to", "huggingface", "--out", "tiny/exports/huggingface-float32"),
+        words=("export", "tiny", "--format", "huggingface"),
+        other=("export", "tiny", "--format", "huggingface", "--out", "tiny/exports/huggingface-float32"),
     ),
     "export ctranslate2": Call(
-        words=("export", "tiny", "--to", "ctranslate2", "--out", "out"),
-        other=("export", "tiny", "--to", "ctranslate2", "--out", "out", "--quantization", "int8"),
+        words=("export", "tiny", "--format", "ctranslate2", "--out", "out"),
+        other=("export", "tiny", "--format", "ctranslate2", "--out", "out", "--quantization", "int8"),
     ),
     "export ctranslate2, checked": Call(
-        words=("export", "tiny", "--to", "ctranslate2", "--out", "out", "--check", "test.en"),
+        words=("export", "tiny", "--format", "ctranslate2", "--out", "out", "--check", "test.en"),
         varies=((r"certificate\.json$", r".+"), (r"README\.md$", r"\d+\.\d+")),
     ),
     "export onnx": Call(
-        words=("export", "tiny", "--to", "onnx", "--out", "out"),
-        other=("export", "tiny", "--to", "onnx", "--out", "out", "--quantization", "int8"),
+        words=("export", "tiny", "--format", "onnx", "--out", "out"),
+        other=("export", "tiny", "--format", "onnx", "--out", "out", "--quantization", "int8"),
     ),
     "export argos": Call(
-        words=("export", "tiny", "--to", "argos", "--out", "out"),
-        other=("export", "tiny", "--to", "argos", "--out", "out", "--quantization", "int8"),
+        words=("export", "tiny", "--format", "argos", "--out", "out"),
+        other=("export", "tiny", "--format", "argos", "--out", "out", "--quantization", "int8"),
     ),
-    "export argos, one file": Call(words=("export", "tiny", "--to", "argos", "--out", "out/m.argosmodel")),
+    "export argos, one file": Call(words=("export", "tiny", "--format", "argos", "--out", "out/m.argosmodel")),
     "export page": Call(
-        words=("export", "tiny", "--to", "page", "--out", "out/page.html"),
-        other=("export", "tiny", "--to", "page", "--out", "out/page.html", "--quantization", "int8"),
+        words=("export", "tiny", "--format", "page", "--out", "out/page.html"),
+        other=("export", "tiny", "--format", "page", "--out", "out/page.html", "--quantization", "int8"),
     ),
-    "export page, a folder": Call(words=("export", "tiny", "--to", "page", "--out", "out")),
+    "export page, a folder": Call(words=("export", "tiny", "--format", "page", "--out", "out")),
     "import huggingface": Call(
-        first=(("export", "tiny", "--to", "huggingface", "--out", "model"),),
+        first=(("export", "tiny", "--format", "huggingface", "--out", "model"),),
         words=("import", "model", "--out", "imported"),
         other=("import", "model", "--out", "imported", "--keep-pieces-of", "test.en"),
         keeps=True,
     ),
     "import ctranslate2": Call(
-        first=(("export", "tiny", "--to", "ctranslate2", "--out", "model"),),
+        first=(("export", "tiny", "--format", "ctranslate2", "--out", "model"),),
         words=("import", "model", "--out", "imported"),
         keeps=True,
     ),
     "import argos": Call(
-        first=(("export", "tiny", "--to", "argos", "--out", "model.argosmodel"),),
+        first=(("export", "tiny", "--format", "argos", "--out", "model.argosmodel"),),
         words=("import", "model.argosmodel", "--out", "imported"),
         keeps=True,
     ),

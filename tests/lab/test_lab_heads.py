@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 import torch
 
+from dragoman.data import phrasebook
 from dragoman.data.batching import Batch, all_batches
 from dragoman.data.store import Store
 from dragoman.errors import ConfigError
 from dragoman.lab.experiment import Lab
+from dragoman.lab.heads import SENTENCES, examine
 from dragoman.lab.pruning import (
     HABITS,
     Head,
@@ -134,6 +136,17 @@ def test_the_experiment_examines_a_run(tiny_run: Path, tmp_path: Path) -> None:
     assert all(re.search(title, page) for title in ("encoder's heads", "Which heads matter", "How many can go"))
 
 
-def test_a_bundle_has_no_text_to_judge_by(tiny_run: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="store/valid"):
-        run_experiment("heads", tmp_path, Lab(out=tmp_path, quick=True, run=tiny_run / "bundle"))
+def test_a_bundle_is_examined_on_the_embedded_corpus(tiny_run: Path, tmp_path: Path) -> None:
+    lines: list[str] = []
+    examined = examine(Lab(out=tmp_path, quick=True, run=tiny_run / "bundle", say=lines.append))
+    assert len(examined.store) == SENTENCES
+    assert lines == [
+        f"{tiny_run / 'bundle'} has no validation text: examining it on 300 sentences of the embedded corpus"
+    ]
+    sources, _ = examined.store.texts([0, 1])
+    assert sources == [phrasebook.pair(i, seed=2, split="held_out")[0] for i in (0, 1)]
+
+
+def test_a_bundle_of_other_languages_has_no_text_to_judge_by(several_run: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="must be a run with its validation text"):
+        examine(Lab(out=tmp_path, quick=True, run=several_run / "bundle"))

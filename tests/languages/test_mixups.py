@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.data.sides import Side, are_one_text, doubt, refuse_by_name, sample
+from dragoman.data.sides import LanguageWatch, Side, are_one_text, doubt, refuse_by_name, sample
 from dragoman.errors import ConfigError
 from dragoman.languages import mixups
 from dragoman.languages.mixups import named_otherwise, written_in
@@ -95,6 +95,28 @@ def test_a_doubt_is_one_line_for_a_whole_text() -> None:
     said = doubt("t.txt", [SENTENCES["de"]] * 500, "en", "runs/x translates from")
     assert said == "t.txt: looks like German (de), but runs/x translates from English (en)"
     assert len(sample([SENTENCES["de"], ""] * 5000)) <= 60
+
+
+def test_a_stream_is_judged_as_its_lines_come_and_named_once() -> None:
+    warnings: list[str] = []
+    watch = LanguageWatch("stdin", "en", "runs/x translates from", warnings.append)
+    watch(["OK", ""])
+    assert warnings == []
+    watch([SENTENCES["de"]] * 4)
+    expected = ["stdin: looks like German (de), but runs/x translates from English (en)"]
+    assert warnings == expected
+    for _ in range(50):
+        watch([SENTENCES["fr"]])
+    assert warnings == expected
+
+
+def test_a_stream_of_the_right_language_or_of_none_is_left_alone() -> None:
+    warnings: list[str] = []
+    for lang in ("en", None):
+        watch = LanguageWatch("stdin", lang, "runs/x translates from", warnings.append)
+        for _ in range(100):
+            watch([SENTENCES["en"], "", "Guten Tag"])
+    assert warnings == []
 
 
 def test_one_text_on_both_sides() -> None:

@@ -122,7 +122,9 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Toolkit]:
 def test_it_is_exported_to_compared_and_imported_from(
     notes: Toolkit, tiny_run: Path, tmp_path: Path, corpus: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ConfigError, match=r"written for Notes: notes are of pre-norm only; it can be exported --to ct"):
+    with pytest.raises(
+        ConfigError, match=r"written for Notes: notes are of pre-norm only; it can be exported --format ct"
+    ):
         dragoman.export(tiny_run, "notes", tmp_path / "export")
     with pytest.raises(ConfigError, match=r"quantization must be float32, got 'int8'"):
         check("notes", ModelConfig(src_vocab_size=9, tgt_vocab_size=9, norm="pre"), "int8")
@@ -158,4 +160,4 @@ def test_without_its_package_auto_goes_on_to_the_next(
 
 def test_the_commands_name_it(notes: Toolkit, command: Callable[..., Any], tiny_run: Path) -> None:
     assert "| notes |" in command("formats").out.decode()
-    assert "to must be" in command("export", str(tiny_run), "--to", "nothing").err
+    assert "format must be" in command("export", str(tiny_run), "--format", "nothing").err

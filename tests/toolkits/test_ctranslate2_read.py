@@ -261,7 +261,7 @@ def test_sources_without_eos_come_in_and_leave_again(make_run: MakeRun, tmp_path
             (back,) = (tmp_path / "installed").glob("*/model")
         assert json.loads((back / "config.json").read_text())["add_source_eos"] is False
         the_same_there(again, back)
-    with pytest.raises(dragoman.errors.ConfigError, match=r"model.src_eos = false\); it can be exported --to "):
+    with pytest.raises(dragoman.errors.ConfigError, match=r"model.src_eos = false\); it can be exported --format "):
         dragoman.export(again, "huggingface", tmp_path / "no")
     trace = dragoman.explain(dragoman.Translator.load(again), "a dog runs")
     n = len(load_bundle(again).src_tokenizer.encode(["a dog runs"])[0])

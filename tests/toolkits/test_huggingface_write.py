@@ -188,7 +188,7 @@ def test_every_quantization_loads_and_is_near(make: Make, tmp_path: Path, quanti
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        (dict(positions="rotary"), "no rotary positions .*; it can be exported --to ctranslate2"),
+        (dict(positions="rotary"), "no rotary positions .*; it can be exported --format ctranslate2"),
         (dict(positions="learned"), "loses learned positions when it is saved again"),
         (dict(activation="swiglu"), "no activation swiglu"),
         (dict(norm_eps=1e-6), "epsilon of its norms is 1e-05, and here model.norm_eps is 1e-06"),

@@ -171,7 +171,7 @@ def test_an_export_is_certified(tiny_run: Path, tmp_path: Path, corpus: Any, com
     assert found.most_nats < 1e-4
     assert found.why == ()
     done = command(
-        "export", tiny_run, "--to", "onnx", "--quantization", "int8", "--out", tmp_path / "small",
+        "export", tiny_run, "--format", "onnx", "--quantization", "int8", "--out", tmp_path / "small",
         "--check", corpus.valid_src, "--require", "nats=1", "--device", "cpu",
     )  # fmt: skip
     assert done.status == 0, done.error

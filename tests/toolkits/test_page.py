@@ -330,7 +330,7 @@ def test_the_certificate_of_a_page(tiny_run: Path, tmp_path: Path, corpus: Any) 
     assert rounded.n_bytes[1] == file.stat().st_size
     assert json.loads((tmp_path / "alone.certificate.json").read_text()) == json.loads(rounded.to_json())
     (tmp_path / "other.html").write_text("<p>a page</p>", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"other.html: is no page of `dragoman export --to page`"):
+    with pytest.raises(ConfigError, match=r"other.html: is no page of `dragoman export --format page`"):
         dragoman.certify(tmp_path / "run", tmp_path / "other.html", **asked)
 
 

@@ -71,13 +71,13 @@ def test_argos_is_refused_and_a_check_asks_for_the_language_before_it_writes(
     ) as error:
         dragoman.export(several_run, "argos", tmp_path / "argos")
     assert "\n" not in str(error.value)
-    refused = command("export", several_run, "--to", "ctranslate2", "--out", tmp_path / "ct", "--check", sources)
-    assert "choose one with --target (de, fr)" in refused.error
-    alone = command("export", several_run, "--to", "ctranslate2", "--out", tmp_path / "ct", "--target", "fr")
-    assert "--target need --check" in alone.error
+    refused = command("export", several_run, "--format", "ctranslate2", "--out", tmp_path / "ct", "--check", sources)
+    assert "choose one with --to (de, fr)" in refused.error
+    alone = command("export", several_run, "--format", "ctranslate2", "--out", tmp_path / "ct", "--to", "fr")
+    assert "--to need --check" in alone.error
     assert list(tmp_path.iterdir()) == []
     done = command(
-        "export", several_run, "--to", "ctranslate2", "--out", tmp_path / "ct", "--check", sources, "--target", "fr"
+        "export", several_run, "--format", "ctranslate2", "--out", tmp_path / "ct", "--check", sources, "--to", "fr"
     )
     assert done.status == 0
     assert (tmp_path / "ct/certificate.json").is_file()

@@ -148,7 +148,7 @@ def test_with_the_same_subwords_the_first_step_sees_the_very_weights_of_the_pare
     assert f"starting from {tiny_run}; its subwords are kept" in err
     assert "before fine-tuning: perplexity " in err
     assert tuned.manifest["from"] == {
-        "name": "tiny", "weights_sha256": sha256(tiny_run / "bundle/model.safetensors"),
+        "name": "tiny", "weights_sha256": sha256(tiny_run / "bundle/model.safetensors"), "languages": [["en", "de"]],
     }  # fmt: skip
     assert str(tiny_run.parent) not in (run / "bundle/manifest.json").read_text(encoding="utf-8")
 
@@ -157,7 +157,7 @@ def test_fine_tuning_learns_in_fewer_steps_than_from_scratch_and_the_old_text_is
     process: Command, tiny_run: Path, new_text: Path, corpus: Any
 ) -> None:
     rates = ("--set", "train.lr=2e-3", "--set", "train.max_steps=120", "--set", "train.ema=0")
-    done = process("train", *FILES, *BRIEF, *rates, "--from", tiny_run, "--out", "tuned", cwd=new_text)
+    done = process("train", *FILES, *BRIEF, *rates, "--from-run", tiny_run, "--out", "tuned", cwd=new_text)
     assert done.status == 0, done.err
     done = process("train", *FILES, *BRIEF, *rates, "--out", "scratch", "--set", "model.d_model=48",
                    "--set", "model.n_heads=2", "--set", "model.d_ff=64", "--set", "model.n_encoder_layers=1",
@@ -177,7 +177,7 @@ def test_fine_tuning_learns_in_fewer_steps_than_from_scratch_and_the_old_text_is
 
 
 def test_new_subwords_are_learned_from_the_new_text_and_said(process: Command, tiny_run: Path, new_text: Path) -> None:
-    done = process("train", *FILES, *BRIEF, "--from", tiny_run, "--new-subwords", "--out", "tuned",
+    done = process("train", *FILES, *BRIEF, "--from-run", tiny_run, "--new-subwords", "--out", "tuned",
                    "--set", "train.max_steps=40", "--set", "train.lr=2e-3", cwd=new_text)  # fmt: skip
     assert done.status == 0, done.err
     parent, tuned = load_bundle(tiny_run), load_bundle(new_text / "tuned")
@@ -200,7 +200,7 @@ def test_a_fine_tuned_run_resumes_by_itself_bit_for_bit(
     # The precision is named, as the automatic choice times both, and two trainings may differ beside other work.
     named = ("--set", "train.precision=fp32")
     settings = ("--set", "train.schedule=inverse_sqrt", "--set", "train.warmup_steps=5", *named, *BRIEF)
-    start = (*FILES, *settings, "--from", str(tiny_run), "--new-subwords")
+    start = (*FILES, *settings, "--from-run", str(tiny_run), "--new-subwords")
     train("straight", *start, "--set", "train.max_steps=30")
     train("stopped", *start, "--set", "train.max_steps=10")
     train("stopped", "--resume", "--set", "train.max_steps=30")
@@ -245,7 +245,7 @@ def test_what_does_not_fit_the_parent_is_refused(
     command: Command, tiny_run: Path, new_text: Path, listing: Callable[[Path], list[str]], args: list[str], says: str
 ) -> None:
     before = listing(new_text)
-    done = command("train", *FILES, "--from", tiny_run, "--out", "new", *args, cwd=new_text)
+    done = command("train", *FILES, "--from-run", tiny_run, "--out", "new", *args, cwd=new_text)
     assert done.status == 2
     assert says in done.error
     assert listing(new_text) == before
@@ -253,7 +253,7 @@ def test_what_does_not_fit_the_parent_is_refused(
 
 def test_an_invalid_parent_is_refused(command: Command, new_text: Path, listing: Callable[[Path], list[str]]) -> None:
     before = listing(new_text)
-    assert "no such run" in command("train", *FILES, "--from", "nowhere", "--out", "new", cwd=new_text).error
+    assert "no such run" in command("train", *FILES, "--from-run", "nowhere", "--out", "new", cwd=new_text).error
     assert "--new-subwords belongs to fine-tuning" in command("train", *FILES, "--new-subwords", cwd=new_text).error
     assert "belongs to --resume" in command("train", *FILES, "--accept-changed-text", cwd=new_text).error
     assert listing(new_text) == before

@@ -34,7 +34,7 @@ def test_one_setting_instead_of_a_list_is_refused() -> None:
         TrainOptions.of(None, {"overrides": "train.max_steps=1"})
 
 
-@pytest.mark.parametrize(("given", "other"), [("new_subwords", "--from"), ("accept_changed_text", "--resume")])
+@pytest.mark.parametrize(("given", "other"), [("new_subwords", "--from-run"), ("accept_changed_text", "--resume")])
 def test_what_belongs_to_another_option_is_refused_without_it(given: str, other: str) -> None:
     with pytest.raises(ConfigError, match=other):
         dragoman.train(**{given: True})

@@ -13,6 +13,7 @@ import pytest
 from dragoman.config import PRESETS, Config, ModelConfig, TrainConfig
 from dragoman.data.store import Store
 from dragoman.distillation.sizes import is_smaller, sizes_below
+from dragoman.documents import translate as document
 from dragoman.evaluation import ledger
 from dragoman.progress import Ticker
 from dragoman.training import run as training
@@ -125,16 +126,59 @@ def test_mixed_up_files_are_refused_or_named_once(tiny_run: Path, command: Calla
     calls: dict[tuple[str, ...], str] = {
         ("translate", str(tiny_run), "t.de"): "give text in English (en), or add --from en if the name is wrong",
         ("evaluate", str(tiny_run), "--src", "t.de", "--ref", "t.en"): "swap the two files, or add --from en",
-        ("score", str(tiny_run), "--src", "t.de", "--tgt", "t.en"): "swap the two files, or add --from en",
-        ("train", "t.de", "t.en", "--from", str(tiny_run)): "add --set data.src_lang=de --set data.tgt_lang=en if new",
+        ("score", str(tiny_run), "--src", "t.de", "--ref", "t.en"): "swap the two files, or add --from en",
+        (
+            "train",
+            "t.de",
+            "t.en",
+            "--from-run",
+            str(tiny_run),
+        ): "add --set data.src_lang=de --set data.tgt_lang=en if new",
         ("evaluate", "t.de", "--ref", "t.en"): "t.en: English (en) by its name, but t.de is in German (de)",
     }
     for call, told in calls.items():
         refused = command(*call, cwd=tmp_path)
         assert refused.status == 2
         assert told in refused.error
-    warned = command("score", tiny_run, "--src", "t.txt", "--tgt", "t.txt", cwd=tmp_path)
+    shutil.copytree(tiny_run, tmp_path / "teacher")  # whose engine may leave an export there
+    distill = ("distill", "teacher", "--out", "x")
+    swapped = ("--src", "t.de", "--ref", "t.en")
+    for call in (
+        (*distill, *swapped),
+        (*distill, "--src", "t.en", "--valid-src", "t.de", "--valid-ref", "t.en"),
+        ("calibrate", str(tiny_run), *swapped),
+        ("export", str(tiny_run), "--format", "ctranslate2", "--out", "x", "--check", *swapped[1:]),
+    ):
+        assert "swap the two files, or add --from en" in command(*call, cwd=tmp_path).error
+    warned = command("score", tiny_run, "--src", "t.txt", "--ref", "t.txt", cwd=tmp_path)
     warnings = [line for line in warned.err.split("\n") if line.startswith("warning: t.txt: ")]
     assert len(warnings) == 2
     assert warnings[0].startswith("warning: t.txt: looks like German (de), but")
     assert warnings[1] == "warning: t.txt: the same text as t.txt; is it the right file?"
+
+
+def test_standard_input_and_documents_in_another_language_are_named_once(
+    tiny_run: Path, command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    german = [German.format(i=i) for i in range(6)]
+    text = "".join(line + "\n" for line in german).encode()
+    monkeypatch.setattr(document, "MOST_DOUBTFUL", 1)
+    (tmp_path / "docs").mkdir()
+    for i in range(2):
+        (tmp_path / f"docs/{i}.md").write_text("\n\n".join(german) + "\n", encoding="utf-8")
+    about = "looks like German (de), but"
+    run = ("translate", tiny_run, "--beam-size", "1")
+    named = {
+        "stdin": command(*run, stdin=text, cwd=tmp_path),
+        "line 1": command(*run, "-i", stdin=text, cwd=tmp_path),
+        "docs/0.md": command("translate", tiny_run, "docs", "--out", "x", cwd=tmp_path),
+    }
+    for name, done in named.items():
+        assert done.status == 0
+        lines = [line for line in done.err.split("\n") if f"warning: {name}: {about}" in line]
+        assert len(lines) == 1, done.err
+    in_folder = [line for line in named["docs/0.md"].err.split("\n") if about in line]
+    assert len(in_folder) == 1
+    assert in_folder[-1].endswith("; further files with such text are not named")
+    english = command(*run, stdin=b"the old man sees the house by the water\n" * 6, cwd=tmp_path)
+    assert "looks like" not in english.err

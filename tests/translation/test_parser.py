@@ -183,7 +183,7 @@ def test_the_commands(command: Any, parser_run: Path, treebank: Treebank, tmp_pa
 def test_an_export_of_a_parser_is_not_compared_and_nothing_is_written(
     command: Any, parser_run: Path, treebank: Treebank, tmp_path: Path
 ) -> None:
-    done = command("export", parser_run, "--to", "ctranslate2", "--check", treebank.test, "--out", tmp_path / "out")
+    done = command("export", parser_run, "--format", "ctranslate2", "--check", treebank.test, "--out", tmp_path / "out")
     assert done.status == 2
     assert "a parser cannot be compared, as no other toolkit can parse; export it without --check" in done.error
     assert not (tmp_path / "out").exists()
@@ -216,7 +216,7 @@ def test_the_doctor_looks_at_a_parsers_run(command: Any, parser_run: Path, treeb
         (("evaluate", "RUN", "RUN", "--ref", "GOLD", "--src", "GOLD"), "one at a time"),
         (("evaluate", "RUN", "--ref", "GOLD", "--src", "GOLD", "--stress"), "--stress is for translation runs"),
         (("evaluate", "RUN", "--ref", "BAD"), "BAD:2: a leaf of two words"),
-        (("score", "RUN", "--src", "GOLD", "--tgt", "GOLD"), "cannot score given trees"),
+        (("score", "RUN", "--src", "GOLD", "--ref", "GOLD"), "cannot score given trees"),
     ],
 )
 def test_what_a_parser_cannot_do_is_refused(

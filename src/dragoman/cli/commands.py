@@ -11,6 +11,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from dragoman.progress import say
+
 
 @dataclass(frozen=True)
 class About:
@@ -35,7 +37,7 @@ COMMANDS = {
         "train:train",
         "Train a translator from parallel text.\n\n"
         "Without a configuration, sizes are chosen from the corpus and written to OUT/config.yaml. "
-        "With --from, training starts from the sizes, subwords and weights of another run.",
+        "With --from-run, training starts from the sizes, subwords and weights of another run.",
         (
             "dragoman train train.en train.de --minutes 30 --out runs/first",
             "dragoman train my.yaml --set train.max_steps=20000",
@@ -79,9 +81,9 @@ COMMANDS = {
         "score:score",
         "Score given translations line by line (forced decoding): log-probability, per token, and length-normalised.",
         (
-            "dragoman score runs/first --src test.en --tgt test.de",
-            "dragoman score runs/first --src test.en --tgt test.de --json",
-            "dragoman score runs/first --src test.en --tgt test.de --alignments links",
+            "dragoman score runs/first --src test.en --ref test.de",
+            "dragoman score runs/first --src test.en --ref test.de --json",
+            "dragoman score runs/first --src test.en --ref test.de --alignments links",
         ),
     ),
     "calibrate": About(
@@ -123,7 +125,7 @@ COMMANDS = {
         "Visualise a translation: word alignment, attention of every head, candidates at each step.",
         (
             'dragoman explain runs/first "The child sleeps."',
-            'dragoman explain runs/first "The child sleeps." --target "Das Kind schläft."',
+            'dragoman explain runs/first "The child sleeps." --translation "Das Kind schläft."',
             'dragoman explain runs/first "The child sleeps." --out figures',
         ),
     ),
@@ -145,9 +147,9 @@ COMMANDS = {
         "export:export",
         "Convert the model to another toolkit's format and print the output folder; --check verifies the conversion.",
         (
-            "dragoman export runs/first --to ctranslate2",
-            "dragoman export runs/first --to ctranslate2 --quantization int8",
-            "dragoman export runs/first --to ctranslate2 --check test.en --ref test.de",
+            "dragoman export runs/first --format ctranslate2",
+            "dragoman export runs/first --format ctranslate2 --quantization int8",
+            "dragoman export runs/first --format ctranslate2 --check test.en --ref test.de",
         ),
     ),
     "formats": About(
@@ -197,6 +199,15 @@ class _Parameters:
 
 class Command(_Parameters, TyperCommand):
     """Single command of ``dragoman``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, as click asks for it; former names of options work with a warning."""
+        from dragoman.cli.habits import with_present_names
+
+        present, warnings = with_present_names(ctx.info_name, args)
+        for warning in () if ctx.resilient_parsing else warnings:
+            say(f"warning: {warning}")
+        return super().parse_args(ctx, present)
 
 
 class Commands(_Parameters, TyperGroup):

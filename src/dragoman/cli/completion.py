@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from dragoman.ready import NAMES
+from dragoman.ready import NAMES, is_ready
 
 
 def runs(incomplete: str) -> list[str]:
     """Return the runs and bundles whose path begins with ``incomplete``, folders that may hold some, ready bundles."""
-    ready = [name for name in NAMES if incomplete and name.startswith(incomplete)]
+    ready = [name for name in NAMES if name.startswith(incomplete) and is_ready(name)]
     # A shell puts a space after a single answer. After a folder that would be wrong: the content is offered instead.
     paths = _in_folder(incomplete)
     while len(paths) == 1 and paths[0].endswith("/") and (inside := _in_folder(paths[0])):

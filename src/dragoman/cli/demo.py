@@ -7,6 +7,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,7 +58,7 @@ RECIPE: dict[str, Any] = {
 }  # fmt: skip
 
 
-@with_options(RunOptions, "minutes", "overrides")
+@with_options(RunOptions, "minutes", "threads", "overrides")
 def demo(
     options: RunOptions,
     tgt_lang: Annotated[str, typer.Option("--to", help="Target language: de (German) or zh (Chinese).")] = "de",
@@ -65,7 +66,8 @@ def demo(
     resume: Annotated[bool, typer.Option("--resume", help="Continue the training of an earlier demo.")] = False,
 ) -> None:
     """``dragoman demo``; its help is in ``cli/commands.py``."""
-    signal = run_demo(tgt_lang, out, options.overrides, minutes=options.minutes or MINUTES, resume=resume)
+    settings = replace(options, minutes=None).settings
+    signal = run_demo(tgt_lang, out, settings, minutes=options.minutes or MINUTES, resume=resume)
     if signal is not None:
         raise typer.Exit(128 + signal)
 

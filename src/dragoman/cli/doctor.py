@@ -34,7 +34,7 @@ def doctor(
     out, listed, write = output.out, output.listed, output.write
     with loading():
         from dragoman.data.texts import files_of, refuse_stray_columns
-        from dragoman.doctor.diagnosis import config_and_texts, diagnose_run, diagnose_text
+        from dragoman.doctor.diagnosis import config_and_texts, diagnose_model, diagnose_text, model_folder
         from dragoman.doctor.findings import listed as listed_lines
         from dragoman.doctor.mending import check_mended, write_mended
         from dragoman.doctor.page import check_page_folder, write_page
@@ -43,14 +43,14 @@ def doctor(
 
     if out is not None:
         check_page_folder(out)
-    if inputs and (inputs[0] / "config.yaml").is_file():
+    if inputs and model_folder(inputs[0]) is not None:
         if write is not None:
             raise ConfigError(f"{inputs[0]} is a run: --write mends text; give two files, a table or a memory")
         if len(inputs) > 1 or options != ExaminedText() or settings.memory is not None or settings.overrides:
             raise ConfigError(
                 f"{inputs[0]} is a run: leave out other files and options, or give text or a configuration instead"
             )
-        diagnosis = diagnose_run(inputs[0])
+        diagnosis = diagnose_model(inputs[0])
     else:
         columns = options.two_columns
         config, named = config_and_texts(inputs or (), columns)

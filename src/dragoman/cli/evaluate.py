@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,6 +83,9 @@ def evaluate(
         _print_comparison(compare_segment_scores(*test.segment_scores), names, test.as_json)
         return
     if not test.ref:
+        if len(systems) == 3 and test.src is None:
+            words = shlex.join([names[0], "--src", names[1], "--ref", names[2]])
+            raise ConfigError(f"the two sides of the test set need their options: dragoman evaluate {words}")
         raise ConfigError("Missing option '--ref': name the references (see dragoman evaluate --help)")
     if len(systems) > 2:
         raise ConfigError(f"evaluate takes one or two systems, got {len(systems)}")
@@ -135,18 +139,34 @@ def _print_evaluation(evaluation: Evaluation, as_json: bool) -> None:
 
 
 def _show_scores(scores: Sequence[Score]) -> None:
-    """Print scores as a table; in a narrow terminal their signatures stand below it."""
+    """Print scores as a table; in a narrow terminal what their signatures share stands below it."""
     rows = [(score.name, f"{score.value:.2f}", score.interval()) for score in scores]
     names, room = ["metric", "score", "95% interval"], columns(sys.stdout)
+    gap = 2 if room >= WIDE else 1
+    texts, shared = [score.signature for score in scores], ""
     if room < WIDE:
-        print_table(names, rows, right=["score"], fixed=["95% interval"])
-        for score in scores:
-            print_line("\n".join(broken_after(f"{score.name}: {score.signature}", "|", room)))
-        return
-    room -= sum(max(map(len, column)) + 2 for column in zip(names, *rows, strict=True))
-    signatures = ["\n".join(broken_after(score.signature, "|", room)) for score in scores]
+        texts, shared = _short_signatures(texts)
+    left = room - sum(max(map(len, column)) + gap for column in zip(names, *rows, strict=True)) - (gap == 1)
+    signatures = ["\n".join(broken_after(text, "|", left)) for text in texts]
     cells = [(*row, signature) for row, signature in zip(rows, signatures, strict=True)]
     print_table([*names, "signature"], cells, right=["score"], fixed=["95% interval"])
+    if shared:
+        print_line("\n".join(broken_after(f"all: {shared}", "|", room)))
+
+
+_SHORT = {"case": "c", "eff": "e", "smooth": "s", "space": "s", "norm": "nr", "punct": "pn", "asian": "as"}
+"""sacreBLEU's short names of the settings in its signatures (``--short``)."""
+
+
+def _short_signatures(signatures: Sequence[str]) -> tuple[list[str], str]:
+    """Return what each signature has alone, with sacreBLEU's short names, and what all of them share."""
+    parts = [signature.split("|") for signature in signatures]
+    shared = [part for part in parts[0] if all(part in other for other in parts)] if len(parts) > 1 else []
+    own = [[part for part in every if part not in shared] for every in parts]
+    pairs = [[part.partition(":") for part in every] for every in own]
+    return ["|".join(f"{_SHORT.get(name, name)}{sep}{setting}" for name, sep, setting in every) for every in pairs], (
+        "|".join(shared)
+    )
 
 
 def _print_compared(compared: Compared, names: Sequence[str], as_json: bool) -> None:

@@ -30,7 +30,7 @@ def explain(
     show: Annotated[
         str, typer.Option(help="Figure to draw: alignment, cross, encoder, decoder (all heads) or candidates.")
     ] = "alignment",
-    target: Annotated[
+    translation: Annotated[
         str | None, typer.Option(help="Translation to explain instead of the model's own (forced decoding).")
     ] = None,
     subwords: Annotated[bool, typer.Option("--subwords", help="Draw subwords instead of words.")] = False,
@@ -46,7 +46,7 @@ def explain(
     check(out, show)
     with loading(run):
         translator = Translator.load(run, machine.device)
-    trace = run_explain(translator, text, target, to=options.to)
+    trace = run_explain(translator, text, translation, to=options.to)
     print(trace.translation)
     for path in write(trace, out, show, subwords):
         print(path)

@@ -13,6 +13,7 @@ from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import at_terminal, print_tables, table
 from dragoman.errors import ConfigError
 from dragoman.options import DeviceOptions, either, option, option_group
+from dragoman.progress import say
 from dragoman.toolkits import writers
 
 if TYPE_CHECKING:
@@ -33,18 +34,17 @@ class Comparison(DeviceOptions):
         "Comparison",
         "With --check: fail unless the export meets this limit: nats=1e-4, identical=0.99, bleu=0.1, ...",
     )
-    target: str | None = option(
-        None, "Comparison", "With --check: target language, such as fr, if the model has several."
-    )
+    to: str | None = option(None, "Comparison", "With --check: target language, such as fr, of a model with several.")
 
 
 @with_options(Comparison, into="checks")
 def export(
     checks: Comparison,
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
-    to: Annotated[
+    form: Annotated[
         str,
         typer.Option(
+            "--format",
             autocompletion=among(tuple(writers())),
             help=f"Target format: {either(tuple(writers()))}.",
         ),
@@ -63,36 +63,38 @@ def export(
         from dragoman.toolkits import export as exports
 
     if checks.check is not None:
-        _export_and_compare(run, to, out, quantization, checks)
+        _export_and_compare(run, form, out, quantization, checks)
         return
-    if checks.ref is not None or checks.as_json or checks.require or checks.target is not None:
-        raise ConfigError(
-            "--ref, --json, --require and --target need --check: give the text to compare on as --check FILE"
-        )
-    print(exports.export(run, to, out, quantization))
+    if checks.ref is not None or checks.as_json or checks.require or checks.to is not None:
+        raise ConfigError("--ref, --json, --require and --to need --check: give the text to compare on as --check FILE")
+    print(exports.export(run, form, out, quantization))
 
 
-def _export_and_compare(run: Path, to: str, out: Path | None, quantization: str, checks: Comparison) -> None:
+def _export_and_compare(run: Path, form: str, out: Path | None, quantization: str, checks: Comparison) -> None:
     assert checks.check is not None
     with loading():
         from dragoman.device import resolve_device
         from dragoman.evaluation import certify
         from dragoman.toolkits import export as exports
+        from dragoman.translation.language_pairs import check_sides
         from dragoman.translation.options import TranslateOptions
         from dragoman.translation.translator import Translator
 
     # All that can be refused is refused before the export is written, which can take minutes.
     limits = certify.required(checks.require, checks.ref is not None)
-    certify.check_installed(to, resolve_device(checks.device).type)
+    certify.check_installed(form, resolve_device(checks.device).type)
     text = certify.compared_text(checks.check, checks.ref)
     translator = Translator.load(run, checks.device)
     certify.check_task(translator)
-    options = TranslateOptions(to=checks.target)
-    if checks.target is None and translator.languages.targets:
+    options = TranslateOptions(to=checks.to)
+    if checks.to is None and translator.languages.targets:
         known = ", ".join(translator.languages.targets)
-        raise ConfigError(f"{run} has several target languages: choose one with --target ({known})")
-    translator.plan(options)
-    folder = exports.export(run, to, out, quantization)
+        raise ConfigError(f"{run} has several target languages: choose one with --to ({known})")
+    plan = translator.plan(options)
+    files = checks.check, *([] if checks.ref is None else [checks.ref])
+    for warning in check_sides(run, (plan.src_lang, plan.tgt_lang), None, *files):
+        say(f"warning: {warning}")
+    folder = exports.export(run, form, out, quantization)
     with at_ctrl_c(lambda: f"before the comparison was done; the export is complete: {folder}"):
         comparison = certify.compare_export(translator, folder, text, options)
     print(comparison.to_json() if checks.as_json else f"{folder}\n{comparison}")

@@ -1,4 +1,4 @@
-"""Options and commands of fairseq, Marian, JoeyNMT and Argos Translate, and their names in dragoman."""
+"""Options and commands of fairseq, Marian, JoeyNMT and Argos Translate, and former options: their names in dragoman."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = {
         "--batch-size --mini-batch --max-tokens": "--batch-tokens",
         "--gpu --gpus --cuda --devices -d": "--device cuda",
         "--cpu": "--device cpu",
-        "--threads --cpu-threads --num-threads": "--workers",
+        "--cpu-threads --num-threads --inter-threads": "--threads",
         "--fp16 --half": "--precision bf16",
         "--no-repeat-ngram-size": "--no-repeat-ngram",
         "--replace-unk --remove-bpe --post-process": "not needed: the output has no subwords and no unknown words",
@@ -46,7 +46,7 @@ NAMES = {
         "--transformer-dropout": "--set model.dropout=0.1",
         "--early-stopping": "--set train.patience=N",
         "--restore-file --continue": "--resume",
-        "--finetune-from-model --pretrained-model --from-pretrained": "--from RUN",
+        "--finetune-from-model --pretrained-model --from-pretrained": "--from-run RUN",
         "--gpu --gpus --devices": "--set train.device=cuda",
         "--fp16 --bf16": "--set train.precision=bf16",
     },
@@ -57,7 +57,18 @@ NAMES = {
         "--hyp --hypothesis --hypotheses": "name the file first: dragoman evaluate HYPOTHESES --ref REF",
         "--metrics -m": "--metric",
     },
+    "lab": {"--list --ls -l": "leave it out: dragoman lab lists the experiments"},
 }
+
+RENAMED = {
+    "translate": {"--workers": "--threads"},
+    "evaluate": {"--workers": "--threads"},
+    "train": {"--from": "--from-run"},
+    "score": {"--tgt": "--ref"},
+    "explain": {"--target": "--translation"},
+    "export": {"--to": "--format", "--target": "--to"},
+}
+"""Former names of options, by command, and their names today. Former names still work, with a warning."""
 
 COMMANDS = {
     "fairseq-train marian fit": "dragoman train train.en train.de",
@@ -66,15 +77,30 @@ COMMANDS = {
     ),
     "preprocess fairseq-preprocess build-vocab build_vocab spm_train": "not needed: dragoman train learns the subwords",
     "validate test eval bleu sacrebleu fairseq-score comet-score": "dragoman evaluate RUN --src FILE --ref FILE",
-    "marian-scorer fairseq-eval-lm": "dragoman score RUN --src FILE --tgt FILE",
+    "marian-scorer fairseq-eval-lm": "dragoman score RUN --src FILE --ref FILE",
     "marian-server libretranslate server": "dragoman serve RUN",
-    "convert marian-conv": "dragoman export RUN --to FORMAT, or dragoman import MODEL --out RUN",
+    "convert marian-conv": "dragoman export RUN --format FORMAT, or dragoman import MODEL --out RUN",
     "install update search argospm": "dragoman import MODEL.argosmodel --out RUN; nothing is downloaded",
     "backtranslate back-translate": "dragoman augment",
     "help usage man": "dragoman --help, or dragoman COMMAND --help",
     "version": "dragoman --version",
 }
 """Commands of other toolkits, and the dragoman command for each."""
+
+
+def with_present_names(command: str, arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments of a command with the present names of options, and a warning for each former name."""
+    renamed = dict(RENAMED.get(command, {}))
+    names = [argument.partition("=")[0] for argument in arguments]
+    n_options = names.index("--") if "--" in names else len(names)
+    if command == "export" and "--format" in names[:n_options]:
+        del renamed["--to"]  # it names the language then
+    present, warnings = list(arguments), []
+    for i, name in enumerate(names[:n_options]):
+        if name in renamed:
+            present[i] = renamed[name] + arguments[i][len(name) :]
+            warnings.append(f"{name} is called {renamed[name]} now")
+    return present, warnings
 
 
 def command_hint(command: str) -> str:
@@ -96,7 +122,7 @@ def option_hint(command: str, option: str, known: Sequence[str]) -> str:
 
         if names := settings_named(option.removeprefix("--").replace("-", "_")):
             return _did_you_mean(" or ".join(f"--set {name}=..." for name in names))
-    close = difflib.get_close_matches(option, known, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(option, known, n=1, cutoff=0.7)
     return _did_you_mean(close[0]) if close else ""
 
 

@@ -8,6 +8,7 @@ import math
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +27,11 @@ COLUMNS = ("run", "languages", "state", "steps", "time", "BLEU", "chrF", "size",
 
 def runs(
     folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="Folder that holds runs (default: runs, or this folder).")
+        Path | None,
+        typer.Argument(
+            metavar="FOLDER",
+            help="Folder that holds runs (default: runs, or this folder; and the ready bundles of the package).",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per run.", rich_help_panel="Output")
@@ -34,10 +39,15 @@ def runs(
 ) -> None:
     """``dragoman runs``; its help is in ``cli/commands.py``."""
     with loading():
-        from dragoman.history.summary import summaries
+        from dragoman.history.summary import ready_summaries, summaries, summary_of
+        from dragoman.ready import is_ready, run_folder
 
-    folder = folder or (Path("runs") if Path("runs").is_dir() else Path())
-    listed = summaries(folder)
+    if folder is None:
+        listed = [*summaries(Path("runs") if Path("runs").is_dir() else Path()), *ready_summaries()]
+    elif is_ready(folder):
+        listed = [replace(summary_of(run_folder(folder)), name=str(folder), state="ready")]
+    else:
+        listed = summaries(folder)
     if not listed:
         raise ConfigError(f"{folder}: no runs there; name the folder that `dragoman train --out` wrote to")
     if as_json:

@@ -49,8 +49,8 @@ def score(
     machine: DeviceOptions,
     output: ScoreOutput,
     src: Annotated[Path, typer.Option(help="Source text.", rich_help_panel="Text")],
-    tgt: Annotated[
-        Path, typer.Option(help="Translations, aligned with the source line by line.", rich_help_panel="Text")
+    ref: Annotated[
+        Path, typer.Option(help="Translations to score, aligned with the source line by line.", rich_help_panel="Text")
     ],
     ensemble: Annotated[
         list[Path] | None, typer.Option(help="Another run to ensemble with; may be repeated.", rich_help_panel="Search")
@@ -65,16 +65,16 @@ def score(
 
     alignments = output.alignments
     if alignments is not None:
-        check_output(alignments, src, tgt)
-    pairs = list(read_pairs(src, tgt))
+        check_output(alignments, src, ref)
+    pairs = list(read_pairs(src, ref))
     with loading(run):
         translator = Translator.load([run, *(ensemble or ())], machine.device)
     options = replace(options, alignments=alignments is not None)
     plan = translator.plan_scoring(options)  # refuses impossible options before the file of --alignments is opened
     langs = plan.reader.src_lang, plan.reader.tgt_lang
-    for warning in check_sides(run, langs, options.from_lang, src, tgt):
+    for warning in check_sides(run, langs, options.from_lang, src, ref):
         say(f"warning: {warning}")
-    begin_list(output, src, tgt, alignments)
+    begin_list(output, src, ref, alignments)
     ticker, report = Ticker(), NoteReport(output)
     if not output.as_json and sys.stdout.isatty():
         print(HEADER)
@@ -90,7 +90,7 @@ def score(
             scored = plan.score(sources, targets)
             for number, pair in enumerate(scored, start + 1):
                 for note in pair.notes:
-                    report.add(replace(note, where=f"{tgt}:{number}"))
+                    report.add(replace(note, where=f"{ref}:{number}"))
                 _write(pair, number, output.as_json, links)
             not_empty = [pair for pair in scored if pair.n_tokens]
             n_lines, n_tokens = n_lines + len(not_empty), n_tokens + sum(pair.n_tokens for pair in not_empty)

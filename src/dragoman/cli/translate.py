@@ -7,7 +7,7 @@ import dataclasses
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
@@ -16,30 +16,20 @@ import typer
 from dragoman.bulk.options import Machines
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
+from dragoman.cli.prompt import both_at_terminal, open_stdin, typed, warn
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.documents.options import FormatOptions
 from dragoman.errors import ConfigError, DataError
 from dragoman.options import flags, option, option_group
-from dragoman.progress import Ticker, clear, has_live_line, say, show
+from dragoman.progress import Ticker, clear, has_live_line, say
 from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
 from dragoman.translation.options import TranslateOptions
 
 if TYPE_CHECKING:
-    from dragoman.translation.notes import Note
+    from dragoman.data.sides import LanguageWatch
     from dragoman.translation.plan import Plan
     from dragoman.translation.quality import Quality
     from dragoman.translation.translator import Translation, Translator
-
-QUIT = (":q", "quit", "exit", ":quit", ":exit")
-"""Lines that end the prompt of ``-i``."""
-HELP = (":h", "help", "?", ":help")
-"""Lines that ask for help at the prompt of ``-i``; a space before such a line translates it instead."""
-PROMPT_HELP = f"""Each line is translated when you press Enter.
-  Up and Down     earlier lines, to change and translate again
-  Ctrl-C          leaves the line that you are typing, or stops its translation
-  {QUIT[0]}, quit, exit  or Ctrl-D end the prompt
-  {HELP[0]}, help, ?     this list
-A space before one of these words translates it. Options such as --n-best 5 are given when the prompt is started."""
 
 MOST_LISTED = 20
 """Largest number of untranslated segments that are listed."""
@@ -96,6 +86,7 @@ def translate(
 ) -> None:
     """``dragoman translate``; its help is in ``cli/commands.py``."""
     with loading():
+        from dragoman.data.sides import LanguageWatch
         from dragoman.translation.translator import Translator
 
     members = [run, *(ensemble or ())]
@@ -119,6 +110,8 @@ def translate(
 
         for warning in check_sides(run, (plan.src_lang, plan.tgt_lang), options.from_lang, file):
             say(f"warning: {warning}")
+    expected_by = f"{run} translates from"
+    watch = LanguageWatch(str(file or "stdin"), plan.src_lang, expected_by, warn)
     begin_list(warned, file, output.out, output.alignments)
     report = NoteReport(warned)
     if file is not None and output.out is not None:
@@ -128,7 +121,10 @@ def translate(
             rendering = _Rendering(plan, output.as_json)
             terms = _into_file(translator, file, output, rendering, report)
     else:
-        terms = _to_stdout(translator, plan, file, output, None if interactive else report)
+        arriving = (
+            typed(translator, plan, expected_by) if interactive else _streamed(translator, plan, file, report, watch)
+        )
+        terms = _to_stdout(arriving, plan, output, None if interactive else report)
     if plan.glossary is not None:
         say(f"glossary: {len(plan.glossary):,} terms read, {len(terms):,} found in the text")
 
@@ -184,11 +180,10 @@ def _check_formats(file: Path | None, output: Output, formats: Mapping[str, Any]
 
 
 def _to_stdout(
-    translator: Translator, plan: Plan, file: Path | None, output: Output, report: NoteReport | None
+    translations: Iterator[Translation], plan: Plan, output: Output, report: NoteReport | None
 ) -> Collection[str]:
-    """Print translations of a file or of stdin, or of typed lines without a report; return the glossary's terms."""
+    """Print translations of a text, or of typed lines without a report; return the glossary's terms."""
     rendering, alignments, is_typed = _Rendering(plan, output.as_json), output.alignments, report is None
-    translations = _typed(translator, plan) if report is None else _streamed(translator, plan, file, report)
     number = 0
     with (
         contextlib.nullcontext() if alignments is None else alignments.open("wb") as links,
@@ -197,7 +192,7 @@ def _to_stdout(
     ):
         for number, translation in enumerate(translations, 1):
             clear()
-            if is_typed and not output.as_json and not translation.text and _at_terminal():
+            if is_typed and not output.as_json and not translation.text and both_at_terminal():
                 say("(the translation is empty)")
             else:
                 rendering.write(number, translation, links)
@@ -208,15 +203,16 @@ def _to_stdout(
         sys.stdout.flush()
         if report is not None:
             report.n_lines = number
-    _say_quality(rendering, is_typed)
+    if not is_typed:
+        _say_quality(rendering.qualities)
     return rendering.terms
 
 
-def _say_quality(rendering: _Rendering, is_typed: bool = False) -> None:
-    """Print how many of the lines that were translated now are good, doubtful and poor."""
+def _say_quality(qualities: Mapping[Quality, int]) -> None:
+    """Print how many of the texts that were translated now are good, doubtful and poor."""
     from dragoman.translation.quality import in_words
 
-    if not is_typed and (line := in_words(rendering.qualities)):
+    if line := in_words(qualities):
         say(line)
 
 
@@ -246,7 +242,7 @@ def _into_file(
         )
     if has_live_line():
         say(f"{out}: {report.n_lines:,} lines")
-    _say_quality(rendering)
+    _say_quality(rendering.qualities)
     return rendering.terms
 
 
@@ -291,10 +287,13 @@ def _document(
         report.n_lines = done.found
         clear()
     for segment in done.left[:MOST_LISTED]:
-        _warn(f"not translated ({segment.why}): {segment.text}")
+        warn(f"not translated ({segment.why}): {segment.text}")
     if len(done.left) > MOST_LISTED:
-        _warn(f"{len(done.left) - MOST_LISTED:,} more segments were not translated")
+        warn(f"{len(done.left) - MOST_LISTED:,} more segments were not translated")
+    for path, of_file in done.files.items():
+        say(f"{out / path}: {of_file}")
     say(f"{out}: {done}")
+    _say_quality(done.qualities)
     return done.terms
 
 
@@ -312,7 +311,7 @@ def _folder(runs: list[Path], src: Path | None, options: TranslateOptions, machi
     with at_ctrl_c(lambda: f"with the finished shards in {out}; the same command resumes"):
         report = translate_folder(
             runs, src, out, options, machines=machines, column=next(iter(columns), None), restart=output.restart,
-            events=Events(progress=Ticker()), failed=lambda shard: _warn(shard.why),
+            events=Events(progress=Ticker()), failed=lambda shard: warn(shard.why),
         )  # fmt: skip
     say(f"{out}: {report}")
     if report.failed:
@@ -322,43 +321,27 @@ def _folder(runs: list[Path], src: Path | None, options: TranslateOptions, machi
         )
 
 
-def _streamed(translator: Translator, plan: Plan, file: Path | None, report: NoteReport) -> Iterator[Translation]:
-    """Return the translations of a file, or of stdin as its lines come; the file is opened at once."""
+def _streamed(
+    translator: Translator, plan: Plan, file: Path | None, report: NoteReport, watch: LanguageWatch
+) -> Iterator[Translation]:
+    """Return the translations of a file, or of stdin as its lines come; the file is opened at once.
+
+    Args:
+        watch: Looks at the lines of what can be read only once; files were compared before.
+    """
     from dragoman.data.corpus import open_corpus
 
-    stream, name = (_stdin(), "stdin") if file is None else (open_corpus(file), str(file))
+    stream, name = (open_stdin(), "stdin") if file is None else (open_corpus(file), str(file))
     translations = translator.translate_stream(
-        stream, name, plan, events=events_of(report, file), flush=sys.stdout.flush
-    )
+        stream, name, plan, events=events_of(report, file), flush=sys.stdout.flush,
+        look=None if file is not None and file.is_file() else watch,
+    )  # fmt: skip
     return translations if file is None else _and_close(stream, translations)
 
 
 def _and_close(stream: BinaryIO, translations: Iterator[Translation]) -> Iterator[Translation]:
     with stream:
         yield from translations
-
-
-def _typed(translator: Translator, plan: Plan) -> Iterator[Translation]:
-    """Yield the translation of each typed line."""
-    from dragoman.translation.notes import Events
-
-    prompt = f"{plan.src_lang or 'source'}> "
-    for number, text in enumerate(_lines_typed(prompt), 1):
-        of_line = Events(warn=_warn, failed=_warn, label=_named(f"line {number}"))
-        try:
-            translation = translator.translate_planned([text], plan, of_line, number - 1)[0]
-        except KeyboardInterrupt:
-            if not _at_terminal():
-                raise
-            show("")  # over the echo of Ctrl-C
-            say("stopped before it was translated")
-            continue
-        yield translation
-
-
-def _named(name: str) -> Callable[[int], str]:
-    """Return a function that gives every text the same name."""
-    return lambda _: name
 
 
 def events_of(report: NoteReport, file: Path | None = None) -> Any:
@@ -388,10 +371,6 @@ def _n_lines(file: Path) -> int | None:
         while block := stream.read(2**20):
             n_lines, last = n_lines + block.count(b"\n"), block[-1:]
     return n_lines + (last != b"\n")
-
-
-def _warn(note: Note | str) -> None:
-    say(f"warning: {note}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -444,55 +423,8 @@ def _fields(translation: Translation, n_best: int) -> dict[str, Any]:
     if translation.terms:
         fields["terms"] = translation.terms
     if translation.notes:
-        fields["notes"] = [{"kind": note.kind, "text": note.text} for note in translation.notes]
+        fields["notes"] = [
+            {"kind": note.kind, "text": note.text, **({"words": note.words} if note.words else {})}
+            for note in translation.notes
+        ]
     return fields
-
-
-def _stdin() -> BinaryIO:
-    """Open standard input again, with a reader of its own.
-
-    Raises:
-        ConfigError: The caller closed stdin.
-    """
-    # A thread may still wait for input when the program ends. If it waited on ``sys.stdin``, Python's exit would abort.
-    if sys.stdin is None:
-        raise ConfigError("stdin is closed: give a FILE, or redirect input to stdin")
-    return open(0, "rb", closefd=False)
-
-
-def _at_terminal() -> bool:
-    """Return True if stdin and stdout are both a terminal."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def _lines_typed(prompt: str) -> Iterator[str]:
-    """Yield lines typed at a prompt; with a pipe the prompt goes to stderr, so that stdout has translations only."""
-    if _at_terminal():
-        with contextlib.suppress(ImportError):
-            import readline  # noqa: F401  (gives input() history and line editing)
-        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
-        say(f"Type a sentence and Enter; {QUIT[0]} or Ctrl-D ends, {HELP[0]} helps.")
-        while True:
-            try:
-                text = input(prompt)
-            except EOFError:
-                break
-            except KeyboardInterrupt:
-                print(file=sys.stderr)  # the line that was typed so far stays above
-                continue
-            if text.rstrip() in QUIT:
-                return
-            if text.rstrip() in HELP:
-                say(PROMPT_HELP)
-            else:
-                yield text
-    else:
-        from dragoman.data.corpus import read_lines_leniently
-
-        print(prompt, end="", file=sys.stderr, flush=True)
-        for line in read_lines_leniently(_stdin(), "stdin"):
-            if line.warning:
-                _warn(line.warning)
-            yield line.text
-            print(prompt, end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)

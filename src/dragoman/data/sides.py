@@ -82,6 +82,32 @@ def warnings_about(sides: Sequence[Side]) -> list[str]:
     return warnings
 
 
+class LanguageWatch:
+    """Compares the lines of a stream with a language as they come, until one warning or ``SAMPLE_LINES`` lines.
+
+    Their beginning is judged each time that it has twice as many lines as before, so that a short text is judged too.
+    """
+
+    def __init__(self, name: str, lang: str | None, expected_by: str, warn: Callable[[str], object]) -> None:
+        self.name, self.lang, self.expected_by, self.warn = name, lang, expected_by, warn
+        self._lines: list[str] = []
+        self._judged_at = 1
+        self._is_done = lang is None
+
+    def __call__(self, lines: Sequence[str]) -> None:
+        """Look at the next lines."""
+        if self._is_done:
+            return
+        self._lines += sample(lines)
+        if len(self._lines) < self._judged_at:
+            return
+        self._judged_at = 2 * len(self._lines)
+        warning = doubt(self.name, self._lines, self.lang, self.expected_by)
+        if warning is not None:
+            self.warn(warning)
+        self._is_done = warning is not None or len(self._lines) >= SAMPLE_LINES
+
+
 def sample(lines: Iterable[str]) -> list[str]:
     """Return lines that are spread over the beginning of a text, none of them blank, and each cut short."""
     filled = [line for line in islice(lines, FIRST_LINES) if line.strip()]

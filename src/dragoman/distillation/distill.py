@@ -25,6 +25,7 @@ from dragoman.config import PRESETS, Config, PairOfFiles, TextFiles, each, with_
 from dragoman.data import shortlist as shortlists
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import count_lines, lines_of, read_pairs
+from dragoman.data.sides import doubt_about
 from dragoman.data.store import Store, fingerprint
 from dragoman.data.texts import paths_of
 from dragoman.distillation.certificate import Certificate, Measuring, certify
@@ -55,6 +56,7 @@ from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.folder import begin_again
 from dragoman.training.hold_out import LEAST_EVERY, draw
 from dragoman.training.run import Trained, train
+from dragoman.translation.language_pairs import Langs, check_names, check_sides
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
@@ -208,20 +210,28 @@ def _check_settings(job: _Job) -> None:
 def _texts(src: Path, job: _Job) -> list[Text]:
     """Return the texts to translate; each can be opened, has its lines counted, and is in the teacher's language."""
     ref = job.options.ref
+    sides = () if ref is None else check_names(*_of_teacher(job), src, ref)
     paths = (src, *map(Path, job.options.mono))
     for path in paths:
         lang = None if job.options.from_lang else job.plan.src_lang
         check_text(path, lang, "the teacher", f"add --from {lang} if it is meant")
     texts = [Text(src=path, n_lines=count_lines(path)) for path in paths]
-    if ref is None:
+    if ref is None or not sides:
         return texts
     refuse_a_pipe(ref)
+    if warning := doubt_about(sides[1]):
+        job.ticker.say(f"warning: {warning}")
     n_refs = count_lines(ref)
     if n_refs != texts[0].n_lines:
         raise DataError(f"{ref}: {n_refs:,} lines, but {src} has {texts[0].n_lines:,}: line i must translate line i")
     if _valid_files(job):
         return [Text(src=src, ref=Path(ref), n_lines=n_refs), *texts[1:]]
     return [Text(src=src, ref=Path(ref), n_lines=n_refs, **_chosen(src, Path(ref), n_refs, job)), *texts[1:]]
+
+
+def _of_teacher(job: _Job) -> tuple[str, Langs, str | None]:
+    """Return what files are compared with: a name, the teacher's languages, and the source language if it was named."""
+    return "the teacher", (job.plan.src_lang, job.plan.tgt_lang), job.options.from_lang
 
 
 def _chosen(src: Path, ref: Path, n_refs: int, job: _Job) -> dict[str, frozenset[int]]:
@@ -267,6 +277,9 @@ def _validation(texts: Sequence[Text], job: _Job) -> PairOfFiles | None:
     valid = _valid_files(job)
     if valid is None and not texts[0].held_out:
         raise ConfigError(f"no validation text: {_why_no_validation(texts[0], job)}")
+    if valid is not None and job.options.valid_src is not None:
+        for warning in check_sides(*_of_teacher(job), valid.src, valid.tgt):
+            job.ticker.say(f"warning: {warning}")
     if valid is not None and not any(True for _ in read_pairs(valid.src, valid.tgt)):
         raise DataError(f"{valid.src}: a validation text without a line; give another one with --valid-src")
     return valid
@@ -349,7 +362,7 @@ def _held_out(text: Text, job: _Job) -> PairOfFiles:
 def train_student(pairs: PairOfFiles, text: Text, valid: PairOfFiles, job: _Job) -> Trained:
     """Train the student, or resume its training."""
     run, options = job.run, job.options
-    settings: dict[str, Any] = dict(minutes=options.minutes, quiet=options.quiet)
+    settings: dict[str, Any] = dict(minutes=options.minutes, threads=options.threads, quiet=options.quiet)
     if list_checkpoints(run / "checkpoints"):
         return train(out=run, resume=True, overrides=options.overrides, **settings)
     if (run / "config.yaml").exists():

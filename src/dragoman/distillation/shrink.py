@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dragoman.bundle import Bundle, Facts, save_bundle
+from dragoman.bundle import Bundle, Facts, Tables, save_bundle
 from dragoman.config import Config, ModelConfig
 from dragoman.errors import ConfigError
 from dragoman.model.weights import untied
@@ -67,5 +67,5 @@ def write_shrunk(teacher: Bundle, encoder: int | None, decoder: int, folder: Pat
     )  # fmt: skip
     save_bundle(
         folder, config, ModelConfig(**{**teacher.model.config.model_dump(), **sizes}), weights,
-        teacher.src_tokenizer, teacher.tgt_tokenizer, facts.as_manifest(),
+        teacher.src_tokenizer, teacher.tgt_tokenizer, facts.as_manifest(), Tables(words=teacher.words),
     )  # fmt: skip

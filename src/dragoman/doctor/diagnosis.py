@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dragoman.bundle import load_bundle
 from dragoman.config import Config, ModelConfig, OneFile, TextFiles, each, read_yaml, with_overrides
 from dragoman.data.texts import files_of, languages_of, texts_named
 from dragoman.doctor.facts import corpus_facts, fact_lines, quantiles
@@ -25,11 +26,13 @@ from dragoman.doctor.repeats import overlap_findings
 from dragoman.doctor.run_checks import check_run
 from dragoman.doctor.text_checks import Examination, examine
 from dragoman.errors import ConfigError
+from dragoman.files import MANIFEST
 from dragoman.languages.known import is_unspaced
 from dragoman.pages.render import framed
 from dragoman.progress import Ticker
+from dragoman.ready import run_folder
 from dragoman.training.defaults import choose_sizes, with_languages
-from dragoman.training.memory import device_memory
+from dragoman.training.memory import device_memory, n_parameters
 from dragoman.training.record import Record, read_run
 from dragoman.training.task import task_of
 
@@ -103,6 +106,50 @@ def diagnose_run(folder: Path) -> Diagnosis:
         best = max(run.validations, key=lambda v: (v[quality], -v["loss"]))  # the order in which training chooses
         facts |= {f"best_{quality}": round(best[quality], 2), "best_step": best["step"]}
     return Diagnosis(f"run {folder}", facts, ranked(check_run(run)), run=run)
+
+
+def diagnose_model(folder: Path) -> Diagnosis:
+    """Diagnose a run, or a bundle without a log, such as an imported or a ready one.
+
+    Raises:
+        DragomanError: It cannot be read.
+    """
+    model = model_folder(folder)
+    has_log = model is None or (model / "log.jsonl").exists()
+    return diagnose_bundle(folder) if not has_log and _is_bundle(model or folder) else diagnose_run(folder)
+
+
+def model_folder(path: Path) -> Path | None:
+    """Return the folder of a run, of a bundle, or of the ready bundle of that name; None if ``path`` names text."""
+    folder = run_folder(path)
+    if folder != path and any(Path().glob(f"{path}.*")):  # files of text with that beginning
+        return None
+    return folder if (folder / "config.yaml").is_file() or _is_bundle(folder) else None
+
+
+def _is_bundle(folder: Path) -> bool:
+    """Return True if a folder is a bundle or has one."""
+    return any((place / MANIFEST).is_file() for place in (folder, folder / "bundle"))
+
+
+def diagnose_bundle(folder: Path) -> Diagnosis:
+    """Check the files of a bundle, which has no log, and report what is known about its training.
+
+    Raises:
+        BundleError: It is damaged.
+    """
+    bundle = load_bundle(folder)
+    known, data = bundle.facts, bundle.config.data
+    facts: dict[str, Any] = {
+        "step": known.step, "training_pairs": known.train_pairs, "source_vocabulary": bundle.src_tokenizer.vocab_size,
+        "target_vocabulary": bundle.tgt_tokenizer.vocab_size, "parameters": n_parameters(bundle.model.config),
+        **{f"validation_{name}": round(score, 2) for name, score in known.validation.items()},
+    }  # fmt: skip
+    files = f"--src test.{data.src_lang or 'src'} --ref test.{data.tgt_lang or 'tgt'}"
+    advice = f"measure it on text of yours: dragoman evaluate {shlex.quote(str(folder))} {files}"
+    what = f"a bundle from {data.src_lang or '?'} to {data.tgt_lang or '?'}: its files are whole, and it has no log"
+    finding = Finding("note", "no-log", what, advice)
+    return Diagnosis(f"bundle {folder}", {name: fact for name, fact in facts.items() if fact is not None}, [finding])
 
 
 def diagnose_text(

@@ -7,6 +7,7 @@ Their arguments and results are bytes and plain values (``budget.Values``). A wo
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -25,6 +26,9 @@ DOCUMENT = Budget(memory=4 << 30, cpu_s=300, wall_s=1200.0)
 
 SAMPLE = 100
 """Number of texts by which the language of a document is detected."""
+
+_TAG_LIKE = re.compile(r"<[A-Za-z]+(?: [A-Za-z]+)+>")
+"""A text such as ``<no entries>``, which is protected as a tag is."""
 
 with contextlib.suppress(ImportError):  # loaded when a worker starts, and not within the budget of its first document
     import lxml.etree  # noqa: F401
@@ -76,6 +80,9 @@ def finished(
     usable = replace(usable, by_text={text: line for text, line in aligned.items() if text not in rejected})
     segments = [unit.plain for unit in units_of(document.parts) if unit.plain in aligned or unit.plain in reasons]
     concerns = document.concerns(lambda parts: write(parts, usable))
+    tag_like = [unit.plain for unit in units_of(document.parts) if _TAG_LIKE.fullmatch(unit.plain)]
+    reasons |= {text: "it looks like a tag" for text in tag_like if text not in aligned}
+    segments += [text for text in tag_like if text not in segments]
     named = [*document.left, *(Untranslated(text, reasons[text]) for text in segments if text in reasons)]
     lost: list[Lost] = []
     content = document.save(lambda parts: write(parts, usable, lost))

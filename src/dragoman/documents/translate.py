@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.budget import run_within
+from dragoman.data.sides import doubt
 from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo, Untranslated
 from dragoman.documents.folder import files_of
@@ -26,10 +27,14 @@ from dragoman.translation.assemble import Translation
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
+from dragoman.translation.quality import Quality
 from dragoman.translation.translator import Translator
 
 MOST_BYTES = 1 << 28
 """Largest accepted file in bytes."""
+
+MOST_DOUBTFUL = 5
+"""Largest number of files of a folder that are named because they look like another language."""
 
 NO_TRANSLATION = frozenset({"memory", "dropped"})
 """Kinds of notes on texts that were not translated."""
@@ -45,20 +50,26 @@ class Report:
     notes: tuple[Note, ...] = ()  # ``where`` is the beginning of the text, "" for the whole document
     terms: frozenset[str] = frozenset()  # source terms of the glossary that were found
     skipped: Mapping[str, int] = field(default_factory=dict)  # files of a folder that are no documents, by suffix
+    qualities: Mapping[Quality, int] = field(default_factory=dict)  # number of different texts of each quality
+    files: Mapping[str, Report] = field(default_factory=dict)  # reports of the documents of a folder, by path in it
 
     def __str__(self) -> str:
-        counts = f"{self.translated:,} of {self.found:,} segments translated"
+        counts = f"{self.translated:,} of {self.found:,} segments translated" if self.found else "no text to translate"
         reasons = Counter(segment.why for segment in self.left)
         lines = [counts, *(f"{n:,} left: {why}" for why, n in reasons.items())]
         if self.skipped:
             n_by_suffix = ", ".join(f"{n:,} {suffix or 'without a suffix'}" for suffix, n in self.skipped.items())
-            lines.append(f"{sum(self.skipped.values()):,} files skipped, which are no documents: {n_by_suffix}")
+            n = sum(self.skipped.values())
+            which = "1 file skipped, which is no document" if n == 1 else f"{n:,} files skipped, which are no documents"
+            lines.append(f"{which}: {n_by_suffix}")
         return "; ".join(lines)
 
     def __add__(self, other: Report) -> Report:
         return Report(
             self.found + other.found, self.translated + other.translated, self.left + other.left,
             self.notes + other.notes, self.terms | other.terms, Counter(self.skipped) + Counter(other.skipped),
+            Counter(self.qualities) + Counter(other.qualities),
+            {**self.files, **other.files},
         )  # fmt: skip
 
 
@@ -109,7 +120,10 @@ def finished_report(result: Mapping[str, Any], translations: Mapping[str, Transl
     if result["read_as"]:
         notes.insert(0, Note("input", f"read as {result['read_as']}; the translation is written in UTF-8"))
     terms = frozenset(term for line in translations.values() for term in line.terms)
-    return result["content"], Report(result["found"], result["found"] - len(left), left, tuple(notes), terms)
+    qualities = Counter(line.quality for line in translations.values() if line.quality is not None)
+    return result["content"], Report(
+        result["found"], result["found"] - len(left), left, tuple(notes), terms, qualities=qualities
+    )
 
 
 def is_lost(translation: Translation) -> bool:
@@ -184,14 +198,20 @@ def translate_document(
         opened_from(path)
     # Warnings are given below with the name of the file; a text that runs out of memory is reported, not raised.
     text_events = replace(events, warn=None, failed=lambda note: None)
+    n_doubtful = 0
     for path, to in files:
         opened = opened_from(path)
         texts = opened.texts
+        doubtful = doubt(path, texts, plan.src_lang, f"{translator.run or 'the model'} translates from")
+        n_doubtful += doubtful is not None
+        if doubtful is not None and events.warn is not None and n_doubtful <= MOST_DOUBTFUL:
+            more = "; further files with such text are not named" if n_doubtful == MOST_DOUBTFUL else ""
+            events.warn(Note("language", f"{doubtful}{more}"))
         translations = dict(zip(texts, translator.translate_planned(texts, plan, text_events), strict=True))
         content, file_report = opened.finish(translations)
         to.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(to, content)
-        report += file_report
+        report += replace(file_report, files={str(path.relative_to(src)): file_report} if src.is_dir() else {})
         for note in file_report.notes:
             if events.warn is not None:
                 events.warn(replace(note, where=f"{path}: {note.where}" if note.where else str(path)))

@@ -8,14 +8,16 @@ other may change places with their words. See ``tag_places``, and ``cuts`` for t
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Union
 
 from dragoman.decoding.words import Links, word_spans
 from dragoman.documents.tags.pieces import Side, WordSpan, link
 from dragoman.documents.tags.places import TagPlaces, tag_places
 from dragoman.documents.tags.spaces import SPECIAL, with_spaces
+from dragoman.documents.tags.tree import MOST_DEPTH
 from dragoman.languages.words import core, is_word_character
 
 Part = Union[str, "Unit"]
@@ -73,6 +75,36 @@ class Translations:
     tgt_unspaced: bool = False
 
 
+_SHOWS_WORDS = re.compile(r"\w\s{0,20}</")
+_JOINING = frozenset("-+/.:_\u2013")
+
+
+def join_points(unit: Unit) -> None:
+    """Join placeholders that show words where only a sign is between them, as in ``<kbd>Ctrl</kbd>+<kbd>C</kbd>``.
+
+    The model would read the sign alone, and move it away.
+    """
+    tags: list[Tag] = []
+    cut = 0
+    for tag in unit.tags:
+        tag = replace(tag, place=tag.place - cut)
+        last = tags[-1] if tags else None
+        sign = unit.text[last.place : tag.place] if last is not None else ""
+        if last is not None and sign in _JOINING and _shows_words(last) and _shows_words(tag):
+            tags[-1] = replace(last, parts=(*last.parts, sign, *tag.parts))
+            unit.text = unit.text[: last.place] + unit.text[tag.place :]
+            cut += len(sign)
+        else:
+            tags.append(tag)
+    unit.tags = tags
+
+
+def _shows_words(tag: Tag) -> bool:
+    """True for a placeholder that is a whole element with words, such as code."""
+    is_source = tag.kind == "point" and tag.share is None and all(isinstance(part, str) for part in tag.parts)
+    return is_source and bool(_SHOWS_WORDS.search("".join(map(str, tag.parts))))
+
+
 def units_of(parts: Sequence[Part]) -> Iterator[Unit]:
     """Yield every unit in document order, those inside tags too."""
     for part in parts:
@@ -107,18 +139,22 @@ def write(parts: Sequence[Part], translations: Translations, lost: list[Lost] | 
     for i, part in enumerate(parts):
         if isinstance(part, str):
             written.append(part)
-        elif part.plain in translations.by_text:
-            text = _translated(part, translations.by_text[part.plain], translations, lost)
+        else:
+            is_known = part.plain in translations.by_text
+            text = (
+                _translated(part, translations.by_text[part.plain], translations, lost)
+                if is_known
+                else write(part.raw, translations, lost)
+            )
+            before = parts[i - 1] if i else ""
             if (
-                i
-                and isinstance(parts[i - 1], Unit)
+                isinstance(before, Unit)
                 and not translations.tgt_unspaced
+                and (is_known or not written[-1].endswith(before.text[-1:]))
                 and _run_together(written[-1], text)
             ):
                 written.append(" ")
             written.append(text)
-        else:
-            written.append(write(part.raw, translations, lost))
     return "".join(written)
 
 
@@ -182,39 +218,76 @@ def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[s
     trailing = unit.text[len(unit.text.rstrip()) :]
     pieces: list[str | range | Tag] = []
     at, leading_written = 0, False
-
-    def ends_in_space() -> bool:
-        """True if the last piece ends in white space or is empty; nothing written counts as a space."""
-        piece = pieces[-1] if pieces else ""
-        if isinstance(piece, Tag):
-            return False
-        return len(piece) == 0 or (piece if isinstance(piece, str) else text[piece[-1]])[-1].isspace()
-
-    for number, place in order:
+    beside = _Beside()
+    for i, (number, place) in enumerate(order):
         tag = unit.tags[number]
         if not leading_written and (tag.place > 0 or place > 0):
             pieces.append(leading)
             leading_written = True
-        pieces.append(_trimmed(text, range(at, place), pieces[-1] if pieces else "", tag))
+        between = _trimmed(text, range(at, place), pieces[-1] if pieces else "", tag)
+        if between:
+            pieces.append(" " * beside.is_apart_from(text[between.start], tgt))
+            beside = _Beside()
+        pieces.append(between)
         at = place
         if tag.share is not None:
             pieces.append(tag)
+            beside = _Beside()
             continue
         if place == len(text) and tag.place == end and trailing:
             pieces.append(trailing)
-            trailing = ""
-        if (
-            tag.kind == "point"
-            and not ends_in_space()
-            and _is_apart(unit.text[tag.place - 1 : tag.place], text[at - 1 : at], tgt)
-        ):
-            pieces.append(" ")
-        pieces.append(tag)
-        behind = text[at : at + 1]
-        if tag.kind == "point" and leading_written and _is_apart(unit.text[tag.place : tag.place + 1], behind, tgt):
-            pieces.append(" ")
+            trailing, beside = "", _Beside(has_space=True)
+        begins = tag.kind == "point" or _begins_with_point(unit, order[i : i + MOST_DEPTH])
+        around = unit.text[tag.place - 1 : tag.place], text[at - 1 : at], text[at : at + 1]
+        pieces += [" ", tag] if beside.needs_space_before(tag, begins, around, tgt) else [tag]
+        if tag.kind == "point" and leading_written:
+            beside.point, beside.behind = tag, unit.text[tag.place : tag.place + 1]
+        beside.opens = beside.opens or tag.kind == "open"
     last = _trimmed(text, range(at, len(text)), pieces[-1] if pieces else "", None)
+    if last:
+        pieces.append(" " * beside.is_apart_from(text[last.start], tgt))
     return [*pieces, last, trailing] if leading_written else [*pieces, leading, last, trailing]
+
+
+def _begins_with_point(unit: Unit, order: Sequence[tuple[int, int]]) -> bool:
+    """True if the first of some tags opens an element and the next one that does not is a placeholder beside it."""
+    kinds = [unit.tags[number].kind for number, place in order if place == order[0][1]]
+    return kinds[0] == "open" and next((kind for kind in kinds if kind != "open"), "") == "point"
+
+
+@dataclass
+class _Beside:
+    """The tags at one place of a translation, as far as they are written: do they need a space beside them?"""
+
+    point: Tag | None = None  # the last placeholder
+    behind: str | None = None  # the character that follows it in the source; None if it is set off already
+    has_space: bool = False
+    opens: bool = False  # an element begins
+
+    def is_apart_from(self, character: str, side: Side) -> bool:
+        """True if a space must be between the placeholder and the character that follows all tags."""
+        return self.behind is not None and _is_apart(self.behind, character, side)
+
+    def needs_space_before(self, tag: Tag, begins: bool, around: tuple[str, str, str], side: Side) -> bool:
+        """True if a space must be in front of the next tag; it counts as written.
+
+        Args:
+            tag: The tag.
+            begins: It is a placeholder, or begins an element that begins with one.
+            around: The character before it in the source, and those before and behind all tags of the translation.
+            side: The translation.
+        """
+        before_in_src, before, behind = around
+        if tag.kind == "close":
+            return False
+        if self.point is not None:
+            is_apart = tag.place != self.point.place if begins else self.is_apart_from(behind, side)
+        else:
+            is_apart = begins and not self.opens and not self.has_space
+            is_apart = is_apart and bool(before) and _is_apart(before_in_src, before, side)
+        if is_apart:
+            self.has_space, self.behind = True, None
+        return is_apart
 
 
 def _is_apart(src: str, tgt: str, side: Side) -> bool:
@@ -226,7 +299,7 @@ def _is_apart(src: str, tgt: str, side: Side) -> bool:
     """
     if src.isspace():
         return bool(tgt.strip())
-    return bool(src) and not side.unspaced and not is_word_character(src) and is_word_character(tgt)
+    return bool(tgt) and not side.unspaced and not (src and is_word_character(src)) and is_word_character(tgt)
 
 
 def _trimmed(text: str, span: range, before: str | range | Tag, after: Tag | None) -> range:

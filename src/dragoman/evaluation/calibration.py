@@ -14,7 +14,10 @@ from dragoman.bundle import amend_bundle
 from dragoman.errors import DataError
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.evaluation.test_set import Lines, References, is_file, read, references_of
+from dragoman.progress import say
+from dragoman.ready import refuse_to_change
 from dragoman.translation.confidence import MIN_SENTENCES, Confidence, fit, with_shortfall
+from dragoman.translation.language_pairs import check_sides
 from dragoman.translation.translator import Translator
 
 MOST = 1000
@@ -72,10 +75,18 @@ def calibrate(run: Path | str, src: Lines, ref: References, device: str = "auto"
 
     Raises:
         BundleError, DataError: As ``Translator.load`` and ``learn_confidence``.
+        ConfigError: The run is a ready bundle, or the name of a file tells another language than the run's.
         DragomanError: The bundle cannot be written.
     """
-    lines, references = read(src, references_of(ref, not is_file(src)))
-    learned = learn_confidence(Translator.load(run, device), lines, references[0])
+    refuse_to_change(run)
+    refs = references_of(ref, not is_file(src))
+    translator = Translator.load(run, device)
+    if isinstance(src, Path | str) and isinstance(refs[0], Path | str):
+        langs = translator.languages.direction(None, None)
+        for warning in check_sides(run, langs, None, src, refs[0]):
+            say(f"warning: {warning}")
+    lines, references = read(src, refs)
+    learned = learn_confidence(translator, lines, references[0])
     amend_bundle(Path(run), confidence=learned.model_dump(mode="json"))
     return learned
 

@@ -22,6 +22,7 @@ from dragoman.history.summary import Summary, damage_of, summary_of
 from dragoman.history.translations import Outputs
 from dragoman.pages.render import render
 from dragoman.progress import duration
+from dragoman.ready import run_folder
 from dragoman.training.record import Record, read_run
 
 MOST_RUNS = 8
@@ -64,7 +65,7 @@ def read_runs(folders: Sequence[Path]) -> list[Record]:
     for number, folder in enumerate(folders):
         if real[number] in real[:number]:
             raise ConfigError(f"{folder} is named twice: leave out one of them")
-        if not folder.is_dir():
+        if not run_folder(folder).is_dir():
             raise ConfigError(f"{folder}: no such run; `dragoman runs` lists those that there are")
         if not (folder / "log.jsonl").exists():
             raise ConfigError(

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from dragoman.config import read_yaml
-from dragoman.errors import ConfigError, DragomanError
+from dragoman.errors import BundleError, ConfigError, DragomanError
+from dragoman.files import read_manifest
 from dragoman.locks import refuse_if_locked
+from dragoman.ready import NAMES, is_ready, run_folder
 from dragoman.training.record import Record, read_run
 
-State = Literal["finished", "training", "stopped", "bundle", "damaged"]
+State = Literal["finished", "training", "stopped", "bundle", "ready", "damaged"]
 
 MOST_DEPTH = 3
 """Number of levels below a folder in which runs are looked for."""
@@ -35,9 +37,9 @@ class Summary:
     Attributes:
         name: Path of the run below the folder of the list.
         languages: Source and target, such as ``en -> de``; "" if they are not known.
-        steps: Updates so far; None without a log.
+        steps: Updates so far; None if they are not known.
         seconds: Time of training so far; None without a log.
-        scores: Best score of a validation in per cent, by its name in the log.
+        scores: Best score of a validation in per cent, by its name in the log, or in the manifest of a bundle.
         n_bytes: Size of its folder on the disk.
         changed: Time of its last change, in seconds since 1970.
         problem: Sentence about what is damaged; "" if nothing is.
@@ -65,6 +67,14 @@ def summaries(folder: Path) -> list[Summary]:
         raise ConfigError(f"{folder}: no such folder; name the folder that holds your runs, such as runs")
     found = [summary_of(path, folder) for path in runs_below(folder)]
     return sorted(found, key=lambda run: (-run.changed, run.name))
+
+
+def ready_summaries() -> list[Summary]:
+    """Return the bundles that come with the package, each once, under the first of its names that nothing hides."""
+    names: dict[Path, str] = {}
+    for name in filter(is_ready, NAMES):
+        names.setdefault(run_folder(name), name)
+    return [replace(summary_of(folder), name=name, state="ready") for folder, name in names.items()]
 
 
 def runs_below(folder: Path, depth: int = MOST_DEPTH) -> Iterator[Path]:
@@ -95,7 +105,7 @@ def summary_of(folder: Path, base: Path | None = None) -> Summary:
     name = str(folder) if base is None or folder == base else str(folder.relative_to(base))
     facts: dict[str, Any] = dict(folder=folder, name=name, n_bytes=n_bytes, changed=changed)
     if not (folder / "log.jsonl").exists():
-        return Summary(**facts, state="bundle", languages=_languages(folder))
+        return Summary(**facts, state="bundle", languages=_languages(folder), **_facts_of_bundle(folder))
     try:
         run = read_run(folder)
     except DragomanError as error:
@@ -164,6 +174,17 @@ def _languages(folder: Path) -> str:
         except (ConfigError, KeyError, TypeError, AttributeError):
             continue
     return ""
+
+
+def _facts_of_bundle(folder: Path) -> dict[str, Any]:
+    """Return the steps and the scores that the manifest of a bundle holds; nothing if it cannot be read."""
+    bundle = folder / "bundle" if (folder / "bundle").is_dir() else folder
+    try:
+        manifest = read_manifest(bundle, "bundle")
+        scores = {name: float(manifest["validation"][name]) for name in SCORES if name in manifest["validation"]}
+        return {"steps": int(manifest["step"]), "scores": scores}
+    except (BundleError, KeyError, TypeError, ValueError):
+        return {}
 
 
 def _size(folder: Path) -> tuple[int, float]:

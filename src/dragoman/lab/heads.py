@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dragoman.data import phrasebook
 from dragoman.data.batching import Batch, all_batches
-from dragoman.data.store import Store
+from dragoman.data.store import Entry, Origin, Store, build_store
 from dragoman.errors import ConfigError
 from dragoman.explanation import attention
 from dragoman.explanation.explain import explain
 from dragoman.explanation.figures import Chart, Curve, HeatMap, curves, heat_maps
 from dragoman.explanation.trace import Trace
+from dragoman.files import explained
 from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.lab.pruning import (
     HABITS,
@@ -29,6 +31,7 @@ from dragoman.lab.pruning import (
 )
 from dragoman.lab.runs import Variant, run_of, transformer_config, trial
 from dragoman.model.transformer import Transformer
+from dragoman.options import either
 from dragoman.progress import Ticker
 from dragoman.training.validation import validator
 from dragoman.translation.translator import Translator
@@ -37,6 +40,9 @@ TAKES = ("config", "run", "device")
 
 SMALL_LOSS = 0.05
 """Rise of the loss in nats, about 5% of perplexity, below which a head counts as unimportant."""
+
+SENTENCES = 300
+"""Number of sentences of the embedded corpus on which a bundle is examined."""
 
 N_ORDERS = 3
 """Number of random orders of pruning, with which the order by importance is compared."""
@@ -53,7 +59,7 @@ class Examined(NamedTuple):
 
 def run(lab: Lab) -> Findings:
     """Examine all heads; claims: they do different things, few of them matter, and attention to the source most."""
-    examined = _examined(lab)
+    examined = examine(lab)
     weights = examined.translator.manifest["files"]["model.safetensors"]["sha256"]
     numbers: dict[str, Any] = {
         "habits": lab.done("habits", lambda: habits(examined.model, examined.batches), weights),
@@ -72,11 +78,11 @@ def run(lab: Lab) -> Findings:
     return Findings(numbers, sections(numbers), verdict(numbers))
 
 
-def _examined(lab: Lab) -> Examined:
+def examine(lab: Lab) -> Examined:
     """Load the run of ``--run``, or train a small model.
 
     Raises:
-        ConfigError: The run is a parser or not a Transformer, or it is a bundle without validation text.
+        ConfigError: The run is a parser or not a Transformer, or there is no text for it.
     """
     folder = lab.run
     if folder is None:
@@ -88,12 +94,34 @@ def _examined(lab: Lab) -> Examined:
         raise ConfigError(f"{folder}: this experiment examines translators, and the run is a parser")
     if not isinstance(translator.model, Transformer):
         raise ConfigError(f"{folder}: this experiment examines Transformers, and the run has another architecture")
-    if not (Path(folder) / "store/valid").is_dir():
-        raise ConfigError(f"{folder}: has no validation text (store/valid), which this experiment needs")
-    store = Store.open(Path(folder) / "store/valid")
+    store = Store.open(_validation_text(lab, Path(folder), translator))
     longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
     batches = [batch.to(lab.device) for batch in all_batches(store, max(longest, 2048))]
     return Examined(translator, translator.model, store, batches)
+
+
+def _validation_text(lab: Lab, folder: Path, translator: Translator) -> Path:
+    """Return the store of a run's validation text; a bundle gets held-out sentences of the embedded corpus.
+
+    Raises:
+        ConfigError: It is a bundle, and the embedded corpus has no text in its languages.
+    """
+    if (folder / "store/valid").is_dir():
+        return folder / "store/valid"
+    data = translator.config.data
+    if data.src_lang != "en" or data.tgt_lang not in phrasebook.LANGUAGES or translator.languages.targets:
+        raise ConfigError(
+            f"{folder}: must be a run with its validation text (store/valid), or a bundle from English into "
+            f"{either(phrasebook.LANGUAGES)}; name another run with --run"
+        )
+    lab.say(f"{folder} has no validation text: examining it on {SENTENCES:,} sentences of the embedded corpus")
+    store = lab.run_folder("embedded-text")
+    pairs = phrasebook.pairs(SENTENCES, seed=2, tgt_lang=data.tgt_lang, split="held_out")
+    with explained(store):
+        store.parent.mkdir(parents=True, exist_ok=True)
+        tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
+        build_store(store, [Entry(pairs)], tokenizers, data, Origin("the embedded corpus"), keep_text=True)
+    return store
 
 
 # --- measurements -----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ const EXPLORER_SAYS = {
     save: "Save as a page", svg: "SVG", svgOf: (name) => `Save the picture as SVG: ${name}`,
     links: "Which word looks at which", mean: "mean", oneHead: "only head", head: (n) => `head ${n}`, layer: (n) => `Layer ${n}`,
     shown: (layer, head) => `Layer ${layer}, ${head}`, meanLong: "mean of its heads", ofKind: (kind, shown) => `${kind}: ${shown}`,
-    best: " (the layer that follows the source most closely)", looked: "looked at", looking: "looking",
+    best: " (the layer that follows the source most closely)", looked: (text) => `${text}, looked at`, looking: (text) => `${text}, looking`,
     hint: "Point at a word, or walk along with the arrow keys. A click holds it; Escape lets go.",
     hintTouch: "Tap a word. Tap it again to let it go.",
     looksAt: (word, at) => `${word} looks at ${at}`, lookedAt: (word, by) => `${word} is looked at by ${by}`, none: "no word",
@@ -40,7 +40,7 @@ const EXPLORER_SAYS = {
     save: "另存为网页", svg: "SVG", svgOf: (name) => `将图片存为 SVG：${name}`,
     links: "哪个词在看哪个词", mean: "均值", oneHead: "唯一的头", head: (n) => `头 ${n}`, layer: (n) => `第 ${n} 层`,
     shown: (layer, head) => `第 ${layer} 层，${head}`, meanLong: "各头均值", ofKind: (kind, shown) => `${kind}：${shown}`,
-    best: "（与原文对应最紧密的一层）", looked: "被看", looking: "在看",
+    best: "（与原文对应最紧密的一层）", looked: (text) => `${text}（被看）`, looking: (text) => `${text}（在看）`,
     hint: "指向一个词，或用方向键移动；单击可固定，按 Esc 取消。",
     hintTouch: "轻触一个词，再次轻触即可取消。",
     looksAt: (word, at) => `${word} 看向 ${at}`, lookedAt: (word, by) => `看向 ${word} 的有 ${by}`, none: "（无）",
@@ -222,7 +222,7 @@ function explorer(root, model, { scale, language = "en", page }) {
     elements.forEach((element, i) => { element.tabIndex = i ? -1 : 0; });
     group.onkeydown = (event) => {
       const i = elements.indexOf(document.activeElement);
-      const next = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: elements.length - 1 }[event.key];
+      const next = { ArrowRight: i + 1, ArrowLeft: i - 1, ...(inColumns() && group.closest(".ex-sentences") && { ArrowDown: i + 1, ArrowUp: i - 1 }), Home: 0, End: elements.length - 1 }[event.key];
       if (i < 0 || next === undefined || !elements[next]) return;
       elements.forEach((element, j) => { element.tabIndex = j === next ? 0 : -1; });
       elements[next].focus();
@@ -275,10 +275,11 @@ function explorer(root, model, { scale, language = "en", page }) {
       make("button", { type: "button", className: "ex-save", textContent: say.save, onclick: save }));
   }
 
-  // two rows of words, on a narrow page two columns, and ribbons between them
+  // two rows of words, or two columns where a row would wrap, and ribbons between them
   function drawSentences() {
-    for (const [side, lang, title, spans] of [["keys", attention().columns_lang, say.looked, attention().column_spans],
-                                              ["queries", attention().rows_lang, say.looking, attention().row_spans]]) {
+    const [from, to] = [at.kind === "decoder" ? say.translation : say.source, at.kind === "encoder" ? say.source : say.translation];
+    for (const [side, lang, title, spans] of [["keys", attention().columns_lang, say.looked(from), attention().column_spans],
+                                              ["queries", attention().rows_lang, say.looking(to), attention().row_spans]]) {
       const words = names(side).map((text, index) => {
         const button = chip("button", text, spans[index], { type: "button", lang });
         listen(button, { side, index });
@@ -290,6 +291,7 @@ function explorer(root, model, { scale, language = "en", page }) {
       parts[side].replaceChildren(make("span", { className: "ex-side", textContent: title }), row);
       travel(row, words);
     }
+    arrange();
     const best = at.kind === "cross" && at.layer === followsSource("cross") && at.head === null && attention().shape[0] > 1;
     parts.which.textContent = say.shown(at.layer + 1, headName(at.head, true)) + (best ? say.best : "");
   }
@@ -323,15 +325,22 @@ function explorer(root, model, { scale, language = "en", page }) {
         : say.lookedAt(self, strongest(weights, names("queries"), 5) || say.none);
     drawLinks();
   }
-  const inColumns = () => getComputedStyle(parts.sentences).display === "grid";
+  const inColumns = () => parts.sentences.classList.contains("ex-columns");
+  /** Two columns where a row would wrap: there a ribbon would run behind words that it does not link. */
+  function arrange() {
+    parts.sentences.classList.remove("ex-columns");
+    const wraps = innerWidth <= 640 || ["keys", "queries"].some((side) => {
+      const tops = chips(side).map((element) => element.getBoundingClientRect().top);
+      return tops.some((top) => top > tops[0] + 4);
+    });
+    parts.sentences.classList.toggle("ex-columns", wraps);
+  }
   const chips = (side) => [...parts[side].querySelectorAll(".ex-chip")];
   /** Ribbons as [path, width]: those of the word pointed at, else all that count. Chips cover what runs behind them. */
   function ribbons() {
     const box = parts.sentences.getBoundingClientRect();
     const [keys, queries] = ["keys", "queries"].map((side) => chips(side).map((element) => element.getBoundingClientRect()));
-    const columns = inColumns();
-    const wraps = !columns && [keys, queries].some((rects) => rects.some((rect) => rect.top > rects[0].top + 4));
-    const least = at.word ? 0.02 : wraps ? 0.5 : 0.06; // all of them would hide one another where they cross lines
+    const columns = inColumns(), least = at.word ? 0.02 : 0.06;
     const links = [];
     shown.forEach((row, r) => row.forEach((weight, c) => {
       if (weight < least || (at.word && at.word.index !== (at.word.side === "queries" ? r : c))) return;
@@ -579,7 +588,7 @@ function explorer(root, model, { scale, language = "en", page }) {
     draw();
   }
   document.addEventListener("keydown", (event) => { if (event.key === "Escape" && trace) { at.held = false; light(null); } });
-  addEventListener("resize", () => { if (trace && root.isConnected) drawLinks(); });
+  addEventListener("resize", () => { if (trace && root.isConnected) { arrange(); drawLinks(); } });
   build();
   return {
     /** Show a trace, as the model gave it. */

@@ -1,53 +1,5 @@
 "use strict";
 // Translate as you type; other translations; what the model looked at. Text of people goes into textContent only.
-const SAYS = {
-  en: {
-    from: "From", to: "To", swap: "Swap", "swap-help": "Swap the languages, and translate the translation back", share: "Copy link", shared: "Link copied",
-    "share-help": "A link that opens this page with this text. The text stands behind the # of the link, which no server sees.",
-    "open-document": "Document …", clear: "Clear", copy: "Copy", copied: "Copied", why: "What the model looked at",
-    source: "Text to translate", result: "Translation", others: "Other translations",
-    "others-help": "The number is the model's score: a log-probability per length. Closer to 0 is likelier; compare it only between these lines.", notes: "Notes", glossary: "Glossary",
-    "glossary-help": "One term a line, such as: dog = Hündin, or dog -> Hündin. A term alone is kept as it is.",
-    terms: (read, found) => `${read.toLocaleString("en")} terms read, ${found.toLocaleString("en")} found in the text.`,
-    "line-choice": "Line to look at", long: (n) => `Lines of more than ${n} characters have no picture of their attention.`,
-    key: "API key", "use-key": "Use", working: "translating …", detect: "Detect", other: "中文", dark: "Dark", light: "Light",
-    placeholder: "Type or paste text", count: (n, most) => `${n.toLocaleString("en")} of ${most.toLocaleString("en")} characters`,
-    sure: (word) => `Quality, estimated: ${{ good: "good", doubtful: "doubtful", poor: "poor" }[word]}`,
-    "sure-help": "Estimated by the model, without a reference. Good: hardly a fault is expected. Doubtful: read it beside the source. Poor: do not rely on it.", detected: (name) => `${name}, it seems`,
-    offline: "The server does not answer.", line: "line",
-    document: "Document", choose: "Choose a document", left: "Left as it is",
-    "document-help": "Drop one anywhere on this page, or choose it: Word, PowerPoint, OpenDocument, HTML, Markdown, subtitles, .po, XLIFF, tables (.csv), text. It keeps its shape.",
-    set_lang: "Web page: write its new language", front_matter: "Markdown: translate title and description",
-    line_length: "Subtitles: at most 42 columns a line", reading_speed: "Subtitles: name captions over 17 characters a second",
-    columns: (name) => `Which column of ${name}?`,
-    reading: (name) => `Sending ${name} …`, waiting: (name) => `Translating ${name} …`,
-    finished: (found, translated) => `${translated.toLocaleString("en")} of ${found.toLocaleString("en")} segments translated.`,
-    save: (name) => `Save ${name}`, kept: (text, why) => `${why}: ${text}`,
-  },
-  zh: {
-    from: "源语言", to: "目标语言", swap: "互换", "swap-help": "互换语言，并把译文译回去", share: "复制链接", shared: "链接已复制",
-    "share-help": "打开链接即可看到这段文本。文本放在 # 之后，不会发送到任何服务器日志。",
-    "open-document": "文档……", clear: "清空", copy: "复制", copied: "已复制", why: "模型看了哪里",
-    source: "待译文本", result: "译文", others: "其他译文",
-    "others-help": "数字是模型的得分（按长度归一的对数概率），越接近 0 越可能，只宜在这几行之间比较。", notes: "说明", glossary: "术语表",
-    "glossary-help": "每行一个术语，例如：dog = 犬 或 dog -> 犬；只写术语则原样保留。",
-    terms: (read, found) => `读入 ${read.toLocaleString("en")} 个术语，文中出现 ${found.toLocaleString("en")} 个。`,
-    "line-choice": "查看哪一行", long: (n) => `超过 ${n} 个字符的行不显示注意力。`,
-    key: "API 密钥", "use-key": "使用", working: "正在翻译……", detect: "自动检测", other: "English", dark: "深色", light: "浅色",
-    placeholder: "输入或粘贴文本", count: (n, most) => `${n.toLocaleString("en")} / ${most.toLocaleString("en")} 字符`,
-    sure: (word) => `预计质量：${{ good: "良好", doubtful: "存疑", poor: "较差" }[word]}`,
-    "sure-help": "由模型估计，没有参考译文。良好：基本无误；存疑：请对照原文；较差：请勿直接使用。", detected: (name) => `似乎是${name}`,
-    offline: "服务器没有响应。", line: "行",
-    document: "文档", choose: "选择文档", left: "未翻译的部分",
-    "document-help": "把文档拖到页面任意位置，或点击选择：Word、PowerPoint、OpenDocument、HTML、Markdown、字幕、.po、XLIFF、表格（.csv）、纯文本。译文保持原有格式。",
-    set_lang: "网页：改写标明的语言", front_matter: "Markdown：翻译标题和描述",
-    line_length: "字幕：每行最多 42 列", reading_speed: "字幕：指出每秒超过 17 个字符的字幕",
-    columns: (name) => `翻译 ${name} 的哪一列？`,
-    reading: (name) => `正在上传 ${name}……`, waiting: (name) => `正在翻译 ${name}……`,
-    finished: (found, translated) => `共 ${found.toLocaleString("en")} 个片段，已翻译 ${translated.toLocaleString("en")} 个。`,
-    save: (name) => `保存 ${name}`, kept: (text, why) => `${why}：${text}`,
-  },
-};
 const PAUSE_MS = 300;
 const $ = (id) => document.getElementById(id);
 const settings = JSON.parse($("settings").textContent);
@@ -163,6 +115,11 @@ async function translate() {
     show(null);
     return;
   }
+  const length = [...text].length;
+  if (length > settings.most) {
+    show(null, "", "", "", say("too-long", length, settings.most));
+    return;
+  }
   const mine = (asking = new AbortController());
   $("state").textContent = say("working");
   $("result").classList.add("old");
@@ -180,7 +137,7 @@ async function translate() {
     $("access").hidden = answer.status !== 401 && answer.status !== 403;
     $("terms-found").textContent = found.glossary ? say("terms", found.glossary.read, found.glossary.found) : "";
     if (answer.ok) show(found.translations[0], asked.text, found.source, found.target);
-    else show(null, "", "", "", found.error.message);
+    else show(null, "", "", "", problemIn(ui, answer.status, found.error.message));
   } catch (error) {
     if (error.name !== "AbortError" && mine === asking) show(null, "", "", "", say("offline"));
   }
@@ -196,10 +153,10 @@ function show(found, source = "", from = "", to = "", problem = "") {
   for (const id of ["clear", "share"]) $(id).disabled = !$("source").value;
   $("copy").disabled = !said;
   $("detected").textContent = found && $("from").value === "auto" ? say("detected", nameOf(from)) : "";
-  $("confidence").textContent = found && found.quality ? say("sure", found.quality) : "";
-  $("confidence").title = found && found.quality ? say("sure-help") : "";
-  $("notes").replaceChildren(...(problem ? [problem] : ((found && found.notes) || []).map(
-    (note) => (note.line ? `${note.line.replace("line", say("line"))}: ` : "") + note.text)).map((text) => element("li", text)));
+  $("confidence").hidden = !(found && found.quality);
+  $("quality").textContent = found && found.quality ? say("sure", found.quality) : "";
+  const notes = problem ? [problem] : ((found && found.notes) || []).map((note) => noteIn(ui, note));
+  $("notes").replaceChildren(...[...new Set(notes)].map((text) => element("li", text)));
   const others = (found && found.alternatives) || [];
   $("others").hidden = !others.length;
   $("alternatives").replaceChildren(...others.map((one) => {
@@ -220,7 +177,7 @@ function ask(route, asked, signal) {
 
 async function json(answer) {
   const found = await answer.json();
-  if (!answer.ok) throw new Error(found.error.message);
+  if (!answer.ok) throw new Error(problemIn(ui, answer.status, found.error.message));
   return found;
 }
 
@@ -234,7 +191,7 @@ const view = explorer($("explorer"), {
   page: async (trace) => {
     const asked = new URLSearchParams({ text: trace.source, source: looked.from, target: looked.to, translation: trace.translation });
     const answer = await fetch(`explain?${asked}`, { headers: key ? { authorization: `Bearer ${key}` } : {} });
-    if (!answer.ok) throw new Error((await answer.json()).error.message);
+    if (!answer.ok) throw new Error(problemIn(ui, answer.status, (await answer.json()).error.message));
     return answer.text();
   },
 });
@@ -326,7 +283,7 @@ async function translateDocument(chosen, column) {
   const told = async (answer) => {
     const found = await answer.json();
     $("access").hidden = answer.status !== 403;
-    if (!answer.ok) throw new Error(found.message);
+    if (!answer.ok) throw new Error(problemIn(ui, answer.status, found.message));
     return found;
   };
   try {
@@ -340,15 +297,15 @@ async function translateDocument(chosen, column) {
       await new Promise((resolve) => { setTimeout(resolve, ASK_AGAIN_MS); });
       status = await told(await fetch(where, owned));
     }
-    if (status.status === "error") throw new Error(status.error_message);
+    if (status.status === "error") throw new Error(SAYS[ui].refused(status.error_message));
     const answer = await fetch(`${where}/result`, owned);
-    if (!answer.ok) throw new Error((await answer.json()).message);
+    if (!answer.ok) throw new Error(problemIn(ui, answer.status, (await answer.json()).message));
     link.href = URL.createObjectURL(await answer.blob());
     link.download = chosen.name.replace(/(\.[^.]*)?$/, (suffix) => `.${$("to").value}${suffix}`);
     link.textContent = say("save", link.download);
     link.hidden = false;
     const { found, translated, left } = status.segments;
-    tell(say("finished", found, translated));
+    tell(say("finished", found, translated) + (status.quality ? ` ${say("sure", status.quality)}` : ""));
     $("document-left").replaceChildren(...left.map((one) => element("li", say("kept", one.text, one.why))));
   } catch (error) {
     if (error.name !== "AbortError" && mine === sending) tell(error instanceof TypeError ? say("offline") : error.message);

@@ -8,8 +8,10 @@ The folders ``en-de`` and ``en-zh`` are ordinary bundles with a model card, ``RE
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
+from dragoman.errors import ConfigError
 from dragoman.files import standing
 
 FOLDER = Path(__file__).parent
@@ -21,6 +23,18 @@ def run_folder(run: Path | str) -> Path:
     """Return the folder of a ready bundle if ``run`` is its name and nothing here is called so; else ``run``."""
     path = Path(run)
     return FOLDER / NAMES[str(path)] if is_ready(path) else path
+
+
+def refuse_to_change(run: Path | str) -> None:
+    """Check that a run is no ready bundle, which belongs to the package.
+
+    Raises:
+        ConfigError: It is one; the message names the command that copies it.
+    """
+    folder = run_folder(run)
+    if folder.is_relative_to(FOLDER):
+        command = shlex.join(["cp", "-r", str(folder), f"my-{folder.name}"])
+        raise ConfigError(f"{run} belongs to the package and is not changed: use a copy of it ({command})")
 
 
 def is_ready(run: Path | str) -> bool:

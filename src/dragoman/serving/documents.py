@@ -31,6 +31,7 @@ from dragoman.serving.refusals import BusyError, FullError, MalformedError, Unkn
 from dragoman.serving.service import Service
 from dragoman.serving.turns import Turn, Turns
 from dragoman.translation.options import TranslateOptions
+from dragoman.translation.quality import of_counts
 
 logger = logging.getLogger("dragoman.serving")
 
@@ -208,7 +209,8 @@ class Documents:
         left = [(text[:200], why) for text, why in written.left[:100]]
         await asyncio.to_thread(self.jobs.fill, job, written.content)
         n_done = written.found - len(written.left)
-        return replace(job, status="done", found=written.found, translated=n_done, left=left)
+        quality = of_counts(await asyncio.to_thread(pieces.qualities))
+        return replace(job, status="done", found=written.found, translated=n_done, left=left, quality=quality)
 
     @contextlib.contextmanager
     def _touched(self, job: Job) -> Iterator[None]:
@@ -231,7 +233,8 @@ def state_of_job(job: Job) -> dict[str, Any]:
         "segments": {
             "found": job.found, "translated": job.translated,
             "left": [{"text": text, "why": why} for text, why in job.left],
-        }
+        },
+        **({} if job.quality is None else {"quality": job.quality}),
     }  # fmt: skip
 
 

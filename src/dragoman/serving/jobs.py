@@ -34,6 +34,7 @@ from dragoman.locks import acquire, one_at_a_time
 from dragoman.serving.limits import Shares
 from dragoman.serving.refusals import BusyError, FullError, UnknownError
 from dragoman.serving.storage import fill, is_full, reserve, storing
+from dragoman.translation.quality import Quality
 
 logger = logging.getLogger("dragoman.serving")
 
@@ -77,6 +78,7 @@ class Job:
     translated: int = 0
     left: Sequence[tuple[str, str]] = ()  # untranslated: (text, reason)
     owner: str = ""  # name of the API key
+    quality: Quality | None = None  # of the translation; None: not known
 
     @property
     def has_ended(self) -> bool:

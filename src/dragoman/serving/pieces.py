@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from dragoman.languages.known import is_unspaced
 from dragoman.languages.sentences import sentences
 from dragoman.serving.storage import storing
 from dragoman.translation.assemble import Translation
+from dragoman.translation.quality import Quality, of_text
 
 WINDOW = 64
 """Largest number of pieces in a window."""
@@ -48,6 +50,7 @@ class _Row:
     text: str
     alignment: Sequence[tuple[int, int]] | None
     is_lost: bool  # not translated, for want of memory
+    quality: Quality | None
 
 
 class Pieces:
@@ -104,7 +107,7 @@ class Pieces:
             FullError, UnstorableError: The file cannot be written.
         """
         self._append(
-            _line([piece, ends_text, line.text, line.alignment, is_lost(line)])
+            _line([piece, ends_text, line.text, line.alignment, is_lost(line), line.quality])
             for (piece, ends_text), line in zip(self._window, translations, strict=True)
         )
         self._window = []
@@ -120,6 +123,17 @@ class Pieces:
         for text, _, _, why in self._texts(lang):
             if why:
                 yield [text, why]
+
+    def qualities(self) -> Counter[Quality]:
+        """Return the number of texts of each quality, as far as it is known."""
+        counts: Counter[Quality] = Counter()
+        own: list[Quality | None] = []
+        for row in self._rows():
+            own.append(row.quality)
+            if row.ends_text:
+                counts.update(quality for quality in (of_text(own),) if quality is not None)
+                own = []
+        return counts
 
     def _texts(self, lang: str) -> Iterator[tuple[str, str, Sequence[tuple[int, int]] | None, str]]:
         """Yield each text with its translation, its alignment unless it was cut, and why it has none."""

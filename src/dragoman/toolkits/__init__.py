@@ -22,7 +22,7 @@ TOOLKITS: list[Toolkit] = [
 
 
 def writers() -> dict[str, Callable[[], Writer]]:
-    """Return the values of ``--to``, each with the function that imports its writer."""
+    """Return the values of ``--format``, each with the function that imports its writer."""
     return {toolkit.name: toolkit.writer for toolkit in TOOLKITS if toolkit.writer is not None}
 
 

@@ -2,7 +2,7 @@
 
     dragoman.export("runs/x", "ctranslate2", quantization="int8")
 
-RUN/exports/ctranslate2-float32/    written by `dragoman export RUN --to ctranslate2`, or by the engine of that name
+RUN/exports/ctranslate2-float32/    written by `dragoman export RUN --format ctranslate2`, or by the engine of that name
                                     for its own use
     manifest.json                   format, quantization, SHA-256 of its bundle and of each file
     certificate.json                with --check: the comparison with our model

@@ -113,7 +113,7 @@ class Toolkit:
     """Parts of one toolkit; modules and classes come as functions, so that they are imported when needed."""
 
     name: str
-    """Name of its format in ``--to``."""
+    """Name of its format in ``--format``."""
     writer: Callable[[], Writer] | None = None
     reader: Callable[[], Reader] | None = None
     reads: str = ""

@@ -30,7 +30,7 @@ def format_of(name: str, quantization: str | None = None) -> Writer:
         ConfigError: There is no such format or quantization.
     """
     if name not in writers():
-        raise not_among("to", name, tuple(writers()))
+        raise not_among("format", name, tuple(writers()))
     form = writers()[name]()
     if quantization is not None and quantization not in form.QUANTIZATIONS:
         raise not_among("quantization", quantization, form.QUANTIZATIONS)
@@ -47,7 +47,7 @@ def check(name: str, config: ModelConfig, quantization: str) -> Writer:
     form = format_of(name, quantization)
     if reason := form.why_not(config):
         able = [other for other, writer in writers().items() if not writer().why_not(config)]
-        instead = f"; it can be exported --to {' or '.join(able)}" if able else ""
+        instead = f"; it can be exported --format {' or '.join(able)}" if able else ""
         raise ConfigError(f"this model cannot be written for {form.TITLE}: {reason}{instead}")
     for package in form.PACKAGES:
         import_package(package, f"writing the format of {form.TITLE}")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.config import Config, TrainConfig
+from dragoman.ready import is_ready
 from dragoman.training.budget import RATE_TIMES_WIDTH
 from dragoman.training.finetune import parent_of
 
@@ -31,7 +32,8 @@ def retrain(run: Path, settings: Mapping[str, Any]) -> str:
     """Return the command that trains a run again in another folder, with other settings."""
     words = ["dragoman", "train", str(run / "config.yaml")]
     if parent := parent_of(run).get("name"):
-        words += ["--from", str(run.parent / parent)]
+        beside = run.parent / parent
+        words += ["--from-run", parent if is_ready(parent) and not beside.exists() else str(beside)]
     for name, value in settings.items():
         words += ["--set", f"train.{name}={value:g}" if isinstance(value, float) else f"train.{name}={value}"]
     return shlex.join([*words, "--out", f"{run}-2"])

@@ -193,7 +193,7 @@ def refuse_other_names(
         ConfigError: The name of a file tells another language.
     """
     meant = [settings.get("src_lang"), settings.get("tgt_lang")]
-    reads = f"--from {from_run} translates"
+    reads = f"--from-run {from_run} translates"
     for text in (*each(data.train), *(() if data.valid is None else each(data.valid))):
         if isinstance(text, PairOfFiles):
             langs = (

@@ -18,12 +18,17 @@ import torch
 from torch import Tensor
 
 from dragoman.bundle import Bundle
+from dragoman.config import Config
+from dragoman.data.seen_words import FILE as WORDS
+from dragoman.data.seen_words import SeenWords, learn
+from dragoman.data.store import Store
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
-from dragoman.files import write_text
+from dragoman.files import write_bytes, write_text
 from dragoman.model.weights import untied
 from dragoman.translation.language_pairs import trained_pairs
 
 PARENT = "parent.json"
+PARENT_WORDS = f"parent.{WORDS}"
 
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
@@ -42,7 +47,7 @@ def adapt(
         Weights by the names of ``model.weights.untied``, and the description.
 
     Raises:
-        DragomanError: ``parent.json`` cannot be written.
+        DragomanError: ``parent.json``, or the file of the words that the parent saw, cannot be written.
     """
     weights = untied(parent.model)
     description = "its subwords are kept"
@@ -56,8 +61,11 @@ def adapt(
         facts = {"copied_rows": copied, "composed_rows": sum(map(len, sides)) - copied}
         description = f"new subwords: {copied:,} rows copied, {facts['composed_rows']:,} composed as means of others"
     trained = trained_pairs(parent)
-    pairs = {"pairs": trained} if trained else {}
+    pairs: dict[str, Any] = {"pairs": trained} if trained else {}
     digest = parent.manifest["files"]["model.safetensors"]["sha256"]
+    if parent.words is not None:
+        pairs["languages"] = parent.config.data.pairs
+        write_bytes(run / PARENT_WORDS, parent.words.to_bytes())
     write_text(run / PARENT, json.dumps({"name": name, "weights_sha256": digest, **pairs, **facts}, indent=2) + "\n")
     return weights, description
 
@@ -87,3 +95,17 @@ def parent_of(run: Path) -> dict[str, Any]:
     """Return the facts about the parent that ``adapt`` noted in ``run``; empty for a run of its own."""
     path = run / PARENT
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def words_seen(config: Config, run: Path, store: Store, tokenizer: Tokenizer) -> SeenWords | None:
+    """Return the words of the sources that a run and its parent were trained on; None if the parent's are not known.
+
+    Words that a parent learned to translate into other languages alone do not count.
+    """
+    words, parent = learn(store, tokenizer), parent_of(run)
+    if not parent:
+        return words
+    if "languages" not in parent:
+        return None
+    shared = {tuple(pair) for pair in parent["languages"]} & set(config.data.pairs)
+    return words.union(SeenWords.read(run / PARENT_WORDS)) if shared else words

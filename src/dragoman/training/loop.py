@@ -54,6 +54,7 @@ from dragoman.training.log import EARLY_TOKENS, SENSE, RunLog
 from dragoman.training.loss import perplexity
 from dragoman.training.schedule import learning_rate
 from dragoman.training.signals import Stopped, StopRequest
+from dragoman.training.threads import Threads
 from dragoman.training.update import StepResult, train_step
 
 SHOWN = 200
@@ -112,6 +113,7 @@ class Job:
 
     It may raise ``Stopped`` when a stop is requested; then training repeats that validation when it resumes."""
     world: World = ALONE  # the ranks that train together; rank 0 validates, writes checkpoints and logs
+    threads: Threads | None = None  # of torch, which other programs may make fewer; None: they stay as they are
 
     @property
     def checkpoints(self) -> Path:
@@ -184,10 +186,13 @@ def fit(
                 note_bad_step(job, state, result, micro_batches)
             state.tokens += result.tokens if result.finite else 0
             state.data = batches.state_dict()
-            state.seconds += time.perf_counter() - started
+            seconds = time.perf_counter() - started
+            state.seconds += seconds
+            work = flops_of(micro_batches, job.sizes, config)
+            adapt_threads(job, state.step, work, seconds)
 
             # All ranks must leave the loop at the same step, so they agree on the time and on signals after each one.
-            must_stop = agree(world, state, stop, flops_of(micro_batches, job.sizes, config))
+            must_stop = agree(world, state, stop, work)
             window.add(result)
             reporter.window.add(result)
             reason = stop_reason(state, config, batches) or ("signal" if must_stop else None)
@@ -219,6 +224,19 @@ def _same_checkpoint(world: World, checkpoints: Path) -> Path:
     """Return the newest complete checkpoint that rank 0 finds."""
     path = run_on_rank_0(world, lambda: latest_checkpoint(checkpoints))
     return standing(step_folder(checkpoints, int(broadcast_from_rank_0(world, step_of(path) if path else 0)[0])))
+
+
+def adapt_threads(job: Job, step: int, work: float, seconds: float) -> None:
+    """Set the threads of the next update after one that took so long, and log each change; the first is printed."""
+    threads = job.threads
+    if threads is None or not threads.learn(work, seconds):
+        return
+    job.log.event("threads", step, threads=threads.number)
+    if threads.changes == 1:
+        job.log.say(
+            "other programs compute on these cores too: training compares numbers of threads, and goes on with the "
+            f"fastest (--threads {threads.most} keeps {threads.most})"
+        )
 
 
 def agree(world: World, state: TrainState, stop: StopRequest, flops: float = 0.0) -> bool:

@@ -82,6 +82,32 @@ class RunOptions(OverrideOptions, QuietOptions):
         "Train for so many minutes; sizes that are not set are chosen to fit (train.max_minutes).",
         gt=0,
     )
+    threads: int | None = option(
+        None,
+        "Settings",
+        "Threads on a CPU (train.threads; default: one for each core, fewer where that is faster beside others).",
+        ge=1,
+    )
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """``overrides``, and the settings that have an option of their own.
+
+        Raises:
+            ConfigError: An override contradicts an option, or is malformed.
+        """
+        own = {"max_minutes": ("--minutes", self.minutes), "threads": ("--threads", self.threads)}
+        own = {name: (flag, value) for name, (flag, value) in own.items() if value is not None}
+        if not own:
+            return self.overrides
+        from dragoman.config import with_overrides  # imported here, as --help is faster without YAML
+
+        train = with_overrides({}, self.overrides).get("train")
+        for name, (flag, value) in own.items():
+            override = train.get(name, value) if isinstance(train, dict) else value
+            if override != value:
+                raise ConfigError(f"{flag} {value:g}, but --set train.{name}={override}: give one of them")
+        return (*self.overrides, *(f"train.{name}={value!r}" for name, (_, value) in own.items()))
 
 
 @option_group
@@ -106,10 +132,10 @@ class TrainOptions(RunOptions, TableOptions):
         (), "Data", "Validation text in any form that TEXT may have; repeat it to name two files."
     )
     from_run: Path | str | None = option(
-        None, "Fine-tuning", "Fine-tune from this run (or bundle), with its sizes and subwords.", flag="--from"
+        None, "Fine-tuning", "Fine-tune from this run (or bundle), with its sizes and subwords."
     )
     new_subwords: bool = option(
-        False, "Fine-tuning", "With --from: learn subwords from the new text; embeddings are composed."
+        False, "Fine-tuning", "With --from-run: learn subwords from the new text; embeddings are composed."
     )
     resume: bool = option(False, "Resuming", "Resume the run in --out.")
     accept_changed_text: bool = option(
@@ -121,24 +147,7 @@ class TrainOptions(RunOptions, TableOptions):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.new_subwords and self.from_run is None:
-            raise ValueError("--new-subwords belongs to fine-tuning: name the run to start from with --from")
+            raise ValueError("--new-subwords belongs to fine-tuning: name the run to start from with --from-run")
         if self.accept_changed_text and not self.resume:
             raise ValueError("--accept-changed-text belongs to --resume: a new run reads the text as it is")
         return self
-
-    @property
-    def settings(self) -> tuple[str, ...]:
-        """``overrides``, and the settings that have an option of their own.
-
-        Raises:
-            ConfigError: An override contradicts an option, or is malformed.
-        """
-        if self.minutes is None:
-            return self.overrides
-        from dragoman.config import with_overrides  # imported here, as --help is faster without YAML
-
-        train = with_overrides({}, self.overrides).get("train")
-        minutes = train.get("max_minutes", self.minutes) if isinstance(train, dict) else self.minutes
-        if minutes != self.minutes:
-            raise ConfigError(f"--minutes {self.minutes:g}, but --set train.max_minutes={minutes}: give one of them")
-        return (*self.overrides, f"train.max_minutes={self.minutes!r}")

@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from dragoman.arguments import checked
-from dragoman.bundle import Bundle, facts_of_text, load_bundle, save_bundle
+from dragoman.bundle import Bundle, Tables, facts_of_text, load_bundle, save_bundle
 from dragoman.config import Config, ModelConfig, each
 from dragoman.data.batching import BatchStream
 from dragoman.data.noise import MASK
@@ -47,7 +47,7 @@ from dragoman.training.advice import MOST_PASSES, divergence, longer, lower_rate
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.defaults import ConfigOrText, choose_steps, doubts, resolve, split_inputs
 from dragoman.training.distributed import World, broadcast_from_rank_0, joined, launch_name, open_group, run_on_rank_0
-from dragoman.training.finetune import adapt, parent_of
+from dragoman.training.finetune import adapt, parent_of, words_seen
 from dragoman.training.flops import training_flops
 from dragoman.training.folder import (
     LAUNCH,
@@ -77,6 +77,7 @@ from dragoman.training.record import read_run
 from dragoman.training.signals import StopRequest
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
+from dragoman.training.threads import threads_of_training
 from dragoman.training.validation import Validate, final_weights, learned_confidence, validator
 
 Build = Callable[[ModelConfig], EncoderDecoder]
@@ -349,13 +350,14 @@ def _fit(ready: PreparedRun, run: Path, quiet: bool, world: World, build: Build 
             world_size=world.size,
         ) as batches,  # fmt: skip
         RunLog(None if world.rank else run, config.train.tensorboard, quiet) as log,
+        threads_of_training(config.train.threads, alone=world.size == 1) as threads,
     ):
         _report_start(config, model, train_store, world, log)
         if not resume:
             run_on_rank_0(world, lambda: None if start is None else _report_parent(validate(model.eval()), log))
         stop = StopRequest()
         job = Job(
-            sizes=model_config, config=config.train, folder=run, log=log, world=world,
+            sizes=model_config, config=config.train, folder=run, log=log, world=world, threads=threads,
             validate=lambda model: validate(model, lambda: stop.is_set),
         )  # fmt: skip
         outcome = fit(model, batches, job, resume, stop)
@@ -434,7 +436,9 @@ def _write_bundle(
     load_into(model, weights)
     validation = validate(model.eval())
     scores = {"loss": validation.loss, **validation.scores}
-    text = facts_of_text(Store.open(run / "store/train"))
+    store = Store.open(run / "store/train")
+    text = facts_of_text(store)
+    words = words_seen(config, run, store, tokenizers[0]) if task_of(config).translates else None
     facts = replace(
         text, weights=origin, step=step, validation=scores,
         signatures=signatures(config.data.tgt_lang) if validation.f1 is None else {},
@@ -442,7 +446,8 @@ def _write_bundle(
         confidence=learned_confidence(Bundle(config, model, *tokenizers, text.as_manifest()), run, log),
         parent=parent_of(run),
     )  # fmt: skip
-    save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts.as_manifest())
+    tables = Tables(words=words)
+    save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts.as_manifest(), tables)
     log.event("bundle", step, weights=origin, **scores)
     _report_nonsense(validation, outcome, config, run, log)
     log.say(f"{run}/bundle: {origin}; validation {validation}; trained for {duration(outcome.state.seconds)}")

@@ -14,6 +14,7 @@ from dragoman.data.batching import Batch, collate
 from dragoman.data.tokenizer import EOS_ID
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.model import build as architectures
+from dragoman.training.threads import threads_of_training
 from dragoman.training.update import train_step
 
 TIMED_STEPS = 3
@@ -24,7 +25,8 @@ BATCH_TOKENS = {"cpu": 1024, "cuda": 4096}
 def tokens_per_second(config: Config, length: int) -> float:
     """Measure the tokens of one side per second, padding included, that training takes: the median of a few steps.
 
-    Takes about a second on a CPU. torch's random state is restored afterwards.
+    Takes about a second on a CPU, and two beside other programs, where one thread is tried too. torch's random state is
+    restored afterwards.
 
     Args:
         config: Its model is built with ``data.tokenizer.vocab_size`` subwords, and discarded.
@@ -34,17 +36,28 @@ def tokens_per_second(config: Config, length: int) -> float:
     model_config = ModelConfig(**config.model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
     device = resolve_device(train.device)
     train = train.model_copy(update={"precision": resolve_precision(train.precision, device)})
-    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device.type == "cuda" else []):
+    with (
+        torch.random.fork_rng(devices=[torch.cuda.current_device()] if device.type == "cuda" else []),
+        threads_of_training(train.threads, alone=True) as threads,
+    ):
         torch.manual_seed(0)
         model = architectures.build(model_config).to(device)
         batch = _random_batch(model_config, BATCH_TOKENS[device.type], length)
         optimizer = torch.optim.Adam(model.parameters(), fused=True)
-        durations = []
-        for _ in range(1 + TIMED_STEPS):
-            began = time.perf_counter()
-            train_step(model, [batch], optimizer, 0.0, train, model_config.pad_id)
-            durations.append(time.perf_counter() - began)
-    return batch.tgt_in.numel() / statistics.median(durations[1:])  # the first step also allocates memory
+
+        def seconds_of_a_step() -> float:
+            durations = []
+            for _ in range(1 + TIMED_STEPS):
+                began = time.perf_counter()
+                train_step(model, [batch], optimizer, 0.0, train, model_config.pad_id)
+                durations.append(time.perf_counter() - began)
+            return statistics.median(durations[1:])  # the first step also allocates memory
+
+        seconds = seconds_of_a_step()
+        if threads.free() < threads.most:
+            torch.set_num_threads(1)
+            seconds = min(seconds, seconds_of_a_step())
+    return batch.tgt_in.numel() / seconds
 
 
 def _random_batch(model_config: ModelConfig, batch_tokens: int, length: int) -> Batch:

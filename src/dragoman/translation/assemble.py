@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
 
@@ -14,9 +14,10 @@ from dragoman.translation.faults import without_runs
 from dragoman.translation.keeping.protected import not_text
 from dragoman.translation.notes import Note
 from dragoman.translation.plan import Plan
-from dragoman.translation.quality import Quality, n_words_of, quality_of
+from dragoman.translation.quality import Quality, lowered, n_words_of, of_text, quality_of
 from dragoman.translation.scoring import TextPart
 from dragoman.translation.segments import SegmentResult, TextSegment, by_text, one_line
+from dragoman.translation.unseen_words import note_on_words, unseen_words
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +35,8 @@ class Translation:
         notes: Messages for the reader.
         confidence: Expected sentence chrF, over 100; 0 for a part that still has a fault; None: unknown.
         terms: Source terms of the glossary that the source contains.
-        quality: Good, doubtful or poor, from the confidence and the length; see ``quality``. None: unknown.
+        quality: Good, doubtful or poor, from confidence and length of its parts; see ``quality``. None: unknown, or
+            nothing in it to translate.
     """
 
     text: str
@@ -96,10 +98,12 @@ def assemble(
         cut = {segment.owner for segment in segments if segment.cut}
         translations = [without_seam(texts[i], whole) if i in cut else whole for i, whole in enumerate(joined)]
     translations = [_with_warning(*pair) for pair in zip(texts, translations, strict=True)]
-    translations = _with_confidence(translations, groups, segments, results, plan)
     if plan.glossary is not None:
         found = [plan.glossary.terms_in(text) for text in texts]
         translations = [replace(line, terms=terms) for line, terms in zip(translations, found, strict=True)]
+    translations = _with_confidence(translations, groups, segments, results, plan)
+    if plan.facts.seen_words is not None:
+        translations = [_with_unseen(*line, plan) for line in zip(texts, translations, strict=True)]
     if plan.direction.zero_shot is not None:
         note = Note("zero_shot", plan.direction.zero_shot)
         translations = [replace(line, notes=(*line.notes, note)) if line.n_tokens else line for line in translations]
@@ -212,6 +216,14 @@ def _with_warning(src: str, translation: Translation) -> Translation:
     return replace(translation, notes=(*translation.notes, Note("not_text", what))) if what else translation
 
 
+def _with_unseen(src: str, translation: Translation, plan: Plan) -> Translation:
+    """Add a note if the source has words that the model never saw, unless it cannot read the source at all."""
+    if not translation.n_tokens or any(note.kind == "script" and note.left for note in translation.notes):
+        return translation
+    words = unseen_words(src, plan, translation.terms)
+    return replace(translation, notes=(*translation.notes, note_on_words(words))) if words else translation
+
+
 def without_seam(src: str, translation: Translation) -> Translation:
     """Remove, with a note, text that is repeated where the pieces of a long sentence meet."""
     text = without_runs(src, translation.text)
@@ -257,7 +269,11 @@ def _with_confidence(
     translations: list[Translation], groups: Sequence[Sequence[int]], segments: Sequence[TextSegment],
     results: Sequence[SegmentResult], plan: Plan,
 ) -> list[Translation]:  # fmt: skip
-    """Add the confidence, if the plan has one: the mean over the parts, weighted by length."""
+    """Add confidence and quality, if the plan has a confidence.
+
+    The confidence is the mean over the parts, weighted by length; the quality is that of a text with these parts for
+    lines, as a mean hides a bad sentence.
+    """
     if plan.confidence is None:
         return translations
     rare = plan.src_tokenizer.rare_ids
@@ -272,10 +288,20 @@ def _with_confidence(
         value = quality = None
         if translation.n_tokens:
             value = sum(known[i] * (len(best[i].ids) + 1) for i in group) / translation.n_tokens
-            n_words = n_words_of(translation.text, plan.encoder.unspaced)
-            quality = quality_of(value, n_words, plan.encoder.unspaced)
+            quality = of_text(
+                _quality(segments[i], results[i], known[i], translation.terms, plan)
+                for i in group if not results[i].is_copy
+            )  # fmt: skip
         confident.append(replace(translation, confidence=value, quality=quality))
     return confident
+
+
+def _quality(
+    segment: TextSegment, result: SegmentResult, confidence: float, terms: Iterable[str], plan: Plan
+) -> Quality:  # fmt: skip
+    """Return the quality of a part of a text."""
+    quality = quality_of(confidence, n_words_of(result.texts[0], plan.encoder.unspaced), plan.encoder.unspaced)
+    return lowered(quality) if unseen_words(segment.text, plan, terms) else quality
 
 
 def features_of(texts: Sequence[str], translations: Sequence[Translation], plan: Plan) -> list[list[float]]:

@@ -13,7 +13,7 @@ Langs = tuple[str | None, str | None]
 
 
 def check_sides(run: object, langs: Langs, from_lang: str | None, src: Path | str, *tgt: Path | str) -> list[str]:
-    """Compare files with the languages of a translation; return warnings about their texts.
+    """Compare files with the languages of a translation; return warnings about their texts, the source's first.
 
     Args:
         run: Name of the run, for messages.
@@ -25,13 +25,22 @@ def check_sides(run: object, langs: Langs, from_lang: str | None, src: Path | st
     Raises:
         ConfigError: The name of a file tells another language.
     """
+    return warnings_about(check_names(run, langs, from_lang, src, *tgt))
+
+
+def check_names(run: object, langs: Langs, from_lang: str | None, src: Path | str, *tgt: Path | str) -> list[Side]:
+    """Return files with the languages that they should be in.
+
+    Raises:
+        ConfigError: The name of a file tells another language, and ``from_lang`` is None.
+    """
     sides = [
         Side(Path(src), langs[0], f"{run} translates from"),
         *(Side(Path(path), langs[1], f"{run} translates into") for path in tgt),
     ]
     if from_lang is None:
         refuse_by_name(sides, f"add --from {langs[0]} if the name is wrong" if langs[0] else "")
-    return warnings_about(sides)
+    return sides
 
 
 @dataclass(frozen=True)

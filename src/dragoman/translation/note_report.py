@@ -27,11 +27,12 @@ FAULTS: frozenset[Kind] = frozenset(
 )
 """Kinds of notes on a translation that looked faulty; the other kinds are about the source."""
 
-AT_ONCE: frozenset[Kind] = frozenset(("memory", "dropped", "zero_shot"))
-"""Kinds of notes that are printed as they come: lost translations, and what holds for all lines."""
+AT_ONCE: frozenset[Kind] = frozenset(("memory", "dropped", "zero_shot", "language"))
+"""Kinds of notes that are printed as they come: lost translations, and remarks on a whole text."""
 
 _REMARKS: dict[Kind, str] = {
     "split": "translated in parts", "unknown": "with characters that the model does not know",
+    "unseen": "with words that the model never saw",
     "input": "not readable as they are", "not_text": "not text but markup, code or times",
     "alignment": "without an alignment", "too_long": "longer than the training text", "not_scored": "not scored",
     "same_language": "in the target language already",

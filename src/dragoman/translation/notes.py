@@ -12,6 +12,7 @@ Kind = Literal[
     "not_text",  # subtitle times, markup or code
     "input",  # bytes that are not UTF-8, a line that is too long to read
     "split",  # a line was translated in parts
+    "unseen",  # the source contains words that the training text does not have
     "unknown",  # the source contains characters that the vocabulary does not have
     "script",  # the source is in letters that the model never saw, or has letters that only look like known ones
     "loop", "copy", "empty", "long", "short",  # faults that the guard found
@@ -24,6 +25,7 @@ Kind = Literal[
     "not_scored",
     "same_language",  # the text is in the target language already, so it was not translated
     "zero_shot",  # the model was never trained on this pair of languages
+    "language",  # the source looks like another language than the one that the model reads
 ]  # fmt: skip
 
 
@@ -36,12 +38,14 @@ class Note:
         text: Sentence for people.
         where: Name of the text, such as FILE:3; empty if there is only one.
         left: True if the fault is still there.
+        words: Words of the source that it is about; only ``unseen`` names them.
     """
 
     kind: Kind
     text: str
     where: str = ""
     left: bool = False
+    words: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.where}: {self.text}" if self.where else self.text

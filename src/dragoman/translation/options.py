@@ -90,8 +90,9 @@ class TranslateOptions(LanguageOptions, SamplingOptions, FastOptions):
         "Read lines in CAPITALS or Title Case in usual case too, and take the likelier translation; CAPITALS stay so.",
     )
     workers: int | None = option(
-        None, "Speed", "Number of batches decoded in parallel, one CPU core each (default: one for each core).", ge=1
-    )
+        None, "Speed", "Threads on a CPU, each of which decodes a batch (default: one for each core).", ge=1,
+        flag="--threads",
+    )  # fmt: skip
     shortlist: bool = option(
         False,
         "Speed",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dragoman.data.seen_words import SeenWords
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.request import SearchSettings
 from dragoman.toolkits.engine import Needs, Searcher
@@ -36,6 +37,7 @@ class ModelFacts:
     usual_sentences: int  # a text of more sentences is translated in parts
     least_ratio: float  # target subwords for each source subword; fewer are suspicious; 0: not known
     masks: str | None  # form of the masks that the model has learned, such as [{}]
+    seen_words: SeenWords | None = None  # words of the training sources; None: not known
 
     @property
     def longest_sentence(self) -> int:

@@ -49,6 +49,14 @@ def quality_of(confidence: float, n_words: int, unspaced: bool = False) -> Quali
     return "doubtful" if confidence >= factor * (POOR + SHORT_POOR * short) else "poor"
 
 
+def lowered(quality: Quality) -> Quality:
+    """Return the next lower quality, that of a translation whose source has words that the model never saw.
+
+    Their translation is a guess, which the confidence does not know: see benchmarks/results/newcomer/ready.json.
+    """
+    return QUALITIES[min(QUALITIES.index(quality) + 1, len(QUALITIES) - 1)]
+
+
 def n_words_of(text: str, unspaced: bool = False) -> int:
     """Return the number of words of a text, estimated from its characters where there are no spaces."""
     return -(-len("".join(text.split())) // UNSPACED_WORD) if unspaced else len(text.split())

@@ -194,7 +194,7 @@ def _read(out: Path, journal: bytes, facts: dict[str, Any]) -> Done:
         started, *records = (json.loads(line) for line in journal.split(b"\n")[:-1])
         if not records:  # nothing is done yet, so other facts do no harm
             return Done()
-        warnings = tuple(Note(**note) for record in records for note in record["warnings"])
+        warnings = tuple(_note(fields) for record in records for fields in record["warnings"])
         last = records[-1]
         done = Done(int(last["lines"]), int(last["bytes"]), str(last["sha256"]), warnings)
         changed = [name for name in started.keys() | facts.keys() if started.get(name) != facts.get(name)]
@@ -203,6 +203,11 @@ def _read(out: Path, journal: bytes, facts: dict[str, Any]) -> Done:
     if changed:
         raise _refusal(out, f"was started with another {' and another '.join(sorted(changed))}")
     return done
+
+
+def _note(fields: dict[str, Any]) -> Note:
+    """Return a note from its fields in a journal."""
+    return Note(**{**fields, "words": tuple(fields.get("words", ()))})
 
 
 def _is_renamed(out: Path, partial: BinaryIO, done: Done) -> bool:

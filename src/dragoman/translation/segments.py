@@ -45,6 +45,7 @@ class SegmentResult:
     texts: tuple[str, ...] = ()  # of each hypothesis, on one line
     note: Note | None = None  # of the guard; or the reason why there is no hypothesis
     sound: bool = True  # False if a fault is left
+    is_copy: bool = False  # True for a source without words, which is its own translation
     lost: Note | None = None  # names missing spans that should have arrived unchanged
     unknown: Note | None = None  # names unknown characters of the source
     script: Note | None = None  # names letters of the source that the model never saw

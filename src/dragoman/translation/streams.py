@@ -5,12 +5,20 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
 from dragoman.data.corpus import Line
 
 FIRST = 64
 """Lines of the first window; each next one has twice as many, so that a waiting reader soon sees a result."""
+
+
+def seen_by(look: Callable[[Sequence[str]], object], arriving: Generator[list[Line]]) -> Generator[list[Line]]:
+    """Yield groups of lines, and show the texts of each group to ``look`` first."""
+    with contextlib.closing(arriving):
+        for lines in arriving:
+            look([line.text for line in lines])
+            yield lines
 
 
 def windows(lines: Iterable[Line], size: int, pause_s: float = 0.05) -> Generator[list[Line]]:

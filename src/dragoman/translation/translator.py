@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any, BinaryIO, Self, overload
 
@@ -23,6 +24,7 @@ from dragoman.arguments import at_least_1, checked
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
+from dragoman.data.seen_words import SeenWords
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.request import Progress, Sampling, SearchSettings
@@ -51,7 +53,7 @@ from dragoman.translation.resumable import make_file
 from dragoman.translation.scoring import PairReader, Scored, ScoringPlan
 from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import as_texts, segment
-from dragoman.translation.streams import windows
+from dragoman.translation.streams import seen_by, windows
 from dragoman.translation.word_constraints import ConstraintEncoder
 
 logger = logging.getLogger(__name__)
@@ -230,7 +232,7 @@ class Translator:
     def _facts(self) -> ModelFacts:
         return ModelFacts(
             max_tokens=self.max_tokens, usual_tokens=self.usual_tokens, usual_sentences=self.usual_sentences,
-            least_ratio=self.least_ratio, masks=self.masks,
+            least_ratio=self.least_ratio, masks=self.masks, seen_words=self.seen_words,
         )  # fmt: skip
 
     def _needs(self, options: TranslateOptions) -> Needs:
@@ -402,6 +404,12 @@ class Translator:
         form = forms.pop() if len(forms) == 1 else None
         return form if form is not None and "{}" in form else None
 
+    @cached_property
+    def seen_words(self) -> SeenWords | None:
+        """Words of the training sources of all members; None: not known of one of them, as of an imported model."""
+        known = [bundle.words for bundle in self._bundles if bundle.words is not None]
+        return reduce(SeenWords.union, known) if len(known) == len(self._bundles) else None
+
     @property
     def usual_tokens(self) -> int:
         """Number of subwords that 999 of 1,000 training sources do not exceed; at least 32. Longer texts are split."""
@@ -440,7 +448,8 @@ class Translator:
     @takes(TranslateOptions)
     def translate_stream(
         self, stream: BinaryIO, name: str, options: TranslateOptions | Plan | None = None, *, events: Events = QUIET,
-        flush: Callable[[], None] | None = None, read_ahead: int = READ_AHEAD, **changes: Any,
+        flush: Callable[[], None] | None = None, look: Callable[[Sequence[str]], object] | None = None,
+        read_ahead: int = READ_AHEAD, **changes: Any,
     ) -> Iterator[Translation]:  # fmt: skip
         """Translate line by line as text arrives; yields one translation for each line, in order.
 
@@ -452,6 +461,7 @@ class Translator:
             name: Name of the stream in warnings.
             options: As for ``translate``.
             flush: Called when all lines so far are translated.
+            look: Called with the next lines before they are translated.
 
         Raises:
             DecodeError: Lines ran out of memory; raised at the end. They are blank, and warnings name them.
@@ -459,6 +469,7 @@ class Translator:
         at_least_1("read_ahead", read_ahead)
         plan = self._plan_of_lines(options, changes)
         arriving = windows(read_lines_leniently(stream, name), read_ahead)
+        arriving = arriving if look is None else seen_by(look, arriving)
         return self._translated(arriving, name, plan, events, flush)
 
     def _plan_of_lines(self, options: TranslateOptions | Plan | None, changes: Mapping[str, Any]) -> Plan:

@@ -1,4 +1,4 @@
-"""Markup inside messages: elements of HTML, Pango and Mallard, reStructuredText, links of Markdown, terminal codes.
+"""Markup in messages: elements of HTML, Pango and Mallard, reStructuredText, POD, links of Markdown, terminal codes.
 
 marks("See `the book <https://a.org>`_.", is_rst=True)    # "`" opens, " <https://a.org>`_" closes
 """
@@ -25,9 +25,12 @@ _INLINE = re.compile(
     r"|(?P<strong>(?<![\w*\\])\*\*(?=[^\s*])[^*\n]*[^\s*\\]\*\*(?![\w*]))"
     r"|(?P<emphasis>(?<![\w*\\/])\*(?=[^\s*.])[^*\n]*[^\s*\\]\*(?![\w*]))"
     r"|!?\[(?P<label>[^\[\]\n]+)(?P<address>\]\([^()\s]+\))"
+    r"|(?P<pod>(?<![\w<>])(?:[CEFXZ]<(?!/)[^<>\n]*|[BISL]<(?!/)(?P<pod_text>[^<>|\n]*)(?:\|[^<>\n]*)?)>)"
     r"|(?P<element></?(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?/?>)"
     r"|(?P<word>(?<![\w`.-])[A-Za-z](?:[\w.-]*[A-Za-z0-9])?__?(?![\w`]))"
 )
+_FAR = 500
+"""Number of characters within which an element that opens in what may be POD must end."""
 _VOID = frozenset(("br", "hr", "img", "wbr", "input", "area", "col", "embed", "source", "track"))
 _TEXT_ROLES = frozenset(
     (":guilabel:", ":menuselection:", ":dfn:", ":emphasis:", ":strong:", ":title:", ":sub:", ":sup:")
@@ -76,7 +79,7 @@ def _elements_within(text: str, start: int, end: int) -> Iterator[re.Match[str]]
 
 def _inner(match: re.Match[str]) -> tuple[int, int] | None:
     """Return start and end of the text that a match encloses; None if it encloses none."""
-    for name in ("role_text", "link_text", "reference", "label"):
+    for name in ("role_text", "link_text", "reference", "label", "pod_text"):
         if match[name] and (name != "role_text" or match["role_target"] or match["role"] in _TEXT_ROLES):
             return match.span(name)
     if match["strong"]:
@@ -88,6 +91,9 @@ def _inner(match: re.Match[str]) -> tuple[int, int] | None:
 
 def _of(match: re.Match[str], is_rst: bool) -> Iterable[Mark]:
     """Return the marks of a match."""
+    inside = (match["pod"] or "")[2:-1]
+    if inside and f"</{inside}>" in match.string[match.end() : match.end() + _FAR]:  # C<b>m</b>: behind a letter
+        return [Mark(match.start() + 1, match.end(), "open", inside)]
     if match["element"]:
         kind: Literal["open", "close", "point"] = "close" if match[0].startswith("</") else "open"
         if match[0].endswith("/>") or (match["name"].lower() in _VOID):

@@ -95,6 +95,9 @@ def set_again(text: str, place: int, mnemonic: Mnemonic) -> str:
         if not any(start < match.end() and match.start() < end for start, end in protected) and _is_typed(match[0])
     ]  # fmt: skip
     letter = mnemonic.word[mnemonic.offset : mnemonic.offset + 1]
+    same_place = place + mnemonic.offset
+    if not words and letter and text[same_place : same_place + 1] == letter:  # a digit
+        return _marked(text, same_place, mnemonic.sign)
     if not words:
         end = _END.search(text)
         at = end.start() if end and text.strip() else len(text)

@@ -21,7 +21,7 @@ from typing import Literal
 
 from dragoman.documents.html.spelling import Spelling
 from dragoman.documents.tags.pairs import pairs_of
-from dragoman.documents.units import Part, Tag, Unit
+from dragoman.documents.units import Part, Tag, Unit, join_points
 
 _PUNCTUATION = frozenset(",.;:!?)")
 _SEPARATORS = "|•·/\\»›>–—- \n\t"
@@ -332,4 +332,6 @@ def _made(nodes: Sequence[Node], quote: str) -> Unit:
         i = after
     source = " ".join(str(node.parts[0]) for node in nodes if node.kind == "text" and not node.is_plain)
     spelled = Spelling.of(source, is_attribute=bool(quote), quote=quote)
-    return Unit("".join(text), tags, raw, spelled)
+    unit = Unit("".join(text), tags, raw, spelled)
+    join_points(unit)
+    return unit

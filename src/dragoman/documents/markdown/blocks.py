@@ -9,10 +9,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal
 
+from dragoman.documents.markdown.definitions import definition_by_code, description, footnote
 from dragoman.documents.markdown.dialects import Around, Lines, recognised
 from dragoman.documents.markdown.jsx import brace_pairs
+from dragoman.documents.markdown.state import View, add_raw, read_indented
 from dragoman.errors import ConfigError, not_installed
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ Kind = Literal["text", "cell", "title", "quoted", "html", "raw", "definition", "
 _TASK = re.compile(r"\[[ xX]\][ \t]+")
 _ALERT = re.compile(r"\[![\w-]+\][+-]?[ \t]*")
 _NOTICE = re.compile(r"!{1,4}[ \t]+(?=\S)")
-_NOTE = re.compile(r"\[\^[^\]\s]+\]:[ \t]*")
 _HAS_LETTERS = re.compile(r"[^\W\d_]")
 _MDX = re.compile(
     r"^(?:import\s[^'\"\n]*['\"][^'\"\n]+['\"];?[ \t]*$|export\s+(?:const|default|function)\b|"
@@ -35,6 +36,7 @@ _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})")
 _MARKDOWN_INSIDE = re.compile(r"<[a-z]+\s(?:[^<>]*\s)?markdown(?:=[\"']?\w+[\"']?)?(?:\s[^<>]*)?>\s*\Z")
 _TAG_ONLY = re.compile(r"</?[A-Za-z][\w.-]*(?:\s[^<>]*)?>\s*\Z")
 _FENCE_LINE = re.compile(r"`{3,}[^`\n]*\Z|~{3,}")
+_DEFINITION = re.compile(r"\[[^\[\]\n]{1,200}\]:[ \t]+\S+[ \t]*\Z")
 _CLOSING = re.compile(r"</[a-z]+>\s*\Z")
 
 
@@ -106,9 +108,11 @@ def _parser(mdx: bool) -> Any:
     rules = {rule.name: rule for rule in ruler.__rules__}
     for name in ("paragraph", "heading", "lheading", "table"):
         ruler.at(name, _noting(rules[name].fn), {"alt": rules[name].alt})
+    ruler.at("html_block", _html_to_definitions(rules["html_block"].fn), {"alt": rules["html_block"].alt})
     ruler.before("table", "dialect", _dialect, ends)
-    ruler.before("table", "footnote", _footnote, ends)
-    ruler.before("table", "description", _description, paragraph_only)
+    ruler.before("table", "footnote", footnote, ends)
+    ruler.before("table", "definition_by_code", definition_by_code)
+    ruler.before("table", "description", description, paragraph_only)
     if not mdx:
         ruler.before("html_block", "markdown_inside", _markdown_inside, ends)
     return parser
@@ -117,41 +121,49 @@ def _parser(mdx: bool) -> Any:
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 
-class _View(Sequence[tuple[int, int]]):
-    """The places of the lines from one on, as the parser sees them now."""
-
-    def __init__(self, state: StateBlock, first: int, end: int) -> None:
-        self._state, self._first, self._end = state, first, end
-
-    def __len__(self) -> int:
-        return max(0, self._end - self._first)
-
-    @overload
-    def __getitem__(self, i: int) -> tuple[int, int]: ...
-    @overload
-    def __getitem__(self, i: slice) -> Sequence[tuple[int, int]]: ...
-    def __getitem__(self, i: int | slice) -> Any:
-        if isinstance(i, slice):
-            start, stop, _ = i.indices(len(self))
-            return _View(self._state, self._first + start, self._first + stop)
-        if not -len(self) <= i < len(self):
-            raise IndexError(i)
-        line = (self._first if i >= 0 else self._end) + i
-        return self._state.bMarks[line] + self._state.tShift[line], self._state.eMarks[line]
-
-
 def _noting(rule: Callable[..., bool]) -> Callable[..., bool]:
     """Return a rule that also notes where the lines of its text are."""
 
     def noting(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         n_tokens = len(state.tokens)
-        if not rule(state, start, end, silent):
+        is_mdx = state.env["mdx"] and not silent
+        if not (_without_indents(rule, state, start, end) if is_mdx else rule(state, start, end, silent)):
             return False
         if not silent:
             _note_lines(state, state.tokens[n_tokens:])
         return True
 
     return noting
+
+
+def _without_indents(rule: Callable[..., bool], state: StateBlock, start: int, end: int) -> bool:
+    """Apply a rule of MDX, where an indent makes no code: an indented line may begin a block below a paragraph."""
+    last = start + 1
+    while last < end and not state.isEmpty(last):
+        last += 1
+    own = state.sCount[start + 1 : last]
+    state.sCount[start + 1 : last] = [min(n, state.blkIndent + 3) for n in own]
+    made = rule(state, start, end, False)
+    state.sCount[start + 1 : last] = own
+    return made
+
+
+def _html_to_definitions(rule: Callable[..., bool]) -> Callable[..., bool]:
+    """Return the rule of HTML, which ends before the definition of a link directly below: programs read it there."""
+
+    def html(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        if not rule(state, start, end, silent):
+            return False
+        view = View(state, start, state.line)
+        for i in range(1, 0 if silent else len(view)):
+            is_below = _TAG_ONLY.match(state.src[slice(*view[i - 1])])
+            if is_below and _DEFINITION.match(state.src[slice(*view[i])]):
+                state.line = start + i
+                state.tokens[-1].map = [start, state.line]
+                break
+        return True
+
+    return html
 
 
 def _note_lines(state: StateBlock, tokens: Sequence[Token]) -> None:
@@ -163,12 +175,12 @@ def _note_lines(state: StateBlock, tokens: Sequence[Token]) -> None:
         first, end = token.map
         if tokens[i - 1].type in ("th_open", "td_open"):
             if first != row:
-                row, cells = first, _cells(state.src, *_View(state, first, end)[0])
+                row, cells = first, _cells(state.src, *View(state, first, end)[0])
             token.meta = {"lines": (cells.pop(0),) if cells else ()}
             if cells and tokens[i + 2].type == "tr_close":
                 token.meta["surplus"] = tuple(cells)
             continue
-        lines = [_View(state, first, end)[i] for i in range(end - first)]
+        lines = [View(state, first, end)[i] for i in range(end - first)]
         if tokens[i - 1].type == "heading_open" and not set(tokens[i - 1].markup) - {"#"}:
             start = (
                 state.src.find(token.content, lines[0][0] + len(tokens[i - 1].markup)) if token.content else lines[0][0]
@@ -203,15 +215,15 @@ def _dialect(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     env = state.env
     around = Around(state.src, env["mdx"], env["braces"], env["fences"], env["misses"], silent)
-    lines = recognised(_View(state, start, end), around)
+    lines = recognised(View(state, start, end), around)
     if lines is None or (lines.indent and silent and not _is_indented(state, start + 1, end, lines.indent)):
         return False
     if silent and lines.joins and state.sCount[start] < state.blkIndent:
         return False  # belongs to the item's paragraph, though it is not indented
     if not silent:
-        _add_raw(state, start, lines)
+        add_raw(state, start, lines)
         if lines.indent:
-            _read_indented(state, start + lines.count, end, lines.indent)
+            read_indented(state, start + lines.count, end, lines.indent)
     return True
 
 
@@ -220,129 +232,31 @@ def _is_indented(state: StateBlock, line: int, end: int, indent: int) -> bool:
     return line >= end or state.isEmpty(line) or state.sCount[line] >= state.blkIndent + indent
 
 
-def _add_raw(state: StateBlock, start: int, lines: Lines) -> None:
-    view = _View(state, start, start + lines.count)
-    token = state.push("raw", "", 0)
-    token.map = [start, start + lines.count]
-    first = view[0][0]
-    titles = tuple((first + begin, first + end, kind) for begin, end, kind in lines.titles)
-    token.meta = {"lines": tuple(view[i] for i in range(lines.count)), "titles": titles, "why": lines.why}
-    state.line = start + lines.count
-
-
-def _read_indented(state: StateBlock, line: int, end: int, indent: int) -> None:
-    """Read the lines that are indented, and blank lines between them, as Markdown."""
-    last = line
-    for i in range(line, end):
-        if not state.isEmpty(i):
-            if state.sCount[i] < state.blkIndent + indent:
-                break
-            last = i + 1
-    if last > line:
-        _read_inside(state, line, last, indent)
-    state.line = max(state.line, last)
-
-
-def _read_inside(state: StateBlock, line: int, last: int, indent: int) -> None:
-    before = state.lineMax, state.blkIndent, state.parentType, state.tight
-    state.lineMax, state.blkIndent, state.parentType = last, state.blkIndent + indent, "root"
-    state.level += 1
-    state.push("inside_open", "", 1)
-    state.md.block.tokenize(state, line, last)
-    state.push("inside_close", "", -1)
-    state.level -= 1
-    state.lineMax, state.blkIndent, state.parentType, state.tight = before
-
-
-def _marked(state: StateBlock, start: int, end: int, size: int, indent: int) -> None:
-    """Read a block whose first line has a marker of ``size`` characters, and whose other lines are indented."""
-    place, line_end = _View(state, start, end)[0]
-    own = state.bMarks[start], state.tShift[start], state.sCount[start]
-    last = start + 1
-    for i in range(start + 1, end):
-        if state.isEmpty(i):
-            continue
-        if state.sCount[i] < state.blkIndent + indent:
-            if i > last or state.isEmpty(i - 1):
-                break
-            if any(rule(state, i, end, True) for rule in state.md.block.ruler.getRules("paragraph")):
-                break
-        last = i + 1
-    state.tShift[start] = place + size - state.bMarks[start]
-    state.sCount[start] = state.blkIndent + indent
-    if place + size >= line_end:
-        _add_raw(state, start, Lines())
-        state.line = start + 1
-    _read_inside(state, start if place + size < line_end else start + 1, last, indent)
-    state.bMarks[start], state.tShift[start], state.sCount[start] = own
-    state.line = max(last, start + 1)
-
-
-def _footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Read the text of a footnote such as ``[^1]: A dog.``."""
-    if state.is_code_block(start):
-        return False
-    place, line_end = _View(state, start, end)[0]
-    match = _NOTE.match(state.src, place, line_end)
-    if match is None:
-        return False
-    if not silent:
-        _marked(state, start, end, len(match[0]), 4 if _is_far(state, start + 1, end, 4) else 2)
-    return True
-
-
-def _is_far(state: StateBlock, line: int, end: int, indent: int) -> bool:
-    """True if the next indented line is indented by ``indent`` or more."""
-    for i in range(line, min(end, line + 20)):
-        if not state.isEmpty(i):
-            return not 0 < state.sCount[i] - state.blkIndent < indent
-    return True
-
-
-def _description(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Read the description in a list of definitions: ``: A dog.`` or ``~ A dog.`` below the term."""
-    place, line_end = _View(state, start, end)[0]
-    source = state.src
-    if (
-        state.is_code_block(start)
-        or source[place : place + 1] not in (":", "~")
-        or source[place + 1 : place + 2] not in (" ", "\t")
-    ):
-        return False
-    text = source[place + 1 : line_end]
-    if not text.strip():
-        return False
-    if not silent:
-        n_spaces = len(text) - len(text.lstrip())
-        _marked(state, start, end, 1 + n_spaces if n_spaces < 5 else 2, 4 if _is_far(state, start + 1, end, 4) else 2)
-    return True
-
-
 def _markdown_inside(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Keep a tag whose element holds Markdown (``<div markdown>``), and its closing tag, as lines of their own.
 
     So is a tag with fenced code directly below: people write it, and code must not become text.
     """
-    place, line_end = _View(state, start, end)[0]
+    place, line_end = View(state, start, end)[0]
     line = state.src[place:line_end]
     if state.is_code_block(start) or not line.startswith("<"):
         return False
     opens = bool(_MARKDOWN_INSIDE.match(line))
     if not opens and start + 1 < end and _TAG_ONLY.match(line) and _has_fence(state, start + 1):
         if not silent:
-            _add_raw(state, start, Lines())
+            add_raw(state, start, Lines())
         return True
     if not opens and not (state.env["inside"] and _CLOSING.match(line)):
         return False
     if not silent:
         state.env["inside"] += 1 if opens else -1
-        _add_raw(state, start, Lines())
+        add_raw(state, start, Lines())
     return True
 
 
 def _has_fence(state: StateBlock, line: int) -> bool:
     """True if a line begins fenced code."""
-    place, line_end = _View(state, line, line + 1)[0]
+    place, line_end = View(state, line, line + 1)[0]
     return not state.is_code_block(line) and bool(_FENCE_LINE.match(state.src, place, line_end))
 
 

@@ -140,13 +140,20 @@ class Checked:
             return True
         marks = self.marks(write(unit.raw, translations))
         own = unit.escape
-        for escape, as_html in ((own, False), (escaped, False), (all_escaped, False), (escaped, True)):
+        ways = ((own, False), (escaped, False), (all_escaped, False), (escaped, True))
+        # A star that is text may become the partner of one that is markup, with as many of them as before.
+        has_stars = "*" in translations.by_text[unit.plain].text and any(_is_star(tag) for tag in unit.tags)
+        for escape, as_html in ways[has_stars:]:
             unit.escape = own if escape is own else _after(escape, own)
             if as_html:
                 unit.tags = [_as_html(tag) for tag in unit.tags]
             if self.marks(write([unit], translations)) == marks:
                 return True
         return False
+
+
+def _is_star(tag: Tag) -> bool:
+    return isinstance(tag.parts[0], str) and tag.parts[0].startswith("*")
 
 
 def _after(escape: Any, own: Any) -> Any:

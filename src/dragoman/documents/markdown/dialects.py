@@ -75,6 +75,8 @@ _LITERAL_END = re.compile(r"\{(?:\{[<%]|%-?)\s*+(?:/\s*+|end)([\w-]+)")
 _MOST_LINES = 5_000
 
 _COLONS = re.compile(r"(:{3,})[ \t]*(\{[^{}\n]*\}|[\w-]*)[ \t]*(.*)")
+_NAMED = re.compile(r"\{[ \t]*[\w:+-][\w:.+-]*[ \t]*\}\Z")
+"""The name of a directive in braces; other braces hold attributes, as in Pandoc's ``::: {style="color: red"}``."""
 _OBJECT = re.compile(r":::[ \t]+[\w-]+(?:[.:/][\w-]+)+[ \t]*\Z")
 """An object of a program that mkdocstrings documents in its place; indented lines below are its options."""
 _NOT_A_TITLE = re.compile(r"\{[^{}]*\}\Z")
@@ -94,6 +96,8 @@ _CODE_IN_BRACKETS = re.compile(r"\[(prism|code|raw|highlight|mermaid|plantuml|pr
 _PAGE_CODE = re.compile(r"<(script|style)(?=[\s>])")
 _TARGET = re.compile(r"\([\w:.-]+\)=[ \t]*\Z")
 _GRID = re.compile(r"\+(?:[-=:]+\+)+[ \t]*\Z")
+_LABEL = re.compile(r"(?<=\$\$)[ \t]*\([\w:.-]+\)\Z")
+"""The label of a formula in MyST."""
 _RULER = re.compile(r"-{2,}(?:[ \t]+-{2,})+[ \t]*\Z")
 _MODULE = re.compile(
     r"import\s(?:[\w$*{][^'\"]*\sfrom\s*)?['\"][^'\"]+['\"]\s*;?|export\s+(?:const|let|var|function|async|default|class|\{|\*)"
@@ -157,7 +161,7 @@ def _colons(text: str, lines: Text, around: Around) -> Lines | None:
     if match is None:
         return None
     name = match[2].strip("{} ")
-    in_braces = match[2].startswith("{") and not match[2].startswith(("{.", "{#"))
+    in_braces = bool(_NAMED.match(match[2]))
     if name in _LITERAL or (in_braces and name not in PROSE):
         length = len(match[1])
         count = _until(lines, around, "colons", lambda line: line.strip(":") == "" and len(line) >= length)
@@ -304,6 +308,8 @@ def _component(text: str, lines: Text, around: Around) -> Lines | None:
 def _dollars(text: str, lines: Text, around: Around) -> Lines | None:
     if not text.startswith("$$"):
         return None
+    label = _LABEL.search(text)
+    text = text[: label.start()] if label else text
     if len(text) > 4 and text.endswith("$$"):
         return Lines()
     if "$$" in text[2:]:

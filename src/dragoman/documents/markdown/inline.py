@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.documents import markup
 from dragoman.documents.markdown.escaping import in_quotes, in_title
-from dragoman.documents.markdown.masks import MASK, Span, masked, spans
-from dragoman.documents.units import Part, Tag, Unit, units_of
+from dragoman.documents.markdown.masks import CODE_ELEMENTS, MASK, Span, masked, spans
+from dragoman.documents.units import Part, Tag, Unit, join_points, units_of
 from dragoman.errors import ConfigError, not_installed
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 SPACE = "\ue001"
 """Stands behind an entity that is a space, until the spaces around it are taken away."""
 
-_OPAQUE = frozenset(["code", "kbd", "samp", "var", "pre", "script", "style", "svg", "math", "textarea", "template"])
 _TITLE = re.compile(
     r"(?<=\s)(?:\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z)", re.DOTALL
 )
@@ -114,6 +114,7 @@ class _Walk:
         self.breaks: list[tuple[int, str]] = []  # of the open unit, see ``Wrapped``
         self.start, self.shrunk = 0, 0  # where the open unit begins, and how much shorter spaces are than its breaks
         self.elements = set(_OPENED.findall(paragraph.text)) & set(_CLOSED.findall(paragraph.text))
+        self.open_elements = Counter[str]()
         self.opened: list[tuple[str, int]] = []  # links and images that are not closed, and where their text begins
 
     def original(self, start: int, end: int) -> str:
@@ -132,6 +133,7 @@ class _Walk:
         if self.entities:
             self.unit.escape = with_entities(self.unit.escape, self.entities)
         if self.unit.raw:
+            join_points(self.unit)
             self.parts.append(self.unit)
         if self.breaks:
             self.wrapped.append(Wrapped(self.unit, tuple(self.breaks), self.at - self.start - self.shrunk))
@@ -266,8 +268,11 @@ class _Walk:
         kind: Any = span.kind if span is not None else "point"
         if span is None and not is_single and named is not None:
             kind = "close" if source.startswith("</") else "open"
-            if named[1] not in self.elements:  # half of an element, such as <source>: it stands where its neighbours do
+            # half of an element, such as <source>: it stands where its neighbours do
+            if named[1] not in self.elements or (kind == "close" and not self.open_elements[named[1]]):
                 kind = "point"
+            else:
+                self.open_elements[named[1]] += 1 if kind == "open" else -1
         shown = shown_in(source) if span is not None else attributes(source)
         self._tag(start, end, kind, named[1] if named else "", *shown)
 
@@ -331,7 +336,7 @@ def _closers(tokens: Sequence[Token], source: str, shift: int) -> dict[int, int]
             last.setdefault(name, []).append(end)
         elif closing := last.get(name):
             behind = closing.pop()
-            if name in _OPAQUE or _HIDDEN.search(source, start, end):
+            if name in CODE_ELEMENTS or _HIDDEN.search(source, start, end):
                 ends[i] = behind
     return ends
 
@@ -342,7 +347,8 @@ def attributes(tag: str) -> list[Part]:
         return [tag]
     parts: list[Part] = []
     for part in markup.parse(tag, "html", attributes=True):
-        parts += [part] if isinstance(part, str) else [piece for inside in part.tags for piece in inside.parts]
+        is_text = isinstance(part, str) or bool(part.plain)
+        parts += [part] if is_text else [piece for inside in part.tags for piece in inside.parts]  # type: ignore[union-attr]
     written = "".join(part if isinstance(part, str) else "".join(map(str, part.raw)) for part in parts)
     return parts if written == tag and any(unit.plain for unit in units_of(parts)) else [tag]
 

@@ -15,9 +15,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.documents.markdown.jsx import brace_pairs, tag_end
+from dragoman.documents.tags.pairs import pairs_of
 
 MASK = "\ue000"
 """Character of the private use area, which stands for each character of a span while Markdown is parsed."""
+
+MASK_SIGN = "\u2e4f"
+"""Punctuation that Markdown gives no meaning: stands for a sign at an end of a span, next to which emphasis may end."""
 
 
 @dataclass(frozen=True)
@@ -81,16 +85,45 @@ def spans(text: str, mdx: bool, references: Container[str] = ()) -> list[Span]:
         mdx: True if tags and braces are those of MDX.
         references: Labels of links that the document defines, as Markdown compares them.
     """
-    return _Scan(text, mdx, references).run()
+    found_spans = _Scan(text, mdx, references).run()
+    return _without_code(found_spans) if mdx else found_spans
+
+
+CODE_ELEMENTS = frozenset(
+    ["code", "kbd", "samp", "var", "pre", "script", "style", "svg", "math", "textarea", "template"]
+)
+"""Elements whose text is not translated."""
+
+
+def _without_code(found_spans: list[Span]) -> list[Span]:
+    """Return spans with each element of code as one of them."""
+    names = {f"jsx {name}" for name in CODE_ELEMENTS}
+    ends = {pair[0]: pair[1] for pair in pairs_of(found_spans) if found_spans[pair[0]].name in names}
+    result: list[Span] = []
+    i = 0
+    while i < len(found_spans):
+        last = ends.get(i, i)
+        own = found_spans[i]
+        result.append(own if last == i else Span(own.start, found_spans[last].end, "point", own.name))
+        i = last + 1
+    return result
 
 
 def masked(text: str, found_spans: list[Span]) -> str:
     """Return a source with each span as characters that Markdown does not read as markup."""
     pieces, at = [], 0
     for span in found_spans:
-        pieces += [text[at : span.start], MASK * (span.end - span.start)]
+        pieces += [text[at : span.start], _mask(text, span)]
         at = span.end
     return "".join([*pieces, text[at:]])
+
+
+def _mask(text: str, span: Span) -> str:
+    """Return the characters for a span: at its ends they are letters or signs, as they are in the source."""
+    ends = (MASK if text[at].isalnum() or text[at].isspace() else MASK_SIGN for at in (span.start, span.end - 1))
+    size = span.end - span.start
+    first, last = ends
+    return first + MASK * (size - 2) + last if size > 1 else first
 
 
 def _reference(label: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -42,6 +43,11 @@ class Pieces:
     src: Sequence[WordSpan]
     tgt: Sequence[WordSpan]
     sources: Sequence[Sequence[int]]  # for each piece of the translation: numbers of the source's pieces, sorted
+    weights: Sequence[int]  # of each piece of the translation: its part of its word, which has WHOLE_WORD
+
+
+WHOLE_WORD = 5040
+"""Weight of a word, which is divided evenly among its pieces: many numbers divide it."""
 
 
 @dataclass
@@ -65,11 +71,11 @@ def link(src: Side, tgt: Side, alignment: Links | None, tag_places: Sequence[int
     src_words, tgt_words = _words(src, tag_places), _words(tgt, ())
     src_of, tgt_of = _by_number(src_words), _by_number(tgt_words)
     links = [pair for pair in alignment or () if pair[0] in src_of and pair[1] in tgt_of]
-    cut: dict[int, dict[int, None]] = {}  # for a word of the translation: words that it translates and tags divide
+    cut: dict[int, dict[int, None]] = {}  # for a word of the translation: words that it translates, if tags divide one
     for number, other in links:
-        divided = dict.fromkeys(i for i in src_of[number] if src_words[i].cuts)
-        for n in tgt_of[other] if divided else ():
-            cut.setdefault(n, {}).update(divided)
+        is_divided = any(src_words[i].cuts for i in src_of[number])
+        for n in tgt_of[other] if is_divided else ():
+            cut.setdefault(n, {}).update(dict.fromkeys(src_of[number]))
     src_pieces = [_source_pieces(word) for word in src_words]
     tgt_pieces = [
         _divided(word, tgt.text, [src_words[i] for i in sorted(cut.get(n, ()))], src.text)
@@ -91,7 +97,15 @@ def link(src: Side, tgt: Side, alignment: Links | None, tag_places: Sequence[int
     if not links:
         for a, b in _pairs(all_src, all_tgt):
             linked[b].add(a)
-    return Pieces(all_src, all_tgt, [sorted(own) for own in linked])
+    return Pieces(all_src, all_tgt, [sorted(own) for own in linked], _weights(tgt_words, tgt_pieces))
+
+
+def _weights(words: Sequence[_Word], pieces: Sequence[Sequence[WordSpan]]) -> list[int]:
+    """Return the weight of each piece: those of one word of the alignment share a word's weight."""
+    sizes = Counter[int]()
+    for word, own in zip(words, pieces, strict=True):
+        sizes[word.numbers[0]] += len(own)
+    return [max(1, WHOLE_WORD // sizes[word.numbers[0]]) for word, own in zip(words, pieces, strict=True) for _ in own]
 
 
 MOST_PAIRS = 50
@@ -189,17 +203,29 @@ def _divided(word: _Word, text: str, sources: Sequence[_Word], src: str) -> list
     cut = [source for source in sources if source.cuts]
     if not cut or not word.stretches:
         return [(start, end)]
-    for source in cut:  # the same word, such as CO2 or an address, is divided at the same places
+    for source in sources:  # the same word, such as CO2 or an address, is divided at the same places
         first, last = source.span
         if src[first:last] == text[start:end]:
             move = start - first
             stretches = [(a + move, b + move) for a, b in source.stretches]
             return _source_pieces(_Word((start, end), stretches, word.numbers, [place + move for place in source.cuts]))
     inside = any(a < place < b for source in cut for place in source.cuts for a, b in source.stretches)
+    if len(cut) == 1 and 1 < len(word.stretches) == len(cut[0].stretches):  # such as a/b@2 in other letters
+        cuts = [_same_place(place, cut[0].stretches, word.stretches) for place in cut[0].cuts]
+        return _source_pieces(_Word(word.span, list(word.stretches), word.numbers, cuts))
     pieces: list[WordSpan] = []
     for a, b in word.stretches:
         pieces += _letters(text, (a, b)) if inside and text[a] != "&" else [(a, b)]
     return pieces
+
+
+def _same_place(place: int, src: Sequence[WordSpan], tgt: Sequence[WordSpan]) -> int:
+    """Return the place in a word whose stretches correspond to those of another: inside one, by its share of it."""
+    i = bisect_right(src, (place, place)) - 1
+    if i < 0 or place >= src[i][1]:
+        return tgt[min(i + 1, len(tgt) - 1)][0] if i + 1 < len(tgt) else tgt[-1][1]
+    (start, end), (tgt_start, tgt_end) = src[i], tgt[i]
+    return tgt_start + round((place - start) * (tgt_end - tgt_start) / (end - start))
 
 
 def _letters(text: str, span: WordSpan) -> list[WordSpan]:

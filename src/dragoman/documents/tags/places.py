@@ -117,6 +117,7 @@ class _Layout:
         self.tags, self.elements, self.owners, self.gaps = tags, trees.elements, trees.owners, gaps
         self.starts = [start for start, _ in pieces.src]
         self.tgt_starts = [start for start, _ in pieces.tgt]
+        self.weights = pieces.weights
         self.votes = [_most_frequent([trees.owners[i] for i in sources]) for sources in pieces.sources]
         self.targets: list[list[int]] = [[] for _ in self.starts]  # of each piece of the source
         for target, sources in enumerate(pieces.sources):
@@ -192,8 +193,9 @@ class _Layout:
             is_inside = len(path) > depth and path[depth - 1] == number
             labels.append(NO_ONE if vote < 0 else index.get(path[depth], OTHERS) if is_inside else OTHERS)
         self._give_shared(labels, children, start)
+        weighted = list(zip(labels, self.weights[start:end], strict=True))
         placed = stretches(
-            labels, [_child(self.elements[child]) for child in children],
+            weighted, [_child(self.elements[child]) for child in children],
             lambda i: min(max(self._hint(self.elements[children[i]], start, end) - start, 0), end - start),
             covers=not self.elements[number].n_own,
         )  # fmt: skip

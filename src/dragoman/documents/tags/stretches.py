@@ -1,8 +1,8 @@
 """One stretch of a translation for each of several elements beside each other: disjoint, and none too short.
 
-    stretches([0, 0, NO_ONE, OTHERS, 1], [Child(1), Child(1)], [])      # [(0, 2), (4, 5)]
+    stretches([(0, 1), (0, 1), (NO_ONE, 1), (OTHERS, 1), (1, 1)], [Child(1), Child(1)], hint)     # [(0, 2), (4, 5)]
 
-A label says for each piece of the translation which element its words are from. Each element gets the longest run of
+A label says for each piece of the translation which element its words are from. Each element gets the heaviest run of
 its pieces, what it can win beside it, and as many pieces as the elements in it need. The time is linear.
 """
 
@@ -41,24 +41,26 @@ class _Placed:
 
 
 def stretches(
-    labels: Sequence[int], children: Sequence[Child], hint: Callable[[int], int], *, covers: bool = False
+    pieces: Sequence[tuple[int, int]], children: Sequence[Child], hint: Callable[[int], int], *, covers: bool = False
 ) -> list[Stretch]:
     """Return the stretch of each element.
 
     Args:
-        labels: For each piece the number of an element, ``NO_ONE`` or ``OTHERS``; at least as many as are needed.
+        pieces: At least as many as are needed. Each has a label, which is the number of an element, ``NO_ONE`` or
+            ``OTHERS``, and a weight: a part of a word weighs less than a word.
         children: The elements, in the order of the source.
         hint: Returns where an element without any piece would stand.
         covers: The elements are to cover all pieces: no words stand around them in the source.
     """
-    placed = _runs(labels, len(children))
+    labels = [label for label, _ in pieces]
+    placed = _runs(pieces, len(children))
     _place_unlinked(placed, labels, hint)
     for own in placed:
         if children[own.child].end:  # at most one at each end
             _touch_end(own, placed, labels, children[own.child].end)
     rank = {"start": 0, "": 1, "end": 2}
     placed.sort(key=lambda own: (rank[children[own.child].end], own.start, own.end, own.child))
-    _widen(placed, labels)
+    _widen(placed, pieces)
     _fill(placed, labels, children)
     _make_room(placed, len(labels), children)
     if covers and placed:
@@ -71,17 +73,17 @@ def stretches(
     return result
 
 
-def _runs(labels: Sequence[int], n: int) -> list[_Placed]:
-    """Return the run of each element with most of its pieces; an element without any starts at -1."""
+def _runs(pieces: Sequence[tuple[int, int]], n: int) -> list[_Placed]:
+    """Return the heaviest run of each element's pieces; an element without any starts at -1."""
     best = [0] * n
     placed = [_Placed(child, -1, -1) for child in range(n)]
     last, start, size = NO_ONE, 0, 0
-    for at, label in enumerate(labels):
+    for at, (label, weight) in enumerate(pieces):
         if label == NO_ONE:
             continue
         if label != last:
             last, start, size = label, at, 0
-        size += 1
+        size += weight
         if label >= 0 and size > best[label]:
             best[label] = size
             placed[label].start, placed[label].end = start, at + 1
@@ -129,25 +131,25 @@ def _touch_end(own: _Placed, placed: Sequence[_Placed], labels: Sequence[int], e
         own.end = len(labels)
 
 
-def _widen(placed: Sequence[_Placed], labels: Sequence[int]) -> None:
-    """Widen each run up to its neighbours where that wins at least as many pieces of its own as of others."""
+def _widen(placed: Sequence[_Placed], pieces: Sequence[tuple[int, int]]) -> None:
+    """Widen each run up to its neighbours where that wins at least as much of its own as of others."""
     for i, own in enumerate(placed):
         left = placed[i - 1].end if i else 0
-        right = placed[i + 1].start if i + 1 < len(placed) else len(labels)
+        right = placed[i + 1].start if i + 1 < len(placed) else len(pieces)
         total = best = 0
         for at in range(own.start - 1, left - 1, -1):
-            total += _gain(labels[at], own.child)
-            if labels[at] == own.child and total >= best:
+            total += _gain(*pieces[at], own.child)
+            if pieces[at][0] == own.child and total >= best:
                 best, own.start = total, at
         total = best = 0
         for at in range(own.end, right):
-            total += _gain(labels[at], own.child)
-            if labels[at] == own.child and total >= best:
+            total += _gain(*pieces[at], own.child)
+            if pieces[at][0] == own.child and total >= best:
                 best, own.end = total, at + 1
 
 
-def _gain(label: int, child: int) -> int:
-    return 0 if label == NO_ONE else 1 if label == child else -1
+def _gain(label: int, weight: int, child: int) -> int:
+    return 0 if label == NO_ONE else weight if label == child else -weight
 
 
 def _fill(placed: Sequence[_Placed], labels: Sequence[int], children: Sequence[Child]) -> None:

@@ -73,6 +73,8 @@ class NoteOut(BaseModel):
     kind: str
     text: str
     line: str = ""
+    left: bool = Field(default=False, description="True if the fault is still there.")
+    words: list[str] = Field(default=[], description="Words of the source that the note is about.")
 
 
 class TranslationOut(BaseModel):
@@ -184,7 +186,10 @@ def _translation(answer: Answer, options: TranslateOptions) -> TranslationOut:
         score=sum(line.score for line in answer.lines),
         confidence=answer.confidence,
         quality=answer.quality,
-        notes=[NoteOut(kind=note.kind, text=note.text, line=note.where) for note in answer.notes],
+        notes=[
+            NoteOut(kind=note.kind, text=note.text, line=note.where, left=note.left, words=list(note.words))
+            for note in answer.notes
+        ],
         alternatives=alternatives,
         alignment=[list(line.alignment or ()) for line in answer.lines] if options.alignments else None,
     )

@@ -56,7 +56,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
     if len(targets) > 1:
         raise ConfigError(
             "this model cannot be written for Argos Translate: a package is for one pair of languages, and here "
-            f"sources say one of {', '.join(targets)}; it can be exported --to ctranslate2"
+            f"sources say one of {', '.join(targets)}; it can be exported --format ctranslate2"
         )
     codes = [
         _code(lang, side) for side, lang in (("src", bundle.config.data.src_lang), ("tgt", bundle.config.data.tgt_lang))
@@ -64,7 +64,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
     if not bundle.src_tokenizer.shares_pieces(bundle.tgt_tokenizer):
         raise ConfigError(
             "this model cannot be written for Argos Translate: it has one model of subwords, and here source and "
-            "target have two; it can be exported --to ctranslate2"
+            "target have two; it can be exported --format ctranslate2"
         )
     name = f"translate-{codes[0]}_{codes[1]}-1_0"
     about = dict(

@@ -70,7 +70,7 @@ def html(bundle: Bundle, quantization: str) -> str:
     if len(weights) > MOST_LETTERS:
         raise ConfigError(
             f"the weights of a page must have at most {MOST_LETTERS:,} characters, got {len(weights):,}: choose "
-            "--quantization int8, or --to ctranslate2"
+            "--quantization int8, or --format ctranslate2"
         )
     content = {**settings(bundle), "tensors": tensors, "facts": facts(bundle, quantization)}
     shell = render("explanation.html", source="", content={})
@@ -164,7 +164,7 @@ def facts_of(file: Path) -> dict[str, Any]:
         known = json.loads(content[1] if content else b"")["facts"]
         known = {"quantization": known["quantization"], "bundle": known.get("bundle")}
     except (ValueError, TypeError, KeyError):
-        raise ConfigError(f"{file}: is no page of `dragoman export --to page`") from None
+        raise ConfigError(f"{file}: is no page of `dragoman export --format page`") from None
     digest = hashlib.sha256(data).hexdigest()
     return {"export": "page", **known, "files": {file.name: {"bytes": len(data)}}, "sha256": digest}
 

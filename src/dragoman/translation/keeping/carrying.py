@@ -208,7 +208,7 @@ def copied(segment: TextSegment, plan: Plan) -> SegmentResult:
     """Return the segment's own text as its translation; where samples are drawn, each sample is this text."""
     text = one_line(segment.text.strip())
     n = plan.search.n_best if plan.options.sample else 1
-    return SegmentResult((Hypothesis(plan.tgt_tokenizer.encode([text])[0], 0.0, 0.0),) * n, (text,) * n)
+    return SegmentResult((Hypothesis(plan.tgt_tokenizer.encode([text])[0], 0.0, 0.0),) * n, (text,) * n, is_copy=True)
 
 
 def put_in(

@@ -1,0 +1,40 @@
+"""Notes on words of a source that the model never saw in training: their translation is a guess.
+
+Bundles of an earlier version, imported models and parsers keep no words of their training text, and have no such notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dragoman.data.seen_words import words_of
+from dragoman.translation.keeping.protected import find, without_spans
+from dragoman.translation.notes import Note
+from dragoman.translation.plan import Plan
+
+MOST = 8
+"""Largest number of words that the text of a note names."""
+
+
+def unseen_words(text: str, plan: Plan, terms: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the words of a source that the model never saw, each once; none if that is not known.
+
+    Args:
+        text: Source; words in protected spans, such as addresses, do not count.
+        terms: Terms of the glossary in it, whose words do not count either.
+    """
+    seen, tokenizer = plan.facts.seen_words, plan.src_tokenizer
+    if seen is None or not seen.unseen(text):  # the usual case
+        return ()
+    known = {word.casefold() for term in terms for word in words_of(term)}
+    words = [word for word in seen.unseen(without_spans(text, find(text))) if word.casefold() not in known]
+    # what the tokenizer reads as other letters, such as full-width ones, the model has seen as these
+    readings = tokenizer.decode(tokenizer.encode(words)) if words else []
+    return tuple(word for word, reading in zip(words, readings, strict=True) if seen.unseen(reading))
+
+
+def note_on_words(words: tuple[str, ...]) -> Note:
+    """Return the note that names words that the model never saw."""
+    more = f" and {len(words) - MOST:,} more" if len(words) > MOST else ""
+    which = "a word" if len(words) == 1 else "words"
+    return Note("unseen", f"{which} that the model never saw: {', '.join(words[:MOST])}{more}", words=words)

@@ -1,0 +1,112 @@
+"""What the server's page says where something is wrong, in its own language, and what it says of a translation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from test_serve_page import explored, translated, url  # noqa: F401  (a fixture)
+
+pytestmark = pytest.mark.browser
+
+LANGUAGES = {"en": "en-US", "zh": "zh-CN"}
+
+
+def is_chinese(text: str) -> bool:
+    return any("\u4e00" <= character <= "\u9fff" for character in text)
+
+
+@pytest.fixture(params=LANGUAGES.values(), ids=LANGUAGES)
+def page(browser: Any, url: str, request: pytest.FixtureRequest) -> Any:  # noqa: F811
+    """A page in either language, whose console may name the statuses of refused requests."""
+    made = browser.new_page(locale=request.param)
+    made.goto(url)
+    yield made
+    made.close()
+
+
+def refused(page: Any, status: int, message: str = "a message in English") -> str:
+    """Return what the page shows if the server refuses to translate with this status."""
+    answer = json.dumps({"error": {"message": message}})
+    page.route("**/v1/translate", lambda route: route.fulfill(status=status, body=answer))
+    page.fill("#source", "the dog")
+    page.locator("#notes li").wait_for(timeout=20_000)
+    return str(page.inner_text("#notes"))
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 408, 413, 429, 500, 503, 507])
+def test_a_refusal_is_said_in_the_language_of_the_page(page: Any, status: int) -> None:
+    text = refused(page, status)
+    assert is_chinese(text) == (page.evaluate("document.documentElement.lang") == "zh-Hans")
+    assert page.locator("#access").is_visible() == (status in (401, 403))
+
+
+def test_a_server_that_does_not_answer_is_named_and_the_next_change_tries_again(page: Any) -> None:
+    page.route("**/v1/translate", lambda route: route.abort())
+    page.fill("#source", "the dog")
+    page.locator("#notes li").wait_for(timeout=20_000)
+    text = page.inner_text("#notes")
+    assert text in ("The server does not answer. Change the text to try again.", "服务器没有响应。修改文本即可重试。")
+    page.unroute("**/v1/translate")
+    assert translated(page, "the dog sees a cat").startswith("der hund")
+    assert page.locator("#notes li").count() == 0
+
+
+def test_a_text_that_is_too_long_is_not_sent(page: Any) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.evaluate("settings.most = 30")
+    page.fill("#source", "the dog sees a cat and the man 🙂")
+    page.locator("#notes li", has_text="32").wait_for(timeout=20_000)
+    assert "30" in page.inner_text("#notes")
+    assert asked == []
+    assert translated(page, "the dog").startswith("der hund")
+
+
+def test_words_that_the_model_never_saw_are_named(page: Any) -> None:
+    translated(page, "the quetzal sees\nthe dog")
+    text = page.locator("#notes li", has_text="quetzal").inner_text()
+    assert text in ("Line 1: a word that the model never saw: quetzal", "第 1 行：模型没见过的词：quetzal")
+
+
+def test_a_slow_answer_is_announced_and_the_old_translation_is_faded(page: Any) -> None:
+    translated(page, "the dog sees a cat")
+    held: list[Any] = []
+    page.route("**/v1/translate", lambda route: held.append(route))
+    page.fill("#source", "the dog")
+    page.locator("#result.old").wait_for(timeout=20_000)
+    assert page.inner_text("#state") in ("translating …", "正在翻译……")
+    held[0].continue_()
+    page.locator("#result:not(.old)").wait_for(timeout=20_000)
+    assert page.inner_text("#state") == ""
+
+
+def test_the_estimate_is_explained_where_a_finger_can_reach_it(
+    open_page: Callable[..., Any], url: str  # noqa: F811
+) -> None:  # fmt: skip
+    page = open_page(url, viewport={"width": 375, "height": 800})
+    answer = {"source": "en", "target": "de", "translations": [
+        {"text": "der hund", "score": -1, "confidence": 0.5, "quality": "doubtful", "notes": []}]}  # fmt: skip
+    page.route("**/v1/translate", lambda route: route.fulfill(body=json.dumps(answer)))
+    explored(page, "the dog")
+    assert page.inner_text("#confidence summary") == "Quality, estimated: doubtful"
+    page.click("#confidence summary")
+    assert "read it beside the source" in page.inner_text("#confidence")
+
+
+@pytest.mark.parametrize("width", [320, 375, 430, 768])
+def test_a_long_unknown_word_widens_nothing(open_page: Callable[..., Any], url: str, width: int) -> None:  # noqa: F811
+    page = open_page(url, viewport={"width": width, "height": 800})
+    translated(page, "the " + "quetzal" * 30)
+    assert "quetzalquetzal" in page.inner_text("#notes")
+    wide, shown = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= shown
+
+
+def test_a_document_that_cannot_be_read_is_refused_in_the_language_of_the_page(page: Any) -> None:
+    page.set_input_files("#file", {"name": "a.docx", "mimeType": "x/y", "buffer": b"no zip"})
+    page.locator("#document-state", has_text=".docx").wait_for(timeout=20_000)
+    chinese = page.evaluate("document.documentElement.lang") == "zh-Hans"
+    assert is_chinese(page.inner_text("#document-state")) == chinese
