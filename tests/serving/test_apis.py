@@ -638,7 +638,7 @@ def test_marked_up_texts_in_the_target_language_are_not_searched() -> None:
         def __init__(self) -> None:
             self.texts: list[str] = []
 
-        def aligned(self, pair: Any, options: Any) -> Any:
+        async def aligned(self, pair: Any, options: Any, owner: str) -> Any:
             return options
 
         async def translate(self, texts: list[str], pair: Any, options: Any, owner: str) -> list[Answer]:

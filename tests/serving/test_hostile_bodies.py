@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from dragoman.serving.apis.native import TranslateRequest
+from dragoman.serving.helpers import Helpers
 from dragoman.serving.http import MOST_FORM_FIELDS, read
 from dragoman.serving.refusals import MOST_MESSAGE, MalformedError, shortened
 from dragoman.serving.request_json import MOST_FIELDS, MOST_VALUES, strict_json
@@ -141,6 +142,7 @@ def test_a_request_with_a_glossary_is_prepared_outside_of_the_event_loop(monkeyp
     class StubService(Service):
         def __init__(self) -> None:
             self.batcher = type("StubBatcher", (), {"refuse_if_full": lambda self, owner: None})()
+            self.helpers = Helpers()
 
         def _prepare(self, *arguments: Any) -> Any:
             threads.append(threading.current_thread())

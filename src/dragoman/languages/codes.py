@@ -35,17 +35,27 @@ class Tag(NamedTuple):
     """ISO 3166-1, such as ``TW``, if the tag names one."""
 
 
-@functools.lru_cache(maxsize=1024)
+MOST_TAG = 100
+"""Largest length of a language tag in characters; a longer text is none, and stays in no cache."""
+
+
 def tag_of(lang: str | None) -> Tag:
     """Return the parts of a tag as people write it: ``zh_TW``, ``zho_Hant``, ``en_US.UTF-8``, ``iw``, ``zt``, ``deu``.
 
     A language of a macrolanguage gets the code of the macrolanguage, if ISO 639 has one (of Chinese only Mandarin is
     ``zh``). A text that is no language tag is returned in lower case.
     """
+    if lang is not None and len(lang) > MOST_TAG:
+        return Tag(lang.strip().lower())
+    return _tag_of(lang or "")
+
+
+@functools.lru_cache(maxsize=1024)
+def _tag_of(lang: str) -> Tag:
     # imported here, so that commands without languages start faster
     from langcodes import Language
 
-    tag, first = _standard(lang or "")
+    tag, first = _standard(lang)
     if not tag:
         return Tag(first)
     language = Language.get(tag, normalize=False)
@@ -80,7 +90,6 @@ def primary(lang: str | None) -> str:
     return tag_of(lang).language
 
 
-@functools.lru_cache(maxsize=1024)
 def variety(lang: str | None) -> str:
     """Return the shortest tag for a language in its script: ``zh`` for ``zh-CN``, ``zh-Hant`` for ``zh-TW``.
 

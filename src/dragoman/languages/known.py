@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 
 from dragoman.languages import cs, de, en, es, fr, hi, it, ja, km, nl, pl, pt, sv, tr, zh
-from dragoman.languages.codes import primary
+from dragoman.languages.codes import MOST_TAG, primary
 from dragoman.languages.language import Language
 
 LANGUAGES: list[Language] = [
@@ -88,9 +88,15 @@ LANGUAGES: list[Language] = [
 ]
 
 
-@functools.lru_cache(maxsize=1024)
 def known(lang: str | None) -> Language:
     """Return the facts about the language of a code such as ``de-AT``; of an unknown language only its code."""
+    if lang is not None and len(lang) > MOST_TAG:
+        return Language(code=primary(lang), name=lang)
+    return _known(lang)
+
+
+@functools.lru_cache(maxsize=1024)
+def _known(lang: str | None) -> Language:
     code = primary(lang)
     for language in LANGUAGES:
         if code == language.code or code in language.dialects:
