@@ -23,14 +23,14 @@ class Here:
     """A cluster of one process; its methods are those of ``cluster.Cluster``."""
 
     def decide(self, job: Job) -> Job:
-        decided = cluster._decide(job)
+        decided = cluster.decided_here(job)
         if isinstance(decided, str):
             raise ConfigError(decided)
         return decided
 
     def inspect(self, job: Job, names: Sequence[str]) -> Iterator[tuple[str, Shard | str]]:
         for name in names:
-            row = cluster._inspected({"name": name}, job)
+            row = cluster.inspected({"name": name}, job)
             yield name, row["error"] or Shard(**json.loads(row["shard"]))
 
     @contextlib.contextmanager
@@ -39,8 +39,8 @@ class Here:
 
     def _translated(self, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[str, FinishedShard | str]]:
         actor = Worker.__new__(Worker)  # without Ray, which its __init__ imports
-        actor.job, actor._ray_get = job, lambda answer: answer
-        actor._counter = SimpleNamespace(
+        actor.job, actor.ray_get = job, lambda answer: answer
+        actor.counter = SimpleNamespace(
             begin=SimpleNamespace(remote=lambda name: 1), report=SimpleNamespace(remote=lambda name, lines: None)
         )
         actor.translator, actor.plan = job.load()

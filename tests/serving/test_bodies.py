@@ -208,7 +208,7 @@ def test_requests_with_large_bodies_take_turns(
     ann, bob = ({"authorization": f"Bearer {make_key(tmp_path / 'keys', name)}"} for name in ("ann", "bob"))
     server = serving(keys=tmp_path / "keys", max_wait=LONG_S)
     begun, go = list[str](), threading.Event()
-    prepare = server.state.service._prepare
+    prepare = server.state.service.prepare
 
     def gated(texts: Any, *arguments: Any) -> Any:
         begun.append(texts[0][:3])
@@ -216,7 +216,7 @@ def test_requests_with_large_bodies_take_turns(
             assert go.wait(LONG_S)
         return prepare(texts, *arguments)
 
-    monkeypatch.setattr(server.state.service, "_prepare", gated)
+    monkeypatch.setattr(server.state.service, "prepare", gated)
     monkeypatch.setattr(server.state.service, "helpers", Helpers(at_once=20))
     large = "dog " * 300  # prepared by a helper
     with ThreadPoolExecutor(8) as clients:

@@ -144,7 +144,7 @@ def test_a_request_with_a_glossary_is_prepared_outside_of_the_event_loop(monkeyp
             self.batcher = type("StubBatcher", (), {"refuse_if_full": lambda self, owner: None})()
             self.helpers = Helpers()
 
-        def _prepare(self, *arguments: Any) -> Any:
+        def prepare(self, *arguments: Any) -> Any:
             threads.append(threading.current_thread())
             raise Prepared
 

@@ -84,7 +84,7 @@ class Job:
         return {"num_cpus": self.cores, "num_gpus": 1 if self.device == "cuda" else 0}
 
 
-def _decide(job: Job) -> Job | str:
+def decided_here(job: Job) -> Job | str:
     """Return the job with device, engine and facts decided; or the error message if it is refused."""
     try:
         translator, plan = job.load()
@@ -94,7 +94,7 @@ def _decide(job: Job) -> Job | str:
     return replace(job, options=options, device=translator.device.type, facts=job.facts_of(translator, plan))
 
 
-def _inspected(row: dict[str, Any], job: Job) -> dict[str, Any]:
+def inspected(row: dict[str, Any], job: Job) -> dict[str, Any]:
     """Inspect the shard of a row of Ray Data; add it to the row, or the error message."""
     try:
         shard = inspect(job.folders.src, row["name"], job.folders.column)
@@ -109,7 +109,7 @@ class Worker:
     def __init__(self, job: Job, counter: Any) -> None:
         import ray
 
-        self.job, self._counter, self._ray_get = job, counter, ray.get
+        self.job, self.counter, self.ray_get = job, counter, ray.get
         self.translator, self.plan = job.load()
         if job.facts_of(self.translator, self.plan) != job.facts:
             raise ConfigError(f"{job.runs[0]}: another model or device on {socket.gethostname()} than elsewhere")
@@ -118,11 +118,11 @@ class Worker:
         """Translate the shard of a row of Ray Data; add the finished shard to the row, or the error message."""
         shard, folders, started = Shard(**json.loads(row["shard"])), self.job.folders, time.monotonic()
         src = folders.src / shard.name
-        if self._ray_get(self._counter.begin.remote(shard.name)) > TRIES:
+        if self.ray_get(self.counter.begin.remote(shard.name)) > TRIES:
             return {**row, "finished": "", "error": f"{src}: {TRIES} workers died of it (out of memory?)"}
 
         def report(lines: int) -> None:
-            self._counter.report.remote(shard.name, lines)
+            self.counter.report.remote(shard.name, lines)
 
         try:
             notes = translate_shard(self.translator, self.plan, shard, folders, report)
@@ -173,7 +173,7 @@ class Cluster:
         if job.device == "auto":
             job = replace(job, device="cuda" if self._ray.cluster_resources().get("GPU") else "cpu")
         self._most_actors(job)
-        decided = self._ray.get(self._ray.remote(**job.needs, max_retries=TRIES)(_decide).remote(job))
+        decided = self._ray.get(self._ray.remote(**job.needs, max_retries=TRIES)(decided_here).remote(job))
         if isinstance(decided, str):
             raise ConfigError(decided)
         return decided
@@ -196,7 +196,7 @@ class Cluster:
 
     def inspect(self, job: Job, names: Sequence[str]) -> Iterator[tuple[str, Shard | str]]:
         """Yield each name with its shard, or with the reason why it cannot be read, in the order of completion."""
-        rows = self._rows([{"name": name} for name in names]).map(_inspected, fn_args=[job])
+        rows = self._rows([{"name": name} for name in names]).map(inspected, fn_args=[job])
         for row in _completed(rows):
             yield row["name"], row["error"] or Shard(**json.loads(row["shard"]))
 

@@ -200,7 +200,7 @@ class Service:
         """
         self.batcher.refuse_if_full(owner)
         short = _short(texts, options)
-        work = await self._off_the_loop(short, owner, self._prepare, texts, pair, options, True, unchanged)
+        work = await self._off_the_loop(short, owner, self.prepare, texts, pair, options, True, unchanged)
         return await self._answers(work, owner)
 
     async def translate_document(
@@ -218,7 +218,7 @@ class Service:
             ConfigError: See ``translate``.
         """
         work = await self._off_the_loop(
-            _short(texts, options), owner, self._prepare, texts, pair, options, False, frozenset[int]()
+            _short(texts, options), owner, self.prepare, texts, pair, options, False, frozenset[int]()
         )  # fmt: skip
         results: list[SegmentResult] = []
         for first in range(0, len(work.segments), PART):
@@ -272,7 +272,7 @@ class Service:
             BusyError, ConfigError, TooMuchError: See ``translate``; raised before anything is yielded.
         """
         self.batcher.refuse_if_full(owner)
-        work = await self.helpers.run(owner, self._prepare, texts, pair, options, True, unchanged)
+        work = await self.helpers.run(owner, self.prepare, texts, pair, options, True, unchanged)
         loop, arrivals = asyncio.get_running_loop(), asyncio.Queue[tuple[int, SegmentResult] | None]()
         # Search threads finish sentences in any order: one that is early is kept until those before it were yielded.
         # ``call_soon_threadsafe`` because an asyncio queue belongs to its event loop.
@@ -307,7 +307,7 @@ class Service:
             if not ticket.results.done() or ticket.results.cancelled():
                 self.batcher.forget(ticket)
 
-    def _prepare(
+    def prepare(
         self, texts: Sequence[str], pair: Pair, options: TranslateOptions, limited: bool, unchanged: frozenset[int]
     ) -> _Work:
         plan = self.plan(pair, options)
