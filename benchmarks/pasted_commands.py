@@ -64,7 +64,7 @@ short = [word for setting in {short!r} for word in ("--set", setting)]
 if "--help" in args or "--resume" in args:
     pass
 elif args[:1] == ["train"]:
-    args = ["train", *(short[:12] if "--from-run" in args else short), *args[1:], *short[:2]]
+    args = ["train", *(short[:22] if "--from-run" in args else short), *args[1:], *short[:2]]
 elif args[:1] == ["distill"]:
     args = ["distill", *short[:12], *args[1:], *short[:2]]
 elif args[:1] == ["demo"]:
