@@ -50,7 +50,7 @@ WORD = "no-such-word"
 NO_BOOLEAN = "perhaps"
 TRACEBACK = "traceback:"
 WORDS = {
-    "engine", "device", "precision", "show", ("export", "format_"), ("export", "quantization"), ("lab", "name"),
+    "engine", "device", "precision", "show", ("export", "form"), ("export", "quantization"), ("lab", "name"),
     ("demo", "tgt_lang"),
 }  # fmt: skip
 """Options of commands that are text to the command line, and take certain words only."""
@@ -242,7 +242,7 @@ def _call(command: str, parameters: list[Any], own: Any, value: str) -> str:
         if each is own:
             words += [value] if is_argument else [f"{each.opts[-1]}={value}"]
         elif each.required:
-            given = "page" if each.name == "format_" else "nowhere"
+            given = "page" if each.name == "form" else "nowhere"
             words += [given] if is_argument else [f"{each.opts[-1]}={given}"]
     said = io.StringIO()
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stderr(said):
