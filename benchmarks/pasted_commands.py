@@ -280,20 +280,7 @@ def _make_runs(folder: Path) -> None:
     )
     (folder / "several.yaml").write_text(two + "  valid: {src: valid.en, tgt: valid.de, src_lang: en, tgt_lang: de}\n")
     dragoman("train", "several.yaml", "--out", "runs/several", *short)
-    for name in (
-        "second",
-        "teacher",
-        "demo",
-        "there",
-        "a",
-        "b",
-        "multi30k",
-        "tatoeba",
-        "student",
-        "opus",
-        "first-old",
-        "imported",
-    ):
+    for name in COPIES:
         shutil.copytree(folder / "runs/first", folder / "runs" / name, dirs_exist_ok=True)
     shutil.copytree(folder / "runs/back", folder / "runs/reverse")
     shutil.copytree(folder / "runs/first", folder / "old/first")
