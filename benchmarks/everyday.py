@@ -16,7 +16,7 @@ from benchmarks.record import save
 from dragoman.evaluation.metrics import bleu
 from dragoman.translation.translator import Translator
 
-WAYS: dict[str, dict[str, Any]] = {"one worker": {"workers": 1}, "default": {}, "fast": {"fast": True}}
+WAYS: dict[str, dict[str, Any]] = {"one worker": {"threads": 1}, "default": {}, "fast": {"fast": True}}
 
 
 def main() -> None:

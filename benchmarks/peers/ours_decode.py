@@ -62,7 +62,7 @@ def prepare(
     translator = (Stretched if steps else Translator).load(model, "cpu")
     translator.confidence = None
     settings: dict[str, Any] = dict(
-        beam_size=beam_size, length_penalty=length_penalty, precision=precision, engine=engine, workers=workers,
+        beam_size=beam_size, length_penalty=length_penalty, precision=precision, engine=engine, threads=workers,
         patience={"first": 1.0, "safe": None}[stop], guard=False,
         shortlist=vocabulary == "shortlist", events=Events(warn=lambda note: print(note, flush=True)),
     )  # fmt: skip

@@ -206,7 +206,7 @@ def test_what_no_machine_has_and_what_no_run_is_are_refused(
     if not ray.is_initialized():
         ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     with pytest.raises(ConfigError, match="no machine of the cluster local has 64 cores"):
-        translate_folder(tiny_run, two_shards, tmp_path / "out", workers=64, device="cpu")
+        translate_folder(tiny_run, two_shards, tmp_path / "out", threads=64, device="cpu")
     with pytest.raises(DragomanError, match="norun: no such run"):
         translate_folder(tmp_path / "norun", two_shards, tmp_path / "out", device="cpu")
     assert not (tmp_path / "out").exists()

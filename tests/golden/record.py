@@ -988,7 +988,7 @@ def ways_in_python() -> dict[str, Callable[[], Json]]:
     texts = Path("bits.en").read_bytes().decode("utf-8", "replace").split("\n")
     options: dict[str, dict[str, Any]] = {
         "default": {}, "greedy": dict(beam_size=1), "three": dict(n_best=3), "aligned": dict(alignments=True),
-        "deterministic": dict(deterministic=True), "workers": dict(workers=2, batch_tokens=60),
+        "deterministic": dict(deterministic=True), "workers": dict(threads=2, batch_tokens=60),
         "no guard": dict(guard=False, patience=1, length_penalty=1.5),
     }  # fmt: skip
 

@@ -342,7 +342,7 @@ BAD: list[tuple[str, Json, int]] = [
     ("/v1/translate", {"text": "a", "beam_sise": 3}, 400),
     ("/v1/translate", {"text": "a", "beam_size": 0}, 400),
     ("/v1/translate", {"text": "a", "beam_size": 900}, 400),
-    ("/v1/translate", {"text": "a", "workers": 2}, 400),
+    ("/v1/translate", {"text": "a", "threads": 2}, 400),
     ("/v1/translate", {"text": 7}, 400),
     ("/v1/translate", {"text": "a" * 60_000}, 413),
     ("/v1/translate", {"text": ["a"] * 100_000}, 413),

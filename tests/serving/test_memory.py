@@ -102,12 +102,12 @@ def test_a_cache_of_texts_keeps_the_last_ones_within_its_characters() -> None:
 
 
 def test_plans_of_requests_with_large_glossaries_are_not_kept(served: Translator) -> None:
-    service = Service(Pairs([served]), *(None,) * 2, TranslateOptions(workers=1))  # type: ignore[arg-type]
+    service = Service(Pairs([served]), *(None,) * 2, TranslateOptions(threads=1))  # type: ignore[arg-type]
     pair = next(iter(service.pairs))
     plain = service.plan(pair, service.defaults)
     assert service.plan(pair, service.defaults) is plain
     for number in range(6):
         terms = {f"term {number} {i:09}": "a" * 20 for i in range(MOST_PLAN_CHARS // 200)}
-        service.plan(pair, TranslateOptions(workers=1, glossary=terms))
+        service.plan(pair, TranslateOptions(threads=1, glossary=terms))
     assert service.plans.n_chars <= MOST_PLAN_CHARS
     assert len(service.plans) < 6

@@ -134,8 +134,8 @@ def test_auto_says_what_it_took_and_why(
 def test_an_unknown_engine_is_refused(tiny_run: Path) -> None:
     with pytest.raises(ConfigError, match="engine must be torch, ctranslate2 or auto, got 'onnx'"):
         Translator.load(tiny_run, "cpu").translate(["the dog"], engine="onnx")
-    with pytest.raises(ConfigError, match="workers must be 1 or more, got 0"):
-        Translator.load(tiny_run, "cpu").translate(["the dog"], engine="ctranslate2", workers=0)
+    with pytest.raises(ConfigError, match="threads must be 1 or more, got 0"):
+        Translator.load(tiny_run, "cpu").translate(["the dog"], engine="ctranslate2", threads=0)
     bundle = load_bundle(tiny_run)
     for engine in ("torch", "ctranslate2"):
         with pytest.raises(ConfigError, match="workers must be 1 or more, got 0"):
@@ -441,7 +441,7 @@ def test_a_third_engine_is_a_class_and_an_entry(tiny_run: Path, shouting: type[S
     streamed = translator.translate_stream(io.BytesIO((tmp_path / "in").read_bytes()), "in", **settings)
     assert list(streamed) == found
     assert shouting.loaded == [("fp32", 1)]  # once for all
-    translator.translate(sentences, precision="bf16", workers=2, **settings)
+    translator.translate(sentences, precision="bf16", threads=2, **settings)
     assert shouting.loaded == [("fp32", 1), ("bf16", 2)]
     assert shouting.closed == []
 
@@ -550,5 +550,5 @@ def test_there_is_a_worker_for_each_core_unless_told_otherwise(tiny_run: Path, m
     translator = Translator.load(tiny_run, "cpu")
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
     assert translator.plan().search.workers == 3
-    assert translator.plan(workers=2).search.workers == 2
+    assert translator.plan(threads=2).search.workers == 2
     assert translator.plan(deterministic=True).search.workers == 1  # bits hang on the number of cores

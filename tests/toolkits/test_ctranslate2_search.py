@@ -323,7 +323,7 @@ def test_loading_it_leaves_torch_its_number_of_threads(tiny_run: Path, tmp_path:
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        Translator.load(tmp_path / "run", "cpu").plan(engine="ctranslate2", workers=1)
+        Translator.load(tmp_path / "run", "cpu").plan(engine="ctranslate2", threads=1)
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)

@@ -331,11 +331,11 @@ def test_several_workers_find_the_same_in_order(translator: Translator, settings
     texts = [" ".join(random.Random(i).choices(["dog", "cat", "tree", "runs"], k=1 + i % 9)) for i in range(40)]
     settings = settings if "deterministic" in settings else {"batch_tokens": 60, **settings}
     want = translator.translate(texts, **settings)
-    found = translator.translate(texts, workers=3, **settings)
+    found = translator.translate(texts, threads=3, **settings)
     assert [one.text for one in found] == [one.text for one in want]
     assert [one.score for one in found] == pytest.approx([one.score for one in want], abs=1e-5)
-    with pytest.raises(ConfigError, match="workers must be 1 or more, got 0"):
-        translator.translate(texts, workers=0, **settings)
+    with pytest.raises(ConfigError, match="threads must be 1 or more, got 0"):
+        translator.translate(texts, threads=0, **settings)
 
 
 def test_rounded_weights_translate_nearly_the_same(translator: Translator) -> None:

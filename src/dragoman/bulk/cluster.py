@@ -71,7 +71,7 @@ class Job:
 
         torch.set_num_threads(self.cores)
         translator = Translator.load(self.runs, self.device)
-        return translator, translator.plan(self.options, workers=1)  # processes cannot be forked next to Ray's threads
+        return translator, translator.plan(self.options, threads=1)  # processes cannot be forked next to Ray's threads
 
     def facts_of(self, translator: Translator, plan: Plan) -> dict[str, Any]:
         """Return all that translations depend on, in the form that the record of the folder holds."""
@@ -189,7 +189,7 @@ class Cluster:
             needs = f"{job.cores} cores" + (" and a GPU" if job.needs["num_gpus"] else "")
             most = int(max((machine.get("CPU", 0) for machine in machines), default=0))
             raise ConfigError(
-                f"no machine of the cluster {self._address} has {needs} (the largest has {most} cores): lower workers, "
+                f"no machine of the cluster {self._address} has {needs} (the largest has {most} cores): lower threads, "
                 "or give another device"
             )
         return n_actors

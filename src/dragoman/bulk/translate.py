@@ -80,7 +80,7 @@ def translate_folder(
         run: A run folder or a bundle; several are an ensemble.
         src: A folder of text (plain, ``.gz``, ``.zst``) and ``.parquet`` files, or one such file.
         out: The folder to write. Its record refuses another model or other options than those it was begun with.
-        options: As for ``Translator.translate``; ``workers`` is the number of cores of an actor, 1 if not given.
+        options: As for ``Translator.translate``; ``threads`` is the number of cores of an actor, 1 if not given.
             ``changes`` are options by name: of these, of ``machines``, and ``column`` (the column of ``.parquet`` files
             to translate; may be left out if only one holds text) and ``restart`` (translate finished shards again).
         machines: ``ray``: ``local`` (or None) starts Ray on this machine, ``auto`` finds the cluster that this machine
@@ -110,7 +110,7 @@ def translate_folder(
     runs = (run,) if isinstance(run, Path | str) else run
     job = Job(
         runs=tuple(Path(path).absolute() for path in runs), folders=Folders(folder, out, folder_options.column),
-        device=machines.device, cores=options.workers or 1, n_actors=machines.actors, options=options,
+        device=machines.device, cores=options.threads or 1, n_actors=machines.actors, options=options,
     )  # fmt: skip
     with connected(machines.ray or "local") as cluster:
         job = cluster.decide(job)

@@ -52,7 +52,7 @@ class TestSet(ScoreOptions):
 
 @with_options(
     TranslateOptions, "beam_size", "length_penalty", "length_penalty_form", "patience", "guard", "engine", "precision",
-    "batch_tokens", "workers", "fast", "to", "from_lang",
+    "batch_tokens", "threads", "fast", "to", "from_lang",
 )  # fmt: skip
 @with_options(WarningOptions, into="warned")
 @with_options(TestSet, into="test")

@@ -72,7 +72,7 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
         beam=options.max_beam,
         document=options.max_document,
     )
-    defaults = TranslateOptions(workers=1, **options.of_group(FastOptions))
+    defaults = TranslateOptions(threads=1, **options.of_group(FastOptions))
     service = Service(pairs, batcher, limits, defaults)
     keys = None if options.keys is None else Keys.load(options.keys)
     shares = Shares(("",) if keys is None else tuple(keys.names))

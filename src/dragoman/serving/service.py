@@ -28,7 +28,7 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.quality import Quality, of_text
 from dragoman.translation.segments import SegmentResult, TextSegment, segment
 
-OPERATOR_OPTIONS = ("engine", "precision", "fast", "batch_tokens", "workers", "shortlist", "deterministic")
+OPERATOR_OPTIONS = ("engine", "precision", "fast", "batch_tokens", "threads", "shortlist", "deterministic")
 """Options set by the operator for all requests; no request may set them."""
 
 LANGUAGE_OPTIONS = ("to", "from_lang")

@@ -36,7 +36,7 @@ OTHER_NAMES = {
     "glossary": "terms terminology glossary_id",
     "alignments": "alignment print_alignment return_attention output_attentions",
     "precision": "compute_type dtype torch_dtype fp16",
-    "workers": "num_threads inter_threads intra_threads num_workers",
+    "threads": "workers num_threads inter_threads intra_threads num_workers",
     "sentence_split": "split_sentences",
     "allow_unk": "replace_unk replace_unknowns",
 }
@@ -89,10 +89,9 @@ class TranslateOptions(LanguageOptions, SamplingOptions, FastOptions):
         "Checks",
         "Read lines in CAPITALS or Title Case in usual case too, and take the likelier translation; CAPITALS stay so.",
     )
-    workers: int | None = option(
-        None, "Speed", "Threads on a CPU, each of which decodes a batch (default: one for each core).", ge=1,
-        flag="--threads",
-    )  # fmt: skip
+    threads: int | None = option(
+        None, "Speed", "Threads on a CPU, each of which decodes a batch (default: one for each core).", ge=1
+    )
     shortlist: bool = option(
         False,
         "Speed",

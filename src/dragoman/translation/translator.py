@@ -208,7 +208,7 @@ class Translator:
             sampling = Sampling(**{name: value for name, value in settings.items() if value is not None})
         elif options.n_best > decode.beam_size and not trees:
             raise ConfigError(f"n_best must be at most beam_size = {decode.beam_size}, got {options.n_best}")
-        needs, workers = self._needs(options), options.workers or self._usual_workers(options)
+        needs, workers = self._needs(options), options.threads or self._usual_workers(options)
         name = self._engines.choose(options.engine, needs)
         engine = self._engines.get(name, options.precision, workers)
         # a parser needs its whole beam, as hypotheses that are trees come first
@@ -551,8 +551,8 @@ class Translator:
     def facts(self, plan: Plan, form: str = "text") -> dict[str, Any]:
         """Return everything that a file of translations depends on, besides the input."""
         options = {field.name: getattr(plan.options, field.name) for field in fields(plan.options)}
-        # the number of workers only changes the rounding of scores; fast is already replaced by other options
-        del options["workers"], options["fast"]
+        # the number of threads only changes the rounding of scores; fast is already replaced by other options
+        del options["threads"], options["fast"]
         if not options["allow_unk"]:
             del options["allow_unk"]  # journals of earlier versions do not have it
         if options["truecase"]:
