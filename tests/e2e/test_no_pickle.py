@@ -10,6 +10,7 @@ def test_no_file_of_a_run_is_a_pickle_or_an_archive(tiny_run: Path) -> None:
     assert len(files) > 20
     assert {path.suffix for path in files} <= {
         ".safetensors", ".json", ".jsonl", ".yaml", ".spm", ".txt", ".ids", ".offsets", ".text", ".ends",
+        ".hashes",
     }  # fmt: skip
     for path in files:
         start = path.read_bytes()[:4]

@@ -192,7 +192,7 @@ def test_separate_vocabularies_and_sampling_work_end_to_end(tmp_path: Path, tiny
     mapping["data"]["tokenizer"] |= {"joint": False, "sampling": 0.1, "kind": "unigram", "vocab_size": 300}
     run = dragoman.train(dragoman.Config.from_mapping(mapping), out=tmp_path / "x", quiet=True).run
     assert sorted(path.name for path in (run / "bundle").iterdir()) == [
-        "config.yaml", "manifest.json", "model.safetensors", "src.spm", "tgt.spm",
+        "config.yaml", "manifest.json", "model.safetensors", "src.spm", "tgt.spm", "words.hashes",
     ]  # fmt: skip
     assert len(dragoman.Translator.load(run).translate(["the dog", "a cat"])) == 2
 

@@ -108,7 +108,7 @@ def test_D3_bytes_that_are_not_utf8_are_named_or_replaced(
         places[row] = damaged[row]
     mixed = [places.get(row, line) for row, line in enumerate(lines)]
     (folder / "mixed").write_bytes(b"".join(line + b"\n" for line in mixed))
-    done = command("translate", tiny_run, "mixed", "--beam-size", "1", "--no-guard", cwd=folder)
+    done = command("translate", tiny_run, "mixed", "--beam-size", "1", "--no-guard", "-v", cwd=folder)
     assert done.status == 0
     assert done.out.count(b"\n") == len(lines)
     warned = [line for line in done.err.split("\n") if "not UTF-8, U+FFFD put in" in line]

@@ -47,7 +47,7 @@ def texts(toy_sentences: Callable[..., Any]) -> list[str]:
 
 def test_a_translator_says_the_same_with_either_engine(run: Path, texts: list[str]) -> None:
     translator = Translator.load(run, "cpu")
-    for settings in ({}, {"beam_size": 1}, {"n_best": 2, "beam_size": 3}, {"deterministic": True}, {"workers": 2}):
+    for settings in ({}, {"beam_size": 1}, {"n_best": 2, "beam_size": 3}, {"deterministic": True}, {"threads": 2}):
         # told to, our search too ends where a beam of translations is finished, though better ones might come
         want = translator.translate(texts, patience=1.0, **settings)
         found = translator.translate(texts, engine="ctranslate2", patience=1.0, **settings)
@@ -295,7 +295,7 @@ def test_nothing_else_is_overwritten(run: Path, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="already exists and is not an export; choose another --out"):
             dragoman.export(run, out=out)
     assert (tmp_path / "mine/thesis.txt").read_text() == "years"
-    with pytest.raises(ConfigError, match=r"to must be ctranslate2, .*, got 'word'"):
+    with pytest.raises(ConfigError, match=r"format must be ctranslate2, .*, got 'word'"):
         dragoman.export(run, "word")
     with pytest.raises(ConfigError, match=r"quantization must be .*, got 'int3'"):
         dragoman.export(run, quantization="int3")
