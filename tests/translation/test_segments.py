@@ -96,7 +96,7 @@ def test_the_glossary_and_the_prefix_are_for_the_sentence_they_belong_to(tiny_ru
     "options",
     [
         {}, {"n_best": 2, "alignments": True}, {"sample": True, "seed": 3}, {"deterministic": True},
-        {"engine": "ctranslate2"}, {"workers": 2}, {"beam_size": 1},
+        {"engine": "ctranslate2"}, {"threads": 2}, {"beam_size": 1},
     ],
     ids=str,
 )  # fmt: skip
