@@ -126,33 +126,27 @@ class Pieces:
 
     def qualities(self) -> Counter[Quality]:
         """Return the number of texts of each quality, as far as it is known."""
-        counts: Counter[Quality] = Counter()
-        own: list[Quality | None] = []
-        for row in self._rows():
-            own.append(row.quality)
-            if row.ends_text:
-                counts.update(quality for quality in (of_text(own),) if quality is not None)
-                own = []
-        return counts
+        qualities = (of_text(row.quality for row in rows) for rows in self._rows_by_text())
+        return Counter(quality for quality in qualities if quality is not None)
 
     def _texts(self, lang: str) -> Iterator[tuple[str, str, Sequence[tuple[int, int]] | None, str]]:
         """Yield each text with its translation, its alignment unless it was cut, and why it has none."""
         separator = "" if is_unspaced(lang) else " "
-        rows: list[_Row] = []
-        for row in self._rows():
-            rows.append(row)
-            if not row.ends_text:
-                continue
+        for rows in self._rows_by_text():
             text = rows[0].text if len(rows) == 1 else separator.join(t for r in rows if (t := r.text.strip()))
             why = why_missing(text, any(r.is_lost for r in rows))
-            yield "".join(r.piece for r in rows), text, row.alignment if len(rows) == 1 else None, why
-            rows = []
+            yield "".join(r.piece for r in rows), text, rows[0].alignment if len(rows) == 1 else None, why
 
-    def _rows(self) -> Iterator[_Row]:
+    def _rows_by_text(self) -> Iterator[list[_Row]]:
+        """Yield the translated pieces of each text."""
+        rows: list[_Row] = []
         with self._opened() as file:
             file.seek(self._start)
             while file.tell() < self._end:
-                yield _Row(*_values(file.readline()))
+                rows.append(_Row(*_values(file.readline())))
+                if rows[-1].ends_text:
+                    yield rows
+                    rows = []
 
     def _append(self, lines: Iterable[str]) -> None:
         with self._opened() as file:

@@ -73,6 +73,7 @@ class Threads:
         self._work = self._seconds = 0.0  # since the last look
         self._rates: dict[int, float] = {}  # of the numbers of threads that were tried in this comparison
         self._to_try: list[int] = []
+        self._standing = most  # number of threads when the comparison began
         self._left = 0.0  # seconds of updates until the next comparison
         self._stay = STAY_S
 
