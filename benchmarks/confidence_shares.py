@@ -8,7 +8,6 @@ draws the lines of a long test set. Of lines that are equal the first counts as 
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.scripts_record import record
+from benchmarks.scripts_record import record_of_tests
 from dragoman.data.corpus import read_pairs
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.translation.confidence import spearman
@@ -62,16 +61,8 @@ def measure(run: str, src: str, ref: str) -> dict[str, Any]:
 
 def main() -> None:
     """Measure all and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("state", choices=("before", "after"))
-    parser.add_argument("tests", nargs="+", metavar="NAME=RUN:SRC:REF")
-    args = parser.parse_args()
-    figures = {}
-    for test in args.tests:
-        name, _, paths = test.partition("=")
-        figures[name] = measure(*paths.split(":"))
     inputs = {"rule": f"at most {MOST} lines of each test set, drawn by seed", "seed": SEED}
-    record("confidence_shares", args.state, figures, inputs, folder="newcomer")
+    record_of_tests("confidence_shares", __doc__ or "", "NAME=RUN:SRC:REF", measure, inputs)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ characters would find instead is measured too.
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import time
@@ -20,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.scripts_record import record
+from benchmarks.scripts_record import record_of_tests
 from dragoman.bundle import load_bundle
 from dragoman.data.seen_words import learn
 from dragoman.data.store import Store
@@ -113,16 +112,8 @@ def measure(run: str, train: str, test: str) -> dict[str, Any]:
 
 def main() -> None:
     """Measure all and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("state", choices=("before", "after"))
-    parser.add_argument("tests", nargs="+", metavar="NAME=RUN:TRAIN:TEST")
-    args = parser.parse_args()
-    figures = {}
-    for test in args.tests:
-        name, _, paths = test.partition("=")
-        figures[name] = measure(*paths.split(":"))
     inputs = {"rule": f"at most {MOST} lines of each text, drawn by seed", "seed": SEED}
-    record("unseen_words", args.state, figures, inputs, folder="newcomer")
+    record_of_tests("unseen_words", __doc__ or "", "NAME=RUN:TRAIN:TEST", measure, inputs)
 
 
 if __name__ == "__main__":
