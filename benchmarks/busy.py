@@ -2,7 +2,7 @@
 
     python -m benchmarks.busy [--data DATA] [--preset tiny] [--others 0 1 4 10] [--rounds 3] [--seconds 20]
 
-The other programs are processes that compute all the time, each in a session of its own, as another user's are. Each
+The other programs are processes that compute all the time, each in a group of its own, as another user's are. Each
 turn resumes a copy of the same run for some seconds; its first report is left out. Ways take turns within each round.
 """
 
