@@ -38,6 +38,10 @@ BLOCKS = frozenset(name for _, name in html5lib.constants.specialElements) | nam
 RAW = names("script style xmp iframe noembed noframes plaintext")
 CODE = names("code kbd samp var pre tt listing rp")
 """Elements whose text may stay as it is."""
+LISTINGS = names(
+    "blob-code blob-code-inner react-file-line CodeMirror-line cm-line ace_line view-line crayon-line syntaxhighlighter"
+)
+"""Classes of lines of code; of Doxygen's listings see ``read``."""
 VISIBLE = names(
     "alt title placeholder label summary aria-label aria-description aria-roledescription aria-placeholder "
     "aria-valuetext"
@@ -122,8 +126,12 @@ def _parsed(data: bytes, errors: Counter[str] | None = None) -> tuple[Any, list[
     except Exception as error:  # of codecs, and of names that ElementTree does not take
         raise UnreadableError(str(error)) from None
     if errors is not None:
-        errors.update(code for _, code, _ in parser.errors)
+        errors.update(_SAME_ERROR.get(code, code) for _, code, _ in parser.errors)
     return tree, templates
+
+
+_SAME_ERROR = {"char-in-head-noscript": "unexpected-inhead-noscript-tag"}
+"""Two names of an error: text in the ``noscript`` of a head, which a word or a tag may begin."""
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -193,7 +201,11 @@ class _Page:
             return
         namespace, _, name = element.tag.rpartition("}")
         name = name if not namespace or namespace.endswith(("xhtml", "svg", "MathML")) else f"other:{name}"
-        inner_text = {"no": False, "yes": True}.get(element.get("translate", ""), is_text) and name not in CODE
+        classes = element.get("class", "").split()
+        lines = [child.get("class") for child in element][:1] == ["line"]
+        is_listing = ("fragment" in classes and lines) or not LISTINGS.isdisjoint(classes)
+        inner_text = {"no": False, "yes": True}.get(element.get("translate", ""), is_text)
+        inner_text = inner_text and name not in CODE and not is_listing
         inner_text = inner_text and "notranslate" not in element.get("class", "").split()
         inner_text = inner_text or element.get("translate") == "yes"
         is_kept = element.get("translate") == "no" or "notranslate" in element.get("class", "").split() or self.is_kept

@@ -24,7 +24,7 @@ from benchmarks.real_documents.judging import WORD, Block, Fault, UnreadableErro
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be"),
          (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))  # fmt: skip
-_TAG = re.compile(r"(<rt>[^<]*(?:</rt>)?|</?[A-Za-z][^<>]*>|</>|<>|<\d[\d:.]*>|\{\\[^}]*\})")
+_TAG = re.compile(r"(<rt>[^<]*(?:</rt>)?|<[A-Za-z][^<>]*(?:>|\Z)|</[^<>]*>|<>|<\d[\d:.]*>|\{\\[^}]*\})")
 _ENDED = re.compile(r"[.!?…:。！？♪\])][\"'”’»)\]]*$")
 _TURN = re.compile(r"^\s*(?:[-–—]\s*\S|>>)")
 _LABEL = re.compile(r"^\s*[-–—]?\s*([A-ZА-Я][A-ZА-Я .'#\d]{1,30}):")
@@ -99,6 +99,7 @@ def ttml(data: bytes) -> list[Block]:
     except (etree.XMLSyntaxError, ValueError) as error:
         raise UnreadableError(str(error)) from None
     blocks = []
+    ruby = {style.get(_XML_ID): style.get(_RUBY) for style in tree.iter() if style.get(_RUBY) and style.get(_XML_ID)}
     for element in tree.iter():
         if not isinstance(element.tag, str):
             continue
@@ -108,7 +109,7 @@ def ttml(data: bytes) -> list[Block]:
             continue
         if name == "p" and "body" in around:
             block = Block(f"p {sorted(element.attrib.items())}", is_cue=True)
-            _collect(element, block)
+            _collect(element, block, ruby)
             blocks.append(block)
         else:
             text = " ".join((element.text or "").split())
@@ -116,16 +117,22 @@ def ttml(data: bytes) -> list[Block]:
     return blocks
 
 
-def _collect(element: Any, block: Block) -> None:
+_RUBY = "{http://www.w3.org/ns/ttml#styling}ruby"
+_XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
+
+
+def _collect(element: Any, block: Block, ruby: dict[str, str]) -> None:
     block.add("", " ".join(f".{element.text or ''}.".split())[1:-1])
     for child in element:
         name = etree.QName(child).localname if isinstance(child.tag, str) else "comment"
         block.marks += [f"{name} {sorted(child.attrib.items())}"] if name != "br" else []
         if name in ("metadata", "comment", "set"):
             block.marks.append("".join(child.itertext()) if name != "comment" else str(child.text))
+        elif (child.get(_RUBY) or ruby.get(child.get("style", ""))) in ("text", "textContainer", "delimiter"):
+            block.marks.append(f"reading {' '.join(child.itertext()).split()}")
         else:
             block.add("", "\n" if name == "br" else "")
-            _collect(child, block)
+            _collect(child, block, ruby)
         block.add("", " ".join(f".{child.tail or ''}.".split())[1:-1])
 
 

@@ -268,6 +268,28 @@ def test_timed_text_keeps_its_metadata_and_breaks() -> None:
     assert '<tt:span style="i">дог</tt:span>' in result
 
 
+@pytest.mark.parametrize("reading", ['tts:ruby="text"', 'style="b"', 'style="a c"'])
+def test_the_reading_of_a_word_in_timed_text_stays_and_is_named(reading: str) -> None:
+    source = (
+        '<tt xmlns="http://www.w3.org/ns/ttml" xmlns:tts="http://www.w3.org/ns/ttml#styling"><head><styling>'
+        '<style xml:id="a" tts:color="red"/><style xml:id="b" tts:ruby="textContainer"/><style xml:id="c" style="b"/>'
+        '</styling></head><body><div><p begin="1s" end="2s">The <span tts:ruby="container"><span tts:ruby="base">dog'
+        f"</span><span {reading}>hound</span></span> sleeps.</p></div></body></tt>"
+    )
+    result, left, texts = translated(source, "a.ttml", "reversed")
+    assert texts == ["The dog sleeps."]
+    assert f'<span tts:ruby="base">дог</span><span {reading}>hound</span></span>' in result
+    assert [text for text, _ in left] == ["hound"]
+
+
+def test_a_tag_of_webvtt_without_an_end_stays_and_is_named() -> None:
+    source = "WEBVTT\n\n00:01.000 --> 00:02.000\nThe dog <b and all behind\nit\n\n00:13.000 --> 00:14.000\na < b\n"
+    result, left, texts = translated(source, "a.vtt")
+    assert texts == ["The dog", "a < b"]
+    assert "Тхе дог <b and all behind\nit\n" in result
+    assert [text for text, _ in left] == ["<b and all behind\nit"]
+
+
 def test_captions_of_youtube_have_no_numbers() -> None:
     source = "0:00:01.000,0:00:02.000\r\nthe dog[br]sleeps in\r\n\r\n0:00:02.000,0:00:03.000\r\nthe house.\r\n"
     result, left, texts = translated(source, "a.sbv")
