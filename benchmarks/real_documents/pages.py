@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 from xml.etree import ElementTree
 
+import chardet
 import html5lib
 import webencodings
 from lxml import etree
@@ -115,7 +116,7 @@ def _parsed(data: bytes, errors: Counter[str] | None = None) -> tuple[Any, list[
             if encoding and not encoding.name.startswith("utf-16") and (data.isascii() or not _is_utf8(data))
             else "utf-8"
             if _is_utf8(data)
-            else "cp1252"
+            else chardet.detect(data)["encoding"] or "cp1252"
         )
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else name, "replace").removeprefix(
             "\ufeff"

@@ -77,6 +77,7 @@ def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(
     [
         ("  -a, --all     show dogs\\n  -b            cats\\n", "  -a, --all     схош догс\\n  -b            цатс\\n"),
         ("A dog %s here (%d%s).", "А дог %s хере (%d%s)."),
+        ("&Show the dog...\\tCtrl+Shift+S", "&Схош тхе дог...\\tCtrl+Shift+S"),
         ("Name:\\tthe dog", "Наме:\\tтхе дог"),
         ("One ends.  Two ends.", "Оне ендс.  Тшо ендс."),
         ("\\n\\nA dog\\n", "\\n\\nА дог\\n"),
@@ -111,7 +112,7 @@ def test_a_sentence_that_is_wrapped_is_translated_whole_and_wrapped_again() -> N
     [
         ("_File", "Datei", "_Datei"), ("Save _As", "Sichern als", "Sichern _als"), ("E_xit", "Beenden", "B_eenden"),
         ("&File...", "文件…", "文件(&F)…"), ("Save ~As", "另存为", "另存为(~A)"),
-        ("&16 dogs", "16 狗", "&16 狗"),
+        ("&16 dogs", "16 狗", "&16 狗"), ("&File\\tCtrl+F", "文件", "文件(&F)\tCtrl+F"),
     ],
 )  # fmt: skip
 def test_a_mnemonic_stands_at_a_letter_of_the_translation(msgid: str, translation: str, expected: str) -> None:

@@ -25,6 +25,8 @@ _OPTION = re.compile(r"-{1,2}[\w?#@]")
 _OPTIONS_ALONE = re.compile(
     r"(?:-{1,2}[\w?#@][\w-]*+(?:\[?=\S++)?|<[^<>\s]++>|\[[^\]\s]++\]|[A-Z_]{2,}+|\.{3}|[|,])(?:[ ,|]++|\Z)"
 )
+_SHORTCUT = re.compile(r"(?:(?:Ctrl|Control|Alt|Shift|Meta|Super|Cmd|Command|Option|Win)[+-]){1,4}\S{1,12}")
+"""Keys that are pressed together, as wxWidgets and Win32 write them behind a tab: the program reads them."""
 
 
 @dataclass
@@ -116,7 +118,8 @@ def _line(made: list[Block], indent: str, body: str, width: int) -> _Last:
             made.append(body[cells[i - 1][1] : start])
         cell = body[start:end]
         is_term = _OPTION.match(cell) is not None and len(cells) > 1
-        if is_term or _is_options(cell):
+        is_shortcut = body[start - 1 : start] == "\t" and _SHORTCUT.fullmatch(cell) is not None
+        if is_term or is_shortcut or _is_options(cell):
             made.append(cell)
             paragraph = None
         else:
