@@ -60,10 +60,11 @@ TEMPLATE = re.compile(
     r"|\{\{!--.*?--\}\}|\{\{(?:- )?/\*.*?\*/(?: -)?\}\}|\{\{\{[^{}<]{1,2000}\}\}\}"
     r"|\{\{(?!\{\{)(?:(?!\{\{)[^<]){1,20000}?\}\}"
     r"|\{%(?:(?!\{%).){1,5000}?%\}|<%(?:(?!<%).){1,5000}?%>|<\?(?:php|=)(?:(?!<\?).){1,5000}?\?>"
-    r"|\{#(?:(?!\{#).){1,5000}?#\}",
+    r"|\{#(?:(?!\{#).){1,5000}?#\}"
+    r"|\{(?:[a-z]\w*:[A-Za-z][\w.]*\(|[\w.]+\s*->\s*[a-z]\w*:)(?:[^{}<']|'[^'\n]*'|\{[^{}]*\}){0,2000}\}",
     re.DOTALL,
 )
-"""Templates of Jinja, Liquid, Handlebars, ERB and PHP."""
+"""Templates of Jinja, Liquid, Handlebars, ERB, PHP and Fluid."""
 CODE_BODY = re.compile(r"\{%-?\s*(comment|highlight|javascript|schema|style)\b.*?%\}.*?\{%-?\s*end\1.*?%\}", re.DOTALL)
 
 

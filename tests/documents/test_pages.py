@@ -146,6 +146,7 @@ TEMPLATES = [
     ("{#if a}one{:else}two{/if}{@html no}", ["one", "two"]),
     ("<#if a gt b>one</#if>", ["one"]),
     ("one [[${no}]] ${a.b()} %sveltekit.body%", ["one"]),
+    ("one {f:no(key: 'a} b', x: {y: z})} two {no.no -> f:no()}", ["one two"]),
     ("{{ t('no', a='<a class=\"no\">no</a>', b=\"it's <b id='no'>\") }} one", ["one"]),
     ('<div {% if a > b %}class="no"{% endif %}>one</div>', ["one"]),
     ('<a href="{{ url("no") }}" {{ attrs }}>one</a>', ["one"]),
@@ -168,7 +169,19 @@ def test_code_of_templates_never_reaches_the_model_and_never_disappears(source: 
 
 
 @pytest.mark.parametrize(
-    "source", ["{{ one", "{% one", "a {{ {{ b", "{# one", "<% one", "one } two", "50 %off% one", "@if one"]
+    "source",
+    [
+        "{{ one",
+        "{% one",
+        "a {{ {{ b",
+        "{f:a( one",
+        "{a: one} {a -> b}",
+        "{# one",
+        "<% one",
+        "one } two",
+        "50 %off% one",
+        "@if one",
+    ],
 )
 def test_what_only_looks_like_code_is_text(source: str) -> None:
     assert upper(source).replace("&lt;", "<") == source.upper()
