@@ -40,9 +40,10 @@ RAW = names("script style xmp iframe noembed noframes plaintext")
 CODE = names("code kbd samp var pre tt listing rp")
 """Elements whose text may stay as it is."""
 LISTINGS = names(
-    "blob-code blob-code-inner react-file-line CodeMirror-line cm-line ace_line view-line crayon-line syntaxhighlighter"
+    "blob-code blob-code-inner react-file-line CodeMirror-line cm-line ace_line view-line crayon-line "
+    "syntaxhighlighter member-signature type-signature sig-object memname"
 )
-"""Classes of lines of code; of Doxygen's listings see ``read``."""
+"""Classes of code; of Doxygen's listings see ``read``."""
 VISIBLE = names(
     "alt title placeholder label summary aria-label aria-description aria-roledescription aria-placeholder "
     "aria-valuetext"

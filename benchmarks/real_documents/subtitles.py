@@ -201,6 +201,7 @@ def _dialogue(cues: Sequence[Block], translated: Sequence[Block], mode: str) -> 
     """Compare the words of each speaker in a caption of two, and those of labels such as ``JOHN:``."""
     found = []
     may_come_from_before = False
+    marks, new_marks = Counter[str](), Counter[str]()  # since the last full stop; a word may take its bracket along
     for cue, other in zip(cues, translated, strict=True):
         own, new = _turns(_raw(cue)), _turns(_raw(other))
         whole = own[
@@ -217,9 +218,12 @@ def _dialogue(cues: Sequence[Block], translated: Sequence[Block], mode: str) -> 
             label = _LABEL.match(line)
             if mode != "model" and label and words_of(label[0]) != words_of(changed.partition(":")[0]):
                 found.append(Fault("speakers", cue.name, f"{line!r} became {changed!r}"))
-        marks = Counter(re.findall(r"[♪♫\[\]]", _raw(cue)))
-        if marks != Counter(re.findall(r"[♪♫\[\]]", _raw(other))):
-            found.append(Fault("brackets", cue.name, f"{cue.text[:60]!r} became {other.text[:60]!r}"))
+        marks.update(re.findall(r"[♪♫\[\]]", _raw(cue)))
+        new_marks.update(re.findall(r"[♪♫\[\]]", _raw(other)))
+        if _ENDED.search(cue.text) or not cue.text:
+            if marks != new_marks:
+                found.append(Fault("brackets", cue.name, f"{cue.text[:60]!r} became {other.text[:60]!r}"))
+            marks, new_marks = Counter(), Counter()
     return found
 
 

@@ -107,6 +107,14 @@ def test_a_sentence_that_is_wrapped_is_translated_whole_and_wrapped_again() -> N
     assert max(map(len, lines)) <= len("The dog that you see here will not")
 
 
+def test_a_line_does_not_end_within_a_tag() -> None:
+    source = 'msgid ""\n"<a href=\\"dog:\\">Show</a> the dog and the big tree of the\\n"\n"cats there."\nmsgstr ""\n'
+    content, _ = translated((HEADER + source).encode(), "reversed")
+    text = polib.pofile(content.decode())[0].msgstr
+    assert text.count("\n") == 1
+    assert '<a href="dog:">Схош</a>' in text
+
+
 @pytest.mark.parametrize(
     ("msgid", "translation", "expected"),
     [

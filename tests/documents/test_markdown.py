@@ -173,6 +173,20 @@ def test_a_table_that_is_not_understood_is_left_and_named() -> None:
     assert [segment.why for segment in report.left] == ["a grid table cannot be translated"]
 
 
+def test_a_tag_over_two_lines_of_a_quote_stays() -> None:
+    source = '> <p title="The dog"\n>    class="a">The\n> cat</p>\n'
+    content, report = translated(source, "reversed")
+    assert content == '> <p title="дог Тхе"\n>    class="a">цат Тхе</p>\n'
+    assert report.left == ()
+    assert translated(source, "same")[0] == source
+
+
+def test_a_bracket_stays_on_the_side_of_its_other_bracket() -> None:
+    content = " ".join(translated("- [[New] dog sings #7](a.md),\n  a [cat (sleeps)](b.md).\n", "reversed")[0].split())
+    assert "[#7, сингс дог [Неш]](a.md)" in content
+    assert "[(слеепс). цат](b.md)" in content
+
+
 def test_documentation_of_an_object_stays() -> None:
     """mkdocstrings: the name of an object is no title, and its options are no text."""
     text = "::: package.module.Name\n    options:\n      show_heading: true\n\nA dog.\n"

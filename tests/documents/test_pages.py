@@ -120,6 +120,7 @@ def test_only_text_that_a_browser_shows_is_translated(source: str) -> None:
         ("<input type=submit value=one><input value=no><button value=no>", ["one"]),
         ("<meta name=description content=one><meta name=x content=no><meta property=og:title content='two'>", ["one", "two"]),
         ('<div class="fragment"><div class="line"><a name="l1"></a>no</div></div><p class="fragment">one', ["one"]),
+        ('<div class="member-signature">no (<a>no</a> no)</div><dt class="sig sig-object py">no<dd>one', ["one"]),
         ("<td class='x blob-code'>no <i>no</i><td>one", ["one"]),
         ("<link rel=stylesheet title=no><i data-title=no title=one>", ["one"]),
     ],

@@ -81,6 +81,29 @@ def test_sentences_end_where_the_voice_or_the_sentence_changes(captions: list[st
     assert len(translated(close(*captions), lang=lang)[2]) == texts
 
 
+def test_no_word_crosses_the_end_of_a_sentence_within_a_line() -> None:
+    source = close("I see it. What is <i>the dog\ndoing</i> there? He sleeps in", "the house. Mr. Smith\nsaid no. OK")
+    for mode in ("same", "reversed"):
+        result, left, texts = translated(source, mode=mode)
+        assert left == []
+        assert texts == [
+            "I see it.",
+            "What is the dog doing there?",
+            "He sleeps in the house.",
+            "Mr. Smith said no.",
+            "OK",
+        ]
+    first, second = captions_of(result)
+    assert " ".join(first.split()) == "it. see I there? <i>doing dog the</i> is What house. the in sleeps"
+    assert " ".join(second.split()) == "He no. said Smith Mr. OK"
+    assert translated(source, mode="same")[0] == source
+
+
+def test_a_line_does_not_begin_with_a_dash_that_no_speaker_has() -> None:
+    result, _, _ = translated(film("You can work it\nout – as if I go."))
+    assert not re.search(r"^[-–]", result.split("\n", 2)[2], re.MULTILINE)
+
+
 @pytest.mark.parametrize("mode", ["letters", "reversed"])
 def test_words_never_move_between_speakers(mode: str) -> None:
     source = (

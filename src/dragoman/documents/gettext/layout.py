@@ -178,5 +178,9 @@ def _broken(text: str, widths: list[int]) -> list[str]:
     return [*lines, text[start:]]
 
 
-_PLACES = re.compile(r"[^\s\u2e80-\ufe6f\uff00-\uffef]++|[\u2e80-\ufe6f\uff00-\uffef][\u3001\u3002\uff01-\uff1f]*+")
-"""Words, before each of which a line may end; a Chinese character is one, with the punctuation after it."""
+_PLACES = re.compile(
+    r"(?:<[A-Za-z/][^<>\n]{0,300}>|[^\s<\u2e80-\ufe6f\uff00-\uffef]++|<)++|"
+    r"[\u2e80-\ufe6f\uff00-\uffef][\u3001\u3002\uff01-\uff1f]*+"
+)
+"""Words, before each of which a line may end; a Chinese character is one, with the punctuation after it, and so is a
+tag with the words that touch it."""

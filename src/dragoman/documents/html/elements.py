@@ -12,9 +12,10 @@ CODE = names("code pre kbd samp var tt listing xmp plaintext")
 """Elements whose content is not translated."""
 
 _LISTINGS = names(
-    "blob-code blob-code-inner react-file-line CodeMirror-line cm-line ace_line view-line crayon-line syntaxhighlighter"
+    "blob-code blob-code-inner react-file-line CodeMirror-line cm-line ace_line view-line crayon-line "
+    "syntaxhighlighter member-signature type-signature sig-object memname"
 )
-"""Classes by which GitHub, editors and their like mark lines of code that stand in no element for code."""
+"""Classes of code in no element for code: lines of GitHub and editors, signatures of Javadoc, Sphinx and Doxygen."""
 
 BLOCKS = names(
     "address applet area article aside audio base blockquote body br button canvas caption center col colgroup "
