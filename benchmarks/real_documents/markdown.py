@@ -223,7 +223,12 @@ TEMPLATE = re.compile(
 
 
 STARS = ("*", "_")
-LIQUID_CODE = re.compile(r"^[ \t]*\{%-?\s*highlight\b.*?\{%-?\s*endhighlight\s*-?%\}", re.MULTILINE | re.DOTALL)
+LIQUID_CODE = re.compile(
+    r"^[ \t]*\{%-?\s*highlight\b.*?\{%-?\s*endhighlight\s*-?%\}|"
+    r"^[ \t]*\{\{<\s*(tab(?:pane)?)\s[^<>\n]*\blang=[^<>\n]*>\}\}.*?\{\{<\s*/\s*\1\s*>\}\}",
+    re.MULTILINE | re.DOTALL,
+)
+"""Code of Liquid, and of Docsy's tabs with a language."""
 
 
 def _template(match: re.Match[str]) -> str:

@@ -65,9 +65,10 @@ def webvtt_cues(data: bytes) -> list[Block]:
 
 
 def sbv(data: bytes) -> list[Block]:
-    """Read cues of YouTube's captions."""
+    """Read cues of YouTube's captions; for a program a line of spaces ends none, as it does for webvtt-py."""
+    text = re.sub(r"^[ \t]+$", "\u200b", decoded(data), flags=re.MULTILINE)
     try:
-        cues: Any = webvtt.from_buffer(io.BytesIO(decoded(data).encode()), format="sbv")
+        cues: Any = webvtt.from_buffer(io.BytesIO(text.encode()), format="sbv")
     except (webvtt.errors.MalformedFileError, webvtt.errors.MalformedCaptionError) as error:
         raise UnreadableError(str(error)) from None
     return [_cue(f"{cue.start} {cue.end}", cue.raw_text) for cue in cues]

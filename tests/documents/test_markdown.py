@@ -113,6 +113,8 @@ CASES = {
     "shortcodes side by side": ("A [v=1]dog[/v][v=2]cat[/v] here.\n", "А [v=1]дог[/v][v=2]цат[/v] хере.\n"),
     "code below a tag": ("<my-code>\n```js\nlet dog\n\nlet cat\n```\n</my-code>\n\nThe dog.\n",
                          "<my-code>\n```js\nlet dog\n\nlet cat\n```\n</my-code>\n\nТхе дог.\n"),
+    "code in a tab": ('{{< tab header="The dog" lang="toml" >}}\n[dog]\n\nthe = "cat"\n{{< /tab >}}\n\nThe dog.\n',
+                      '{{< tab header="The dog" lang="toml" >}}\n[dog]\n\nthe = "cat"\n{{< /tab >}}\n\nТхе дог.\n'),
     "a page's script": ("<script setup>\nimport A from './a'\n\nconst dog = A()\n</script>\n\nThe dog.\n",
                         "<script setup>\nimport A from './a'\n\nconst dog = A()\n</script>\n\nТхе дог.\n"),
     "two lines of a quote": ("> The dog\n> sleeps *long\n> here*.\n", "> Тхе дог\n> слеепс *лонг\n> хере*.\n"),
