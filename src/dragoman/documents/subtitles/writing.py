@@ -20,6 +20,7 @@ from dragoman.documents.subtitles.sentences import sentences_of
 from dragoman.documents.subtitles.tokens import Token, has_text, pairs, source_of, split, text_of
 from dragoman.documents.units import Part, Tag, Translations, Unit
 from dragoman.languages.known import is_unspaced
+from dragoman.languages.sentence_ends import ENDS
 from dragoman.languages.sentences import sentences as split_sentences
 from dragoman.languages.words import clusters
 from dragoman.translation.keeping.protected import has_letters
@@ -172,6 +173,7 @@ def film_document(film: Film, text: Text, info: DocumentInfo) -> Document:
     )  # fmt: skip
 
 
+_ENDS = frozenset(ENDS)
 _Parts = list[tuple[Piece, list[Token]]]
 """The tokens of a sentence in each piece that it stands in."""
 
@@ -181,9 +183,11 @@ def _parted(pieces: Sequence[Piece], lang: str | None) -> list[_Parts]:
     words = [piece.shell[0][1] for piece in pieces]
     texts = [text_of(tokens) for tokens in words]
     whole = [(piece, tokens) for piece, tokens in zip(pieces, words, strict=True)]
-    if any(token.kind == "time" for tokens in words for token in tokens):
+    text = " ".join(texts)
+    is_sung = any(token.kind == "time" for tokens in words for token in tokens)
+    if is_sung or _ENDS.isdisjoint(text.rstrip()[:-1]):
         return [whole]
-    ends = list(accumulate(map(len, split_sentences(" ".join(texts), lang))))[:-1]
+    ends = list(accumulate(map(len, split_sentences(text, lang))))[:-1]
     parted: list[_Parts] = [[]]
     at = 0  # place of a piece in the text of all
     for piece, tokens, text in zip(pieces, words, texts, strict=True):
@@ -201,12 +205,13 @@ def _runs(tokens: Sequence[Token], ends: Sequence[int]) -> list[list[Token]]:
     as_text = [replace(token, text=" ") if token.kind == "break" else token for token in tokens]
     partner = pairs(as_text)
     depth, at = 0, 0
-    places = []
+    places: list[int] = []
     for i, token in enumerate(as_text):
         depth += (token.kind == "open" and i in partner) - (token.kind == "close" and i in partner)
         after = at + len(token.text)
-        is_divisible = token.source == token.text
-        places += [end for end in ends if at < end <= after and not depth and (is_divisible or end == after)]
+        if not depth:
+            inside = ends[bisect_right(ends, at) : bisect_right(ends, after)]
+            places += [end for end in inside if token.source == token.text or end == after]
         at = after
     runs = split(as_text, places) if places else [as_text]
     return [[replace(token, text="") if token.kind == "break" else token for token in run] for run in runs]
