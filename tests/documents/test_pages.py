@@ -103,6 +103,7 @@ def test_only_text_that_a_browser_shows_is_translated(source: str) -> None:
         ("A dog.<sup><a><i>[</i>5]</a></sup> A cat<sup>2</sup>", ["A dog. A cat2"]),
         ("H<sub>2</sub>O, 10<sup>th</sup> and 4<b>月</b>", ["H2O, 10th and 4月"]),
         ("<i>one</i><i>•</i><i>two 3</i>, <b>Ann Lee</b> · 2 days <i>ago</i>, x &gt; <b>y</b>", ["one", "•", "two 3, Ann Lee", "·", "2 days ago, x > y"]),
+        ("Regular link<!-- x -->1 and</$b>Ann", ["Regular link1 andAnn"]),
         ("<i>Copy URL</i><i>Copied!</i>, <b>T</b><i>he</i> <b>US</b><i>A</i>", ["Copy URL", "Copied!, The USA"]),
         ("A dog<sup>[<a>source needed</a>]</sup> ran", ["A dog ran", "[source needed]"]),
         ("<textarea>one\n\ntwo</textarea>", ["one", "two"]),

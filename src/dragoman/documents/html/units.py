@@ -31,8 +31,8 @@ from dragoman.documents.html.tokens import ESCAPABLE, RAW, Token, tokens
 from dragoman.documents.units import Part
 
 _CLOSING = re.compile(r"</([A-Za-z][^\s/>]*)")
-_COMMENT = re.compile(r"<!--(?!\[|<!\[)")
-"""A comment that is no condition of a browser."""
+_COMMENT = re.compile(r"<!--(?!\[|<!\[)|</")
+"""A comment that is no condition of a browser, and an odd end tag, which is a comment to browsers."""
 _TEMPLATE_TYPE = re.compile(r"html|template|handlebars|mustache", re.IGNORECASE)
 _RUBY = "the reading of a word of the source (ruby)"
 _PAST_SCOPES = SCOPES | {"tr", "tbody", "thead", "tfoot", "body"}
