@@ -263,6 +263,23 @@ def test_scripts_keep_all_but_the_text_of_dialogues() -> None:
     assert deciphered(result).endswith(",,a dog, a cat")
 
 
+@pytest.mark.parametrize("name", ["a.srt", "a.vtt"])
+def test_a_translation_without_words_is_named(name: str) -> None:
+    source = (
+        close("Why? I see", "it. 7?") if name == "a.srt" else "WEBVTT\n\n00:01.000 --> 00:02.000\nWhy? I see it. 7?\n"
+    )
+    info = DocumentInfo(name, "en", "de")
+    made = {
+        "Why?": Translation("?", 0.0),
+        "I see it.": Translation("...", 0.0),
+        "Why? I see it. 7?": Translation("?!", 0.0),
+    }
+    fields = finishing(source.encode(), info, made)
+    result = opening.finished(**fields)
+    assert result["content"].decode() == source
+    assert {text for text, _ in result["left"]} & {"Why?", "Why? I see it. 7?"}
+
+
 def test_a_translation_that_would_be_a_tag_is_named() -> None:
     source = f"[Events]\n{LAYERS}\nDialogue: 0,0:00:01.00,0:00:02.00,D,,0,0,0,,a dog\n".encode()
     info = DocumentInfo("a.ass", "en", "de")

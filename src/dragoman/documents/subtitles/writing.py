@@ -28,6 +28,8 @@ from dragoman.translation.keeping.protected import has_letters
 CUT = "\0"
 """Stands between two captions in a translated sentence; no file has this character."""
 
+WHY_REJECTED = "its translation has no words, or would be read as a tag"
+
 Render = Callable[[Sequence[Part]], str]
 
 
@@ -81,6 +83,8 @@ class _Writer:
         if not text or text == CUT or text.split() == sentence.unit.plain.split():
             return [None] * len(pieces)
         words = _words(text, is_unspaced(self.info.tgt_lang))
+        if not words:
+            return [None] * len(pieces)
         if len(words) < len(pieces):  # each caption shows one word, and some the same as the caption before
             shown = [words[i * len(words) // len(pieces)] for i in range(len(pieces))]
             return [[Token(self.film.escape(word), text=word)] for word in shown]
@@ -156,20 +160,21 @@ def film_document(film: Film, text: Text, info: DocumentInfo) -> Document:
     writer = _Writer(film, info, cut.skeleton, sentences)
 
     def reject(translations: Translations) -> set[str]:
-        """Return the texts whose translations would be read as tags."""
+        """Return the texts whose translations would be read as tags, or have no words."""
         rejected = set()
         for sentence in sentences:
             plain = sentence.unit.plain
             if plain in translations.by_text:
                 translation = translations.by_text[plain].text
                 tokens = film.tokenize(sentence.unit.escape(translation))
-                if CUT in translation or any(token.kind != "text" for token in tokens):
+                is_tag = CUT in translation or any(token.kind != "text" for token in tokens)
+                if is_tag or (has_letters(plain) and not _words(translation, is_unspaced(info.tgt_lang))):
                     rejected.add(plain)
         return rejected
 
     return Document(
         [sentence.unit for sentence in sentences], lambda render: text.encode(writer.written(render)[0]),
-        tuple(film.left), reject, text.read_as, concerns=writer.concerns,
+        tuple(film.left), reject, text.read_as, WHY_REJECTED, writer.concerns,
     )  # fmt: skip
 
 
