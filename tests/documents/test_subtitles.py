@@ -99,6 +99,11 @@ def test_no_word_crosses_the_end_of_a_sentence_within_a_line() -> None:
     assert translated(source, mode="same")[0] == source
 
 
+def test_a_number_is_no_sentence_of_a_caption() -> None:
+    _, _, texts = translated(film("I see it. 7! The dog sleeps."))
+    assert texts == ["I see it. 7!", "The dog sleeps."]
+
+
 def test_a_line_does_not_begin_with_a_dash_that_no_speaker_has() -> None:
     result, _, _ = translated(film("You can work it\nout – as if I go."))
     assert not re.search(r"^[-–]", result.split("\n", 2)[2], re.MULTILINE)
@@ -277,7 +282,7 @@ def test_a_translation_without_words_is_named(name: str) -> None:
     fields = finishing(source.encode(), info, made)
     result = opening.finished(**fields)
     assert result["content"].decode() == source
-    assert {text for text, _ in result["left"]} & {"Why?", "Why? I see it. 7?"}
+    assert "Why?" in {text for text, _ in result["left"]}
 
 
 def test_a_translation_that_would_be_a_tag_is_named() -> None:

@@ -192,7 +192,7 @@ def _parted(pieces: Sequence[Piece], lang: str | None) -> list[_Parts]:
     is_sung = any(token.kind == "time" for tokens in words for token in tokens)
     if is_sung or _ENDS.isdisjoint(text.rstrip()[:-1]):
         return [whole]
-    ends = list(accumulate(map(len, split_sentences(text, lang))))[:-1]
+    ends = list(accumulate(map(len, _with_letters(split_sentences(text, lang)))))[:-1]
     parted: list[_Parts] = [[]]
     at = 0  # place of a piece in the text of all
     for piece, tokens, text in zip(pieces, words, texts, strict=True):
@@ -203,6 +203,17 @@ def _parted(pieces: Sequence[Piece], lang: str | None) -> list[_Parts]:
             parted[-1].append((piece, run))
         at += len(text) + 1
     return parted if all(has_letters(text_of(run)) for parts in parted for _, run in parts) else [whole]
+
+
+def _with_letters(parts: Sequence[str]) -> list[str]:
+    """Return sentences, one without letters joined to the one before it."""
+    joined: list[list[str]] = []
+    for part in parts:
+        if joined and not (has_letters(part) and has_letters(joined[-1][0])):
+            joined[-1].append(part)
+        else:
+            joined.append([part])
+    return ["".join(own) for own in joined]
 
 
 def _runs(tokens: Sequence[Token], ends: Sequence[int]) -> list[list[Token]]:
