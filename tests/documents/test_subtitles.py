@@ -100,8 +100,8 @@ def test_no_word_crosses_the_end_of_a_sentence_within_a_line() -> None:
 
 
 def test_a_number_is_no_sentence_of_a_caption() -> None:
-    _, _, texts = translated(film("I see it. 7! The dog sleeps."))
-    assert texts == ["I see it. 7!", "The dog sleeps."]
+    _, _, texts = translated(film("The dog sleeps. I see it. 7!"))
+    assert texts == ["The dog sleeps.", "I see it. 7!"]
 
 
 def test_a_line_does_not_begin_with_a_dash_that_no_speaker_has() -> None:
