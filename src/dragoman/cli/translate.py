@@ -169,13 +169,13 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
 
 def _check_formats(file: Path | None, output: Output, formats: Mapping[str, Any], is_document: bool) -> None:
     """Refuse options of formats that have no effect on ``file``; those of a folder are checked when it is read."""
-    from dragoman.documents.formats import check_options
-
     if output.column and not is_document:
         raise ConfigError("--column names a column of a .csv or .tsv: give such a FILE")
     if formats and not is_document:
         raise ConfigError(f"{flags(*formats)}: only for documents, give such a FILE")
     if file is not None and is_document and not file.is_dir():
+        from dragoman.documents.formats import check_options
+
         check_options([file.name], ["columns"] * bool(output.column) + list(formats))
 
 
