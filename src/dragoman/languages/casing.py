@@ -124,7 +124,7 @@ def _may_have_case(text: str) -> bool:
 
 
 def _is_plainly_usual(text: str) -> bool:
-    """True if ASCII letters alone show that a line is in no case of its own: what is usual costs no look at each word."""
+    """True if ASCII letters alone show that a line is in usual case, so that no word need be looked at."""
     small = any(
         len(word) > SHORT_WORD and word.isascii() and word.isalpha() and word.islower() for word in text.split()
     )
