@@ -1,4 +1,4 @@
-"""At the end of a training the length penalty is chosen on validation text, if it is to be and if that says anything."""
+"""At the end of a training the length penalty is chosen on validation text, if it is to be and that says anything."""
 
 from __future__ import annotations
 

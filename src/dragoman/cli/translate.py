@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from dragoman.translation.quality import Quality
     from dragoman.translation.translator import Translation, Translator
 
+MANY_LINES = 1000
+"""Number of lines from which on a faster way is named."""
+
 MOST_LISTED = 20
 """Largest number of untranslated segments that are listed."""
 
@@ -125,6 +128,8 @@ def translate(
             typed(translator, plan, expected_by) if interactive else _streamed(translator, plan, file, report, watch)
         )
         terms = _to_stdout(arriving, plan, output, None if interactive else report)
+    if not is_document and (report.n_lines or 0) >= MANY_LINES and (faster := translator.faster(plan)):
+        say(f"--fast is faster here ({faster}); some translations differ then")
     if plan.glossary is not None:
         say(f"glossary: {len(plan.glossary):,} terms read, {len(terms):,} found in the text")
 

@@ -266,6 +266,11 @@ class Translator:
             shortlist=shortlist,
         )  # fmt: skip
 
+    def faster(self, plan: Plan) -> str:
+        """Return the engine and precision of ``fast`` for what a plan needs; "" if the plan has them already."""
+        engine, precision = self._engines.fastest(replace(plan.needs, precision="fp32"))
+        return "" if (engine, precision) == (plan.engine.name, plan.search.precision) else f"{engine} in {precision}"
+
     @checked
     def with_engine(self, plan: Plan, engine: Searcher) -> Plan:
         """Return a plan with another engine, such as that of an export.
