@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -235,12 +236,13 @@ JOB = jobs.Job("a" * 32, "a.txt", "", "en-de", 0.0)
 
 def test_no_step_of_the_clock_ends_a_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, real_ages, steps, passed = time.time, time.monotonic, [0.0], [0.0]
-    monkeypatch.setattr(jobs.time, "time", lambda: real() + steps[0] + passed[0])
-    monkeypatch.setattr(jobs.time, "monotonic", lambda: real_ages() + passed[0])
+    # The clocks of this module alone: the event loop of another test's server would wait for the hours that have passed.
+    clocks = SimpleNamespace(time=lambda: real() + steps[0] + passed[0], monotonic=lambda: real_ages() + passed[0])
+    monkeypatch.setattr(jobs, "time", clocks)
     stored, shares = jobs.Jobs(tmp_path), Shares(("",))
 
     def add(letter: str, status: str) -> jobs.Job:
-        job = replace(JOB, id=letter * 32, created=jobs.time.time())
+        job = replace(JOB, id=letter * 32, created=clocks.time())
         stored.under_way.add(job.id)
         stored.create(job, b"the dog", shares)
         if status:
