@@ -236,7 +236,7 @@ JOB = jobs.Job("a" * 32, "a.txt", "", "en-de", 0.0)
 
 def test_no_step_of_the_clock_ends_a_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, real_ages, steps, passed = time.time, time.monotonic, [0.0], [0.0]
-    # The clocks of this module alone: the event loop of another test's server would wait for the hours that have passed.
+    # The clocks of this module alone: the event loop of another test's server would sleep for the hours that pass here.
     clocks = SimpleNamespace(time=lambda: real() + steps[0] + passed[0], monotonic=lambda: real_ages() + passed[0])
     monkeypatch.setattr(jobs, "time", clocks)
     stored, shares = jobs.Jobs(tmp_path), Shares(("",))
