@@ -120,8 +120,13 @@ def test_who_sends_more_and_more_still_reads_why_it_is_refused(
 
 
 def test_headers_are_bounded(connect: Callable[[bytes], socket.socket]) -> None:
-    client = connect(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " + b"a" * 17_000)
-    assert b" 431 " in client.recv(1 << 16)
+    head = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    assert b" 431 " in connect(head + b"X-Long: " + b"a" * 17_000).recv(1 << 16)
+    assert b" 431 " in connect(head + b"a:\r\n" * 200).recv(1 << 16)
+    assert b" 200 " in connect(head + b"a:\r\n" * 199 + b"\r\n").recv(1 << 16)
+    many = b"a:\r\n" * 150 + b"\r\n"  # several requests in one packet
+    with connect((head + many) * 3 + head + b"Connection: close\r\n\r\n").makefile("rb") as answers:
+        assert answers.read().count(b" 200 OK") == 4
 
 
 def test_no_log_has_a_text_or_a_key(
@@ -200,10 +205,10 @@ def test_the_limit_is_half_of_the_files_that_may_be_open(monkeypatch: pytest.Mon
     assert connections.MOST_CONNECTIONS == 500
 
 
-@pytest.mark.parametrize("kind", ["header", "folded header", "trailer", "chunk"])
+@pytest.mark.parametrize("kind", ["header", "trailer", "chunk"])
 def test_lines_of_spaces_are_refused_in_linear_time(connect: Callable[[bytes], socket.socket], kind: str) -> None:
     """h11's own patterns take the square of their length: a second of the event loop for each request."""
-    spaces = {"folded header": b"\r\n " * 5000}.get(kind, b" " * 15_000)
+    spaces = b" " * 15_000
     chunked = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
     sent = {
         "trailer": chunked + b"0\r\na:" + spaces + b"\0\r\n\r\n",

@@ -4,7 +4,7 @@ uvicorn ends connections that are idle between two requests. It would keep one f
 byte by byte, or never reads its answer. What is no HTTP at all is refused here, as JSON and with the security headers.
 
 h11 reads each byte in the thread of the event loop, so what it reads must be cheap: two of its patterns are rewritten,
-and bodies in very many small chunks are refused.
+and very many headers and small chunks are refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import h11
 from h11 import _abnf, _readers
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dragoman.serving.refusals import MOST_HEADER_BYTES, LongHeadersError, shortened
+from dragoman.serving.refusals import MOST_HEADER_BYTES, MOST_HEADERS, LongHeadersError, shortened
 from dragoman.serving.transport import HEADERS
 
 HEADERS_S = 15.0
@@ -74,7 +74,7 @@ _readers.header_field_re, _readers.chunk_header_re = _HEADER_LINE, _CHUNK_LINE
 
 
 class _Reader(h11.Connection):
-    """h11's reader of requests, which refuses a body in very many small chunks."""
+    """h11's reader of requests, which refuses very many headers, and a body in very many small chunks."""
 
     _n_chunks = _n_bytes = 0
 
@@ -82,8 +82,13 @@ class _Reader(h11.Connection):
         """Return the next part of a request.
 
         Raises:
-            h11.RemoteProtocolError: The request is not valid, or its body comes in too many small chunks.
+            h11.RemoteProtocolError: The request is not valid, or has too many headers or too many small chunks.
         """
+        if self.their_state is h11.IDLE:
+            head = self.trailing_data[0][:MOST_HEADER_BYTES]
+            ends = [place for blank in (b"\n\n", b"\n\r\n") if (place := head.find(blank)) >= 0]
+            if head.count(b"\n", 0, min(ends, default=len(head))) > MOST_HEADERS:
+                raise h11.RemoteProtocolError("too many headers", error_status_hint=LongHeadersError.status)
         event = super().next_event()
         if isinstance(event, h11.Request):
             self._n_chunks = self._n_bytes = 0
