@@ -326,3 +326,14 @@ def test_a_line_that_every_caption_repeats_is_a_copy_of_the_first() -> None:
     pieces = [part for part in sentences_of(film, "en").skeleton if isinstance(part, Piece)]
     assert len(pieces) == 20
     assert all(piece.copy_of is pieces[0] for piece in pieces[1:])
+
+
+def test_times_with_odd_numbers_are_read_or_left() -> None:
+    times = ["00:00:01,000 --> 00:00:02,-1", "00:00:01,-000 --> -0:0:1,-5", "-1:-2 --> -3,-4", "1.-2 --> 3.-4"]
+    source = "\n".join(f"{i}\n{line}\nthe dog\n" for i, line in enumerate(times, 1))
+    assert deciphered(translated(source, "a.srt")[0]) == source
+    long = "9" * 5000
+    for begin in (f"{long}:00:00", f"00:00:00:{long}", f"{long}h", f"0.{long}s"):
+        rate = f' ttp:frameRate="{long}"'
+        source = f'<tt xmlns:ttp="a"{rate}><body><p begin="{begin}" end="2s">the dog</p></body></tt>'
+        assert deciphered(translated(source, "a.ttml")[0]) == source

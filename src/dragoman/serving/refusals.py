@@ -74,7 +74,7 @@ class LongHeadersError(RefusalError):
 
     def __init__(self) -> None:
         super().__init__(
-            f"path, query and headers of a request must have at most {MOST_HEADER_BYTES:,} bytes, and {MOST_HEADERS} lines"
+            f"path, query and headers must have at most {MOST_HEADER_BYTES:,} bytes, and {MOST_HEADERS} lines"
         )
 
 
