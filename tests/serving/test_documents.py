@@ -265,6 +265,32 @@ def test_no_step_of_the_clock_ends_a_document(tmp_path: Path, monkeypatch: pytes
     assert stored.read(works.id) is None
 
 
+def test_an_upload_reads_no_file_of_other_jobs_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With thousands of keys there are thousands of jobs, and each upload looks at all of them."""
+    names = tuple(f"k{i}" for i in range(300))
+    stored, n_read = jobs.Jobs(tmp_path), 0
+
+    def add(number: int) -> None:
+        job = replace(JOB, id=f"{number:032x}", owner=names[number % 300], created=time.time(), left=[("a", "b")])
+        stored.create(job, b"the dog", Shares(names))
+
+    for number in range(300):
+        add(number)
+    loads = json.loads
+
+    def counted(text: str) -> Any:
+        nonlocal n_read
+        n_read += 1
+        return loads(text)
+
+    monkeypatch.setattr(jobs, "json", SimpleNamespace(loads=counted, dumps=json.dumps))
+    stored.end(replace(JOB, id="0" * 32, owner="k0", status="error", created=time.time()))
+    add(300)  # takes the place of the one that failed
+    assert n_read < 5
+    assert stored.read("0" * 32) is None
+    assert stored.read(f"{7:032x}").left == [["a", "b"]]
+
+
 def test_the_file_of_a_job_that_was_edited_ends_no_upload(tmp_path: Path) -> None:
     stored, shares = jobs.Jobs(tmp_path), Shares(("",))
     sound = asdict(replace(JOB, created=time.time(), status="done"))
