@@ -370,11 +370,16 @@ class Jobs:
             del self._outlines[id_]
         for path in paths:
             with contextlib.suppress(OSError):
-                job, age_s = self._outline(path.name), time.time() - path.stat().st_ctime
-                # An unreadable file may be repaired; servers of a former version make folders without the lock.
-                most_s = LIFETIME_S if (path / "job.json").exists() else LOST_S
-                if age_s > most_s if job is None else self._is_expired(job):
+                job = self._outline(path.name)
+                if _is_litter(path) if job is None else self._is_expired(job):
                     self.remove(path.name)
+
+
+def _is_litter(path: Path) -> bool:
+    """Return True if a folder without a readable job is too old to become one."""
+    # An unreadable file may be repaired; servers of a former version make folders without the lock.
+    most_s = LIFETIME_S if (path / "job.json").exists() else LOST_S
+    return time.time() - path.stat().st_ctime > most_s
 
 
 def _job_of(fields: Any, id_: str) -> Job:
