@@ -73,7 +73,7 @@ _CHUNK_LINE = re.compile(
 _readers.header_field_re, _readers.chunk_header_re = _HEADER_LINE, _CHUNK_LINE
 
 
-class _Reader(h11.Connection):
+class BoundedReader(h11.Connection):
     """h11's reader of requests, which refuses very many headers, and a body in very many small chunks."""
 
     _n_chunks = _n_bytes = 0
@@ -109,9 +109,9 @@ class PatientProtocol(H11Protocol):
     _until_read: asyncio.TimerHandle | None = None
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        """Read requests by ``_Reader``."""
+        """Read requests by ``BoundedReader``."""
         super().__init__(*arguments, **named)
-        self.conn = _Reader(h11.SERVER, MOST_HEADER_BYTES)
+        self.conn = BoundedReader(h11.SERVER, MOST_HEADER_BYTES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time limit for headers; close the connection if there are too many."""
