@@ -50,7 +50,9 @@ class _Writer:
             for piece, tokens in zip(sentence.pieces, self._divided(sentence, render), strict=True):
                 words[piece] = tokens
         written = {
-            piece: self._piece(piece, words[_root(piece)]) for piece in self.skeleton if isinstance(piece, Piece)
+            piece: self._piece(piece, words[piece.copy_of or piece])
+            for piece in self.skeleton
+            if isinstance(piece, Piece)
         }
         text = "".join(part if isinstance(part, str) else written[part] for part in self.skeleton)
         return text, written
@@ -182,12 +184,6 @@ def _words(text: str, unspaced: bool) -> list[str]:
 
 def _has_tags(tokens: Sequence[Token]) -> bool:
     return any(token.kind in ("open", "close", "point") for token in tokens)
-
-
-def _root(piece: Piece) -> Piece:
-    while piece.copy_of is not None:
-        piece = piece.copy_of
-    return piece
 
 
 def _plain(tokens: Sequence[Token]) -> list[str]:
