@@ -25,8 +25,8 @@ TORCH_INDEX ?= $(if $(shell command -v nvidia-smi),,--index-url https://download
 PIP := $(BIN)/pip install --disable-pip-version-check --constraint constraints.txt
 
 define ENVIRONMENT
-$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"dragoman needs Python 3.11 or newer, {sys.executable} is {v.major}.{v.minor}: make PYTHON=...")'
-$(PYTHON) -m venv .venv || { apt-get update -qq && apt-get install -qq -y python3-venv && $(PYTHON) -m venv .venv; }
+@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"dragoman needs Python 3.11 or newer, {sys.executable} is {v.major}.{v.minor}: make PYTHON=...")'
+@$(PYTHON) -m venv .venv || { apt-get update -qq && apt-get install -qq -y python3-venv && $(PYTHON) -m venv .venv; }
 $(PIP) $(1) --no-deps --retries 1 $(TORCH_INDEX) torch || echo "torch comes from the usual index"
 endef
 
@@ -38,7 +38,8 @@ endef
 .venv/installed: pyproject.toml constraints.txt
 	$(call ENVIRONMENT)
 	$(PIP) --editable .
-	touch $@
+	@touch $@
+	@echo 'Installed. Try it:  .venv/bin/dragoman translate demo -i'
 
 # what the other targets install holds it too
 install: $(if $(wildcard .venv/ready),.venv/ready,.venv/installed)
