@@ -18,10 +18,11 @@ from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.prompt import both_at_terminal, open_stdin, typed, warn
 from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.cli.tables import at_terminal
 from dragoman.documents.options import FormatOptions
 from dragoman.errors import ConfigError, DataError
 from dragoman.options import flags, option, option_group
-from dragoman.progress import Ticker, clear, has_live_line, say
+from dragoman.progress import Ticker, clear, columns, has_live_line, say, wrapped
 from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
 from dragoman.translation.options import TranslateOptions
 
@@ -408,7 +409,10 @@ class _Rendering:
         """Write a translation to stdout, and its alignment to ``links``."""
         from dragoman.decoding.alignment import pharaoh
 
-        sys.stdout.buffer.write(self(number, translation).encode() + b"\n")
+        text = self(number, translation)
+        if at_terminal() and not self.as_json:
+            text = wrapped(text, columns(sys.stdout))
+        sys.stdout.buffer.write(text.encode() + b"\n")
         if links is not None:
             links.write(pharaoh(translation.alignment or ()).encode() + b"\n")
 
