@@ -1,11 +1,12 @@
 """Rerun the laboratory's verdicts with other values of each constant that they rest on: which of them change?
 
-    python -m benchmarks.verdicts before        # then mend, then: now
+    python -m benchmarks.verdicts
 
 A verdict that holds with 64 keys and fails with 12 is no verdict about attention. Each case below names an experiment,
 one of its constants, and at least three values of it, mostly others than the experiment's own. A verdict is steady if
-its answer is the same at all of them, and what a page says must be true at all of them. ``results/verdicts.json`` has
-the answers under the name of the record.
+its answer is the same at all of them, and what a page says must be true at all of them. Cases that need no training are
+measured anew; ``norms`` at other rates, ``heads`` and ``ablations`` are decided again from their records.
+``results/verdicts.json`` has the answers, ``now``, beside those ``before`` these constants were swept.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import argparse
 import datetime
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -22,9 +22,9 @@ import numpy as np
 import torch
 
 from benchmarks.harness.environments import ROOT
-from dragoman.lab import ablations, costs, hiding, masks, norms, paths, scaling
+from dragoman.lab import ablations, accounts, attention, heads, hiding, masks, norms, paths, rates, scaling
 from dragoman.lab.experiment import Claim, plain
-from dragoman.lab.stacks import gradient_by_layer, residual_shares
+from dragoman.lab.stacks import gradient_by_layer, residual_path, residual_shares
 
 RECORD = ROOT / "benchmarks/results/verdicts.json"
 LAB = ROOT / "docs/lab"
@@ -40,189 +40,162 @@ class Case(NamedTuple):
     constant: str
     values: Sequence[Any]
     answer: Callable[[Any], Answers]
+    takes_evidence: bool = False  # True if values only take evidence away: then a verdict may become open
 
 
 def answers(claims: Sequence[Claim]) -> Answers:
-    """Return the claims by their place and first words, which stay the same when a number in them changes."""
+    """Return the claims by their place, which stays the same when a number in their text changes."""
     return {f"{place}. {claim.text}": claim.holds for place, claim in enumerate(claims, 1)}
 
 
-# --- scaling ----------------------------------------------------------------------------------------------------------
+def recorded(experiment: str) -> dict[str, Any]:
+    """Return the numbers of an experiment's published run."""
+    numbers: dict[str, Any] = json.loads((LAB / experiment / "numbers.json").read_text(encoding="utf-8"))["numbers"]
+    return numbers
 
 
-def scaling_numbers(n_keys: int = 64, seed: int = 0, n: int = 1500) -> dict[str, Any]:
-    """Measure the softmax over ``n_keys`` keys at several widths."""
-    widths = [4, 16, 64, 256, 1024]
-    with patch.object(scaling, "N_KEYS", n_keys):
-        scaled, unscaled = (
-            [scaling.saturation(d_k, divided, n, np.random.default_rng(seed + d_k)) for d_k in widths]
-            for divided in (True, False)
-        )
-    variance = scaling.variances([16, 64], 0.5, 4000, np.random.default_rng(seed))
-    fresh = [{"d_k": d_k, "standard_deviation": scaling.at_initialisation(d_k, 256, seed)} for d_k in (16, 64)]
-    return {"pairs": 4000, "scaled": scaled, "unscaled": unscaled, "variance": variance, "at_initialisation": fresh}
+# --- measured anew ----------------------------------------------------------------------------------------------------
 
 
-def scaling_answers(**constants: int) -> Answers:
-    """Return the verdicts on the division by sqrt(d_k), and what the pages conclude from them."""
-    numbers = scaling_numbers(**constants)
-    at_64 = [numbers[kind][2] for kind in ("unscaled", "scaled")]
+def scaling_answers(grid: scaling.Grid) -> Answers:
+    """Return the verdicts on the division by sqrt(d_k), and what the page says about d_k = 64."""
+    numbers = {
+        "widths": grid.widths, "keys": grid.keys, "pairs": 4000, "grid": scaling.measured(grid),
+        "variance": scaling.variances([16, 64], 0.5, 4000, np.random.default_rng(grid.seed)),
+        "at_initialisation": [
+            {"d_k": d_k, "standard_deviation": scaling.at_initialisation(d_k, 256, grid.seed)} for d_k in (16, 64)
+        ],
+    }  # fmt: skip
+    at_64 = {n_keys: scaling.remaining(numbers, n_keys, 64) for n_keys in grid.keys}
+    few, many = ([ratio for n, ratio in at_64.items() if n <= 30], [ratio for n, ratio in at_64.items() if n >= 100])
     return {
         **answers(scaling.verdict(numbers)),
-        "page: at d_k = 64 the gradient of the median query by the scores has not shrunk": bool(
-            at_64[0]["gradient_median"] > 0.9 * at_64[1]["gradient_median"]
-        ),
-        "page: at d_k = 64 its gradient by the query is several times larger": bool(
-            at_64[0]["gradient_by_query_median"] > 3 * at_64[1]["gradient_by_query_median"]
-        ),
+        "page: at d_k = 64 the gradient by the scores shrinks in sentences of ordinary length": max(few) < 1,
+        "page: at d_k = 64 the division shrinks it with many keys": min(many) > 1,
     }
 
 
-# --- paths ------------------------------------------------------------------------------------------------------------
+def paths_answers(sizes: paths.Sizes) -> Answers:
+    """Return the verdicts on the gradient by distance."""
+    return answers(paths.reach_claims(paths.measured(sizes, (26, 51, sizes.n))))
 
 
-def paths_answers(n: int = 61, d: int = 32, seeds: int = 3) -> Answers:
-    """Return what is said of the gradient by distance, for sequences of ``n`` tokens of width ``d``."""
-    sizes = paths.Sizes(n, d, rows=4, seeds=seeds)
-    reach = {name: paths.reach(partial(make, d), sizes) for name, make in paths.LAYERS.items()}
-    near = {
-        f"page: at distance {k} self-attention passes on more than a {name} does": reach["self-attention"][k]
-        > reach[name][k]
-        for k in (1, 5)
-        for name in ("plain RNN", "GRU", "LSTM")
-    }
-    attention = reach["self-attention"]
+def masks_answers(n: int = 8, hidden: int = 2, seed: int = 0) -> Answers:
+    """Return the verdicts on masks that are read by another convention, and the page's counts."""
+    kinds = {**hiding.HANDED_OVER, "padding": lambda n: (torch.arange(n) < n - hidden).expand(n, n)}
+    handed_over = {kind: hiding.mix_up_conventions(make(n), seed) for kind, make in kinds.items()}
+    counts = {kind: list(row.values()) for kind, row in masks.count_pairs(handed_over).items()}
     return {
-        "page: self-attention's gradient stays": bool(1 / 3 < attention[paths.FAR] / attention[1] < 3),
-        "page: self-attention's gradient at 1 is of the order of that at the token itself": attention[1]
-        > attention[0] / 10,
-        **near,
+        **answers(masks.handed_over_claims(handed_over)),
+        "page: causal: 5 silent, 4 NaN, 3 right": counts["causal"] == [5, 4, 3],
+        "page: padding: 9 silent, no NaN, 3 right": counts["padding"] == [9, 0, 3],
+        "page: nothing hidden: 2 silent, 4 NaN, 6 right": counts["nothing hidden"] == [2, 4, 6],
     }
 
 
-# --- masks ------------------------------------------------------------------------------------------------------------
-
-HANDED = {
-    "causal": lambda n: torch.ones(1, 1, n, n).tril().bool(),
-    "padding, a quarter of the keys": lambda n: (torch.arange(n) < n - n // 4).expand(1, 1, n, n),
-    "no padding": lambda n: torch.ones(1, 1, n, n).bool(),
-}
-
-
-def masks_answers(kind: str = "causal", n: int = 8, seed: int = 0) -> Answers:
-    """Return what is said of masks that are read by another convention."""
-    with patch.object(hiding, "causal_mask", HANDED[kind]):
-        shares = hiding.mix_up_conventions(n, seed)
-    cells = [share for written, row in shares.items() for read, share in row.items() if written != read]
-    silent = sum(share != "nan" and float(share) > 1e-6 for share in cells)
+def complexity_answers(n: int = 512, d: int = 64) -> Answers:
+    """Return the verdicts on what is counted, and the page's table of crossings."""
+    counted = accounts.accounted((d // 2, d), n, d)
+    table = {cell: [of_width[0] for of_width in row.values()] for cell, row in counted["crossings_over_d"].items()}
     return {
-        "page: of the twelve pairs five are silently wrong": silent == 5,
-        "page: some pairs show at once, as NaN": "nan" in cells,
-        "page: every cell with a number is a silent bug": sum(share != "nan" for share in cells) == silent,
-    }
+        **answers(accounts.account_claims(counted)),
+        "page: the table of crossings": table
+        == {"plain RNN": [0.5, 1, None], "GRU": [1.5, 3, 1], "LSTM": [2, 4, 2]},
+    }  # fmt: skip
 
 
-# --- complexity -------------------------------------------------------------------------------------------------------
-
-
-def counted(layer: str, n: int, d: int) -> int:
-    """Return the operations of a row of Table 1."""
-    return costs.operations(next(row for row in costs.LAYERS if row.name == layer), n, d)
-
-
-def recurrence_answers(products: int) -> Answers:
-    """Return what is said of the crossing, for a recurrent layer of ``products`` d x d matrices.
-
-    A plain RNN has 1 without its input projection and 2 with it; a GRU 6 and an LSTM 8.
-    """
-    d = 128
-    above = [n for n in range(1, 2000) if 4 * n * n * d > 2 * products * n * d * d]
-    with_projections = [n for n in range(1, 2000) if 4 * n * n * d + 8 * n * d * d <= 2 * products * n * d * d]
-    return {
-        "page: without its projections self-attention takes more operations from n = d on": above[0] == d + 1,
-        "page: with its projections it takes more at any length": not with_projections,
-    }
-
-
-def neighbours_answers(r: int) -> Answers:
-    """Return what is said of restricted attention, for ``r`` neighbours."""
-    with patch.object(costs, "NEIGHBOURS", r):
-        operations = counted("restricted", 1024, 128)
-    return {
-        "page: it takes about as many operations as the convolution of width 3": abs(
-            operations / counted("convolutional", 1024, 128) - 1
-        )
-        < 0.1,
-        "page: it takes r n d, within the constant 4 of attention": operations == 4 * r * 1024 * 128,
-    }
-
-
-# --- norms ------------------------------------------------------------------------------------------------------------
-
-
-def norms_answers(d_model: int = 32, depth: int = 12, seed: int = 1) -> Answers:
+def norms_answers(d_model: int = 32, depth: int = 12, seeds: Sequence[int] = (1, 2)) -> Answers:
     """Return the verdicts on gradients and residuals in fresh stacks of ``depth`` layers."""
-    depths = (depth // 4, depth // 2, depth)
+    depths = (2, depth)
     gradients = {
-        norm: {str(n): [gradient_by_layer(norm, n, seed, d_model)] for n in depths} for norm in ("post", "pre")
+        norm: {str(n): [gradient_by_layer(norm, n, seed, d_model) for seed in seeds] for n in depths}
+        for norm in ("post", "pre")
     }
-    shares = {norm: residual_shares(norm, depth // 2, seed) for norm in ("post", "pre")}
-    record = json.loads((LAB / "norms/numbers.json").read_text(encoding="utf-8"))["numbers"]
-    claims = norms.verdict({**record, "gradients": gradients, "depths": depths, "residual_shares": shares})
-    return answers(claims[:4])
+    numbers = {
+        "gradients": gradients,
+        "depths": depths,
+        "residual_shares": {norm: residual_shares(norm, depth // 2, seeds[0]) for norm in ("post", "pre")},
+        "residual_path": {
+            norm: {str(n): [residual_path(norm, n, seeds[0])[0]] for n in depths}
+            for norm in ("post", "pre")
+        },
+    }  # fmt: skip
+    return answers(norms.fresh_claims(numbers))
 
 
-# --- ablations --------------------------------------------------------------------------------------------------------
+def attention_answers(seed: int) -> Answers:
+    """Return True if a short query finds all keys alike and a long one the best, for other words."""
+    steps = attention.step_by_step(np.random.default_rng(seed))
+    weights = attention.sharpened(steps)
+    return {
+        "page: a query of little length takes the plain mean": bool(abs(weights[0] - 0.2).max() < 0.05),
+        "page: a long query picks the key with the greatest score": weights[-1].argmax() == steps.scores[0].argmax(),
+    }
 
 
-def ablations_answers(comparisons: int) -> Answers:
-    """Return the verdicts on Table 3 with an interval that allows for so many comparisons (Bonferroni)."""
-    record = json.loads((LAB / "ablations/numbers.json").read_text(encoding="utf-8"))["numbers"]
-    # Student's t of 4 degrees of freedom, two-sided 5% shared by the comparisons.
-    quantile = {1: 2.776, 5: 4.604, 12: 5.916, 19: 6.741}[comparisons]
-    with patch.object(ablations, "prediction_interval", partial(widened, factor=quantile / 2.776)):
-        return answers(ablations.verdict(record))
+# --- decided again ----------------------------------------------------------------------------------------------------
 
 
-def widened(values: Sequence[float], factor: float) -> Any:
-    """Return the prediction interval of ``values``, ``factor`` times as wide."""
-    from dragoman.lab.runs import Interval, prediction_interval
+def rates_answers(left_out: str) -> Answers:
+    """Return the verdicts on warm-up without one of the peak rates; the lowest always stays."""
+    record = recorded("norms")["rates"]
+    return answers(rates.rate_claims({**record, "rates": [rate for rate in record["rates"] if rate != left_out]}))
 
-    usual = prediction_interval(values)
-    half = factor * (usual.high - usual.mean)
-    return Interval(usual.mean, usual.mean - half, usual.mean + half)
 
+def heads_answers(small_loss: float) -> Answers:
+    """Return the verdicts on heads with another limit for an unimportant head."""
+    with patch.object(heads, "SMALL_LOSS", small_loss):
+        return answers(heads.verdict(recorded("heads")))
+
+
+def ablations_answers(left_out: int) -> Answers:
+    """Return the verdicts on Table 3 without one of the base's seeds."""
+    record = recorded("ablations")
+    base = [row for row in record["base_seeds"] if row["seed"] != left_out]
+    return answers(ablations.verdict({**record, "base_seeds": base}))
+
+
+GRID = scaling.Grid(widths=(4, 16, 64, 256, 1024), queries=2000)
+SIZES = paths.Sizes(n=76, d=32, rows=4, seeds=3)
 
 CASES = [
-    Case("scaling", "number of keys", (5, 12, 25, 64, 256), lambda value: scaling_answers(n_keys=value)),
-    Case("scaling", "seed", (3, 5, 7), lambda value: scaling_answers(seed=value)),
-    Case("paths", "length of the sequence", (51, 76, 151), lambda value: paths_answers(n=value)),
-    Case("paths", "width", (16, 32, 64), lambda value: paths_answers(d=value)),
-    Case("masks", "kind of mask", tuple(HANDED), lambda value: masks_answers(kind=value)),
-    Case("masks", "number of keys", (5, 8, 13), lambda value: masks_answers(n=value)),
-    Case("masks", "seed", (0, 1, 2), lambda value: masks_answers(seed=value)),
-    Case("complexity", "products of the recurrent layer", (1, 2, 6, 8), recurrence_answers),
-    Case("complexity", "neighbours", (32, 128, 256), neighbours_answers),
-    Case("norms", "width", (16, 32, 64), lambda value: norms_answers(d_model=value)),
-    Case("norms", "layers", (12, 16, 24), lambda value: norms_answers(depth=value)),
-    Case("norms", "seed", (1, 2, 3), lambda value: norms_answers(seed=value)),
-    Case("ablations", "comparisons", (1, 5, 12, 19), ablations_answers),
-]
+    Case("scaling", "numbers of keys", ((5, 25, 256), (4, 10, 30, 100, 300), (8, 20, 150)),
+         lambda keys: scaling_answers(GRID._replace(keys=keys))),
+    Case("scaling", "seed", (3, 5, 7), lambda seed: scaling_answers(GRID._replace(seed=seed))),
+    Case("scaling", "widths", ((8, 64, 1024), (4, 32, 64, 2048), (16, 64, 128, 1024)),
+         lambda widths: scaling_answers(GRID._replace(widths=widths))),
+    Case("paths", "length of the sequence", (76, 101, 151), lambda n: paths_answers(SIZES._replace(n=n))),
+    Case("paths", "width", (16, 32, 64), lambda d: paths_answers(SIZES._replace(d=d))),
+    Case("paths", "drawings", (2, 3, 5), lambda seeds: paths_answers(SIZES._replace(seeds=seeds))),
+    Case("masks", "number of keys", (5, 8, 13), lambda n: masks_answers(n=n)),
+    Case("masks", "hidden keys", (1, 3, 5), lambda hidden: masks_answers(hidden=hidden)),
+    Case("masks", "seed", (0, 1, 2), lambda seed: masks_answers(seed=seed)),
+    Case("complexity", "width", (32, 64, 128), lambda d: complexity_answers(d=d)),
+    Case("complexity", "length", (256, 512, 1024), lambda n: complexity_answers(n=n)),
+    Case("norms", "width", (16, 32, 64), lambda d: norms_answers(d_model=d)),
+    Case("norms", "layers", (12, 16, 24), lambda depth: norms_answers(depth=depth)),
+    Case("norms", "seeds", ((1, 2), (3, 4), (5, 6)), lambda seeds: norms_answers(seeds=seeds)),
+    Case("norms", "peak rate left out", ("none", "0.001", "0.002", "0.004"), rates_answers),
+    Case("attention", "seed", (1, 2, 3), attention_answers),
+    Case("heads", "limit of an unimportant head", (0.04, 0.05, 0.07), heads_answers),
+    Case("ablations", "seed of the base left out", (1, 2, 3, 4, 5), ablations_answers, takes_evidence=True),
+]  # fmt: skip
 
 
 def judged(case: Case) -> list[dict[str, Any]]:
     """Return a row for each statement of a case: its answer at every value, and True if that is wrong somewhere."""
     by_value = {str(value): case.answer(value) for value in case.values}
-    statements = list(next(iter(by_value.values())))
+    # A statement is known by its place: its text may name the value.
+    answered = list(zip(*(those.items() for those in by_value.values()), strict=True))
     return [
         {
             "experiment": case.experiment,
             "constant": case.constant,
-            "statement": statement,
-            "answers": {value: plain(those[statement]) for value, those in by_value.items()},
-            "red": is_red(statement, [those[statement] for those in by_value.values()]),
+            "statement": row[0][0],
+            "answers": {value: plain(answer) for value, (_, answer) in zip(by_value, row, strict=True)},
+            "red": is_red(row[0][0], [answer for _, answer in row if answer is not None or not case.takes_evidence]),
         }
-        for statement in statements
+        for row in answered
     ]
 
 
@@ -233,15 +206,13 @@ def is_red(statement: str, answered: Sequence[bool | None]) -> bool:
 
 def main() -> None:
     """Answer all cases and record them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=["before", "now"], help="name of the record")
-    name = parser.parse_args().name
+    argparse.ArgumentParser(description=__doc__).parse_args()
     torch.set_num_threads(1)
     rows = [row for case in CASES for row in judged(case)]
     red = [row for row in rows if row["red"]]
-    records = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    records = json.loads(RECORD.read_text(encoding="utf-8"))
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    records[name] = {"date": today, "statements": len(rows), "red": len(red), "rows": rows}
+    records["now"] = {"date": today, "statements": len(rows), "red": len(red), "rows": rows}
     RECORD.write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for row in red:
         print(f"{row['experiment']}, {row['constant']}: {row['statement']}: {row['answers']}")
