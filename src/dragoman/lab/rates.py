@@ -157,10 +157,10 @@ def rate_section(rates: Mapping[str, Any]) -> Section:
         heat_maps(
             [HeatMap(values, "", names, rates["rates"], texts)], "", "peak rate", f"steps to {LEARNED} nats",
             limits=(0.0, float(rates["steps"])), cell=0.72, framed=True,
-            missing=f"not learned in {rates['steps']} steps: last loss (nats)",
+            missing="not learned: last loss (nats)",
         ),
         "rates",
-        caption="Steps that each stack needs, mean over the seeds, by its peak rate.",
+        caption=f"Steps that each stack needs, of {rates['steps']} at most, mean over the seeds, by its peak rate.",
     )  # fmt: skip
 
 
