@@ -15,7 +15,7 @@ import torch
 from benchmarks import verdicts
 from dragoman.lab import paths, scaling
 
-GRID = scaling.Grid(widths=(16, 64, 1024), keys=(5, 25, 150), queries=600)
+GRID = scaling.Grid(widths=(16, 64, 1024), keys=(5, 25, 150), queries=400)
 SIZES = paths.Sizes(n=76, d=16, rows=8, seeds=2)
 
 
@@ -27,7 +27,7 @@ def red(case: verdicts.Case) -> list[str]:
     "grids",
     [
         [GRID._replace(keys=keys) for keys in ((5, 25, 150), (4, 12, 40, 200), (8, 20, 110))],
-        [GRID._replace(widths=widths) for widths in ((16, 64, 1024), (32, 64, 1536), (8, 64, 128, 2048))],
+        [GRID._replace(widths=widths) for widths in ((16, 64, 1024), (32, 64, 1536), (8, 64, 128, 1024))],
         [GRID._replace(seed=seed) for seed in (1, 2, 3)],
     ],
     ids=["keys", "widths", "seeds"],
@@ -49,14 +49,14 @@ def test_masks_are_judged_alike_at_other_sizes(constant: str, values: Sequence[i
 
 
 def test_what_is_counted_is_judged_alike_at_other_widths() -> None:
-    assert not red(verdicts.Case("complexity", "d", (8, 16, 32), lambda d: verdicts.complexity_answers(256, d)))
+    assert not red(verdicts.Case("complexity", "d", (4, 8, 16), lambda d: verdicts.complexity_answers(128, d)))
 
 
 @pytest.mark.parametrize(
-    ("constant", "values"), [("d_model", (24, 32, 48)), ("depth", (12, 13, 15)), ("seeds", ((1, 2), (3, 4), (5, 6)))]
+    ("constant", "values"), [("d_model", (24, 32, 48)), ("depth", (12, 13, 15)), ("seeds", ((1,), (2,), (3,)))]
 )
 def test_fresh_stacks_are_judged_alike_at_other_sizes(constant: str, values: Sequence[Any]) -> None:
-    usual = {"d_model": 32, "depth": 12, "seeds": (1, 2)}
+    usual = {"d_model": 32, "depth": 12, "seeds": (1,)}
     case = verdicts.Case("norms", constant, values, lambda value: verdicts.norms_answers(**{**usual, constant: value}))
     assert not red(case)
 
