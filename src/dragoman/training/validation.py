@@ -10,12 +10,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from dragoman.bundle import Bundle
 from dragoman.config import Config, LengthPenalty
 from dragoman.data.batching import all_batches
+from dragoman.data.order import Indices
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import PAD_ID, Tokenizer
 from dragoman.decoding.batches import search_all
@@ -60,19 +62,24 @@ class Validate(Protocol):
     def __call__(self, model: Any, must_stop: Callable[[], bool] = lambda: False) -> Validation: ...
 
 
-def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ticker) -> Validate:
+def validator(
+    config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ticker, pairs: Indices | None = None
+) -> Validate:
     """Return a function that measures a model on a store: unsmoothed loss, and BLEU and chrF (or F1) of greedy search.
 
-    If there are several target languages, each is measured separately, and the scores are means over them.
+    If there are several target languages, each is measured separately, and the scores are means over them. ``pairs``
+    are the numbers of the pairs to measure on; None: all.
     """
-    sources, references = store.texts(range(len(store)))
-    langs = target_languages(store)
+    numbers = np.arange(len(store)) if pairs is None else pairs
+    sources, references = store.texts(numbers)
+    of_all = target_languages(store)
+    langs = [of_all[i] for i in numbers]
     by_language = {lang: [i for i, tgt_lang in enumerate(langs) if tgt_lang == lang] for lang in dict.fromkeys(langs)}
     shown = [i for row in zip_longest(*by_language.values()) for i in row if i is not None][:3]
-    src_ids = [store.pair(i)[0].tolist() for i in range(len(store))]
+    src_ids = [store.pair(int(i))[0].tolist() for i in numbers]
     longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
     # Validation holds all logits of a batch, so its batches may be smaller than those of training.
-    batches = list(all_batches(store, max(longest, min(config.train.batch_tokens, VALIDATION_TOKENS))))
+    batches = list(all_batches(store, max(longest, min(config.train.batch_tokens, VALIDATION_TOKENS)), pairs))
     greedy = SearchSettings(decode=config.decode).with_decode(beam_size=1)
 
     def scores_of(lang: str | None, rows: Sequence[int], hyps: Sequence[str]) -> dict[str, float]:
