@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -374,13 +375,29 @@ def test_a_model_that_goes_wrong_is_searched_again(
     assert first.text != bad[0].text
     assert first.notes[0].kind == fault
     assert first.notes[0].kind == fault
-    assert "translated again" in str(first.notes[0])
+    assert re.search("translated again|the next best translation is taken", str(first.notes[0]))
     assert warnings[0] == f"line 1: {first.notes[0]}"
     left = faults(SENTENCE, first.text, Sizes(9, first.n_tokens), "en", "de")
     assert left == ()
     assert (blank.text, blank.notes) == ("", ())
     assert word.text == ("dog" if favourite == "copy" else word.text)  # one word is never a copy
     assert word.text
+
+
+def test_another_translation_of_the_same_search_is_tried_before_any_other_search() -> None:
+    world = World(lambda i, effort: [("ein ganz anderer Satz", -1.0)])
+    segment = TextSegment(owner=0, start=0, text=SENTENCE, search=Segment(ids=list(range(9)), key=0))
+    loop, sound, worse = (
+        world.hypothesis(text, score)
+        for text, score in (("hund " * 8, -0.1), ("der hund sieht", -0.2), ("die katze sieht", -0.3))
+    )
+    plan = world.plan(DecodeConfig(beam_size=4, batch_tokens=4096, max_extra_tokens=1000), 500, "en", "de")
+    result = SegmentResult((loop,), ("hund " * 8,), spare=(worse, sound))
+    [found] = guard([result], [segment], plan)
+    assert (found.texts, found.hypotheses[0].score, world.asked) == (("der hund sieht",), -0.2, [])
+    assert str(found.note) == "text was repeated: the next best translation is taken"
+    [found] = guard([dataclasses.replace(result, spare=(loop,))], [segment], plan)
+    assert (found.texts, len(world.asked)) == (("ein ganz anderer Satz",), 1)
 
 
 def test_the_second_choice_of_the_model_is_found(obstinate: Callable[..., Translator]) -> None:
