@@ -77,8 +77,8 @@ class BodyBudget:
             BusyError: There is no room, or the other bodies of its key take what one key may.
         """
         most_bytes, by_owner = own.most, self.used_by[own.owner]
-        share = OF_OWNER_SMALL if own.n_bytes + n_bytes <= LARGE else OF_OWNER
-        if self.has_keys and by_owner > own.n_bytes and by_owner + n_bytes > share * most_bytes:
+        part = OF_OWNER_SMALL if own.n_bytes + n_bytes <= LARGE else OF_OWNER
+        if self.has_keys and by_owner > own.n_bytes and by_owner + n_bytes > part * most_bytes:
             raise BusyError(2.0)
         # A document has two minutes to arrive. Nobody has more than the time of any other body while others wait, so
         # clients that stop in the middle cannot keep the room for themselves.
