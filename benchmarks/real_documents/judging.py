@@ -251,5 +251,6 @@ def _by_element(block: Block, divided: Counter[str]) -> dict[str, list[Counter[s
 
 def _is_told(block: Block, told: Sequence[str]) -> bool:
     """True if the report names a text that has the block's words, or a part of the block's text."""
-    text, words = block.text, {word for _, piece in block.pieces for word in WORD.findall(piece)}
+    text = block.text
+    words = {word for _, piece in block.pieces for word in WORD.findall(re.sub(r"\{[^{}]*\}", "", piece))}
     return any(words <= set(WORD.findall(other)) or (len(other) > 3 and other in text) for other in told)

@@ -22,7 +22,7 @@ MARKS = {
     "directive": re.compile(r"^[ \t]*(:::+[ \t]*\w*|(?:!!!|\?\?\?\+?) ?[a-z][\w-]*(?=\s*$| \")|=== )", re.MULTILINE),
     "import": re.compile(r"^(?:import .*['\"]|export (?:const|let|default|function|class|[{*])).*$", re.MULTILINE),
     "shortcode": re.compile(r"\{\{[<%].*?[>%]\}\}|\{%.*?%\}|\{\{.*?\}\}|\{#[\w-]+\}|\{: .*?\}", re.DOTALL),
-    "note": re.compile(r"\[\^[^\]\s]+\]:?"),
+    "note": re.compile(r"^\[\^[^\]\s]+\]:|\[\^[^\]\s]+\]", re.MULTILINE),
     "alert": re.compile(r"^[ \t]*> ?\[!\w+\]", re.MULTILINE),
     "task": re.compile(r"^[ \t]*[-*+] \[[ xX]\] ", re.MULTILINE),
     "wiki": re.compile(r"!?\[\[[^\[\]\n|]+(?=\||\]\](?![(\[]))"),
@@ -175,11 +175,12 @@ def _plain_markdown(source: str) -> tuple[str, list[str], bool]:
         for pattern in (MODULE, COMPONENT):
             source = pattern.sub(taken, source)
     source = COMMENT.sub(lambda match: modules.append(match[0]) or "" if match["code"] else match[0], source)
+    source = LIQUID_CODE.sub(lambda match: modules.append(match[0]) or "\n\n", source)
     source = FULL_LINE.sub(lambda match: "<!-- -->" if _is_in_html(match) else taken(match), source)
     source = TEMPLATE.sub(_template, source).replace("][^", "]\u200b[^")  # a link, and a footnote behind it
     source = BELOW_HTML.sub("\n\n", source)
     source = COMMENTED_TERM.sub(lambda match: chr(0xE100 + crc32(match[0].encode()) % 0x1000), source)
-    source = source.replace("[$", "[\\$")  # a label, no formula
+    source = source.replace("[$", "[\\$").replace("{$", "{\\$")  # a label or a variable, no formula
     lines: list[str] = []
     indents: list[int] = []
     is_head = in_options = False
@@ -221,11 +222,22 @@ TEMPLATE = re.compile(
 """Code of a template inside a line, a list of attributes, and a link of a wiki without a text of its own."""
 
 
+STARS = ("*", "_")
+LIQUID_CODE = re.compile(
+    r"^[ \t]*\{%-?\s*highlight\b.*?\{%-?\s*endhighlight\s*-?%\}|"
+    r"^[ \t]*\{\{<\s*(tab(?:pane)?)\s[^<>\n]*\blang=[^<>\n]*>\}\}.*?\{\{<\s*/\s*\1\s*>\}\}",
+    re.MULTILINE | re.DOTALL,
+)
+"""Code of Liquid, and of Docsy's tabs with a language."""
+
+
 def _template(match: re.Match[str]) -> str:
     """Return a character for code that Markdown must not read; alike for the same code."""
     if match["code"] is None:
         return match[0]
-    return chr(0xE100 + crc32(VISIBLE.sub(r"\1", match["code"]).encode()) % 0x1000)
+    code = chr(0xE100 + crc32(VISIBLE.sub(r"\1", match["code"]).encode()) % 0x1000)
+    before, after = match.string[: match.start()][-1:], match.string[match.end() :][:1]
+    return f"{'†' * (before in STARS)}{code}{'†' * (after in STARS)}"  # a sign to a star, as the brace was
 
 
 def _is_in_html(match: re.Match[str]) -> bool:

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 from xml.etree import ElementTree
 
+import chardet
 import html5lib
 import webencodings
 from lxml import etree
@@ -38,6 +39,11 @@ BLOCKS = frozenset(name for _, name in html5lib.constants.specialElements) | nam
 RAW = names("script style xmp iframe noembed noframes plaintext")
 CODE = names("code kbd samp var pre tt listing rp")
 """Elements whose text may stay as it is."""
+LISTINGS = names(
+    "blob-code blob-code-inner react-file-line CodeMirror-line cm-line ace_line view-line crayon-line "
+    "syntaxhighlighter member-signature type-signature sig-object memname"
+)
+"""Classes of code; of Doxygen's listings see ``read``."""
 VISIBLE = names(
     "alt title placeholder label summary aria-label aria-description aria-roledescription aria-placeholder "
     "aria-valuetext"
@@ -55,10 +61,11 @@ TEMPLATE = re.compile(
     r"|\{\{!--.*?--\}\}|\{\{(?:- )?/\*.*?\*/(?: -)?\}\}|\{\{\{[^{}<]{1,2000}\}\}\}"
     r"|\{\{(?!\{\{)(?:(?!\{\{)[^<]){1,20000}?\}\}"
     r"|\{%(?:(?!\{%).){1,5000}?%\}|<%(?:(?!<%).){1,5000}?%>|<\?(?:php|=)(?:(?!<\?).){1,5000}?\?>"
-    r"|\{#(?:(?!\{#).){1,5000}?#\}",
+    r"|\{#(?:(?!\{#).){1,5000}?#\}"
+    r"|\{(?:[a-z]\w*:[A-Za-z][\w.]*\(|[\w.]+\s*->\s*[a-z]\w*:)(?:[^{}<']|'[^'\n]*'|\{[^{}]*\}){0,2000}\}",
     re.DOTALL,
 )
-"""Templates of Jinja, Liquid, Handlebars, ERB and PHP."""
+"""Templates of Jinja, Liquid, Handlebars, ERB, PHP and Fluid."""
 CODE_BODY = re.compile(r"\{%-?\s*(comment|highlight|javascript|schema|style)\b.*?%\}.*?\{%-?\s*end\1.*?%\}", re.DOTALL)
 
 
@@ -111,7 +118,7 @@ def _parsed(data: bytes, errors: Counter[str] | None = None) -> tuple[Any, list[
             if encoding and not encoding.name.startswith("utf-16") and (data.isascii() or not _is_utf8(data))
             else "utf-8"
             if _is_utf8(data)
-            else "cp1252"
+            else chardet.detect(data)["encoding"] or "cp1252"
         )
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else name, "replace").removeprefix(
             "\ufeff"
@@ -122,8 +129,12 @@ def _parsed(data: bytes, errors: Counter[str] | None = None) -> tuple[Any, list[
     except Exception as error:  # of codecs, and of names that ElementTree does not take
         raise UnreadableError(str(error)) from None
     if errors is not None:
-        errors.update(code for _, code, _ in parser.errors)
+        errors.update(_SAME_ERROR.get(code, code) for _, code, _ in parser.errors)
     return tree, templates
+
+
+_SAME_ERROR = {"char-in-head-noscript": "unexpected-inhead-noscript-tag"}
+"""Two names of an error: text in the ``noscript`` of a head, which a word or a tag may begin."""
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -193,7 +204,11 @@ class _Page:
             return
         namespace, _, name = element.tag.rpartition("}")
         name = name if not namespace or namespace.endswith(("xhtml", "svg", "MathML")) else f"other:{name}"
-        inner_text = {"no": False, "yes": True}.get(element.get("translate", ""), is_text) and name not in CODE
+        classes = element.get("class", "").split()
+        lines = [child.get("class") for child in element][:1] == ["line"]
+        is_listing = ("fragment" in classes and lines) or not LISTINGS.isdisjoint(classes)
+        inner_text = {"no": False, "yes": True}.get(element.get("translate", ""), is_text)
+        inner_text = inner_text and name not in CODE and not is_listing
         inner_text = inner_text and "notranslate" not in element.get("class", "").split()
         inner_text = inner_text or element.get("translate") == "yes"
         is_kept = element.get("translate") == "no" or "notranslate" in element.get("class", "").split() or self.is_kept

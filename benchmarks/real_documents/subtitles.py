@@ -24,7 +24,7 @@ from benchmarks.real_documents.judging import WORD, Block, Fault, UnreadableErro
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be"),
          (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))  # fmt: skip
-_TAG = re.compile(r"(<rt>[^<]*(?:</rt>)?|</?[A-Za-z][^<>]*>|</>|<>|<\d[\d:.]*>|\{\\[^}]*\})")
+_TAG = re.compile(r"(<rt>[^<]*(?:</rt>)?|<[A-Za-z][^<>]*(?:>|\Z)|</[^<>]*>|<>|<\d[\d:.]*>|\{\\[^}]*\})")
 _ENDED = re.compile(r"[.!?…:。！？♪\])][\"'”’»)\]]*$")
 _TURN = re.compile(r"^\s*(?:[-–—]\s*\S|>>)")
 _LABEL = re.compile(r"^\s*[-–—]?\s*([A-ZА-Я][A-ZА-Я .'#\d]{1,30}):")
@@ -65,9 +65,10 @@ def webvtt_cues(data: bytes) -> list[Block]:
 
 
 def sbv(data: bytes) -> list[Block]:
-    """Read cues of YouTube's captions."""
+    """Read cues of YouTube's captions; for a program a line of spaces ends none, as it does for webvtt-py."""
+    text = re.sub(r"^[ \t]+$", "\u200b", decoded(data), flags=re.MULTILINE)
     try:
-        cues: Any = webvtt.from_buffer(io.BytesIO(decoded(data).encode()), format="sbv")
+        cues: Any = webvtt.from_buffer(io.BytesIO(text.encode()), format="sbv")
     except (webvtt.errors.MalformedFileError, webvtt.errors.MalformedCaptionError) as error:
         raise UnreadableError(str(error)) from None
     return [_cue(f"{cue.start} {cue.end}", cue.raw_text) for cue in cues]
@@ -99,6 +100,7 @@ def ttml(data: bytes) -> list[Block]:
     except (etree.XMLSyntaxError, ValueError) as error:
         raise UnreadableError(str(error)) from None
     blocks = []
+    ruby = {style.get(_XML_ID): style.get(_RUBY) for style in tree.iter() if style.get(_RUBY) and style.get(_XML_ID)}
     for element in tree.iter():
         if not isinstance(element.tag, str):
             continue
@@ -108,7 +110,7 @@ def ttml(data: bytes) -> list[Block]:
             continue
         if name == "p" and "body" in around:
             block = Block(f"p {sorted(element.attrib.items())}", is_cue=True)
-            _collect(element, block)
+            _collect(element, block, ruby)
             blocks.append(block)
         else:
             text = " ".join((element.text or "").split())
@@ -116,16 +118,22 @@ def ttml(data: bytes) -> list[Block]:
     return blocks
 
 
-def _collect(element: Any, block: Block) -> None:
+_RUBY = "{http://www.w3.org/ns/ttml#styling}ruby"
+_XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
+
+
+def _collect(element: Any, block: Block, ruby: dict[str, str]) -> None:
     block.add("", " ".join(f".{element.text or ''}.".split())[1:-1])
     for child in element:
         name = etree.QName(child).localname if isinstance(child.tag, str) else "comment"
         block.marks += [f"{name} {sorted(child.attrib.items())}"] if name != "br" else []
         if name in ("metadata", "comment", "set"):
             block.marks.append("".join(child.itertext()) if name != "comment" else str(child.text))
+        elif (child.get(_RUBY) or ruby.get(child.get("style", ""))) in ("text", "textContainer", "delimiter"):
+            block.marks.append(f"reading {' '.join(child.itertext()).split()}")
         else:
             block.add("", "\n" if name == "br" else "")
-            _collect(child, block)
+            _collect(child, block, ruby)
         block.add("", " ".join(f".{child.tail or ''}.".split())[1:-1])
 
 
@@ -194,6 +202,7 @@ def _dialogue(cues: Sequence[Block], translated: Sequence[Block], mode: str) -> 
     """Compare the words of each speaker in a caption of two, and those of labels such as ``JOHN:``."""
     found = []
     may_come_from_before = False
+    marks, new_marks = Counter[str](), Counter[str]()  # since the last full stop; a word may take its bracket along
     for cue, other in zip(cues, translated, strict=True):
         own, new = _turns(_raw(cue)), _turns(_raw(other))
         whole = own[
@@ -210,9 +219,12 @@ def _dialogue(cues: Sequence[Block], translated: Sequence[Block], mode: str) -> 
             label = _LABEL.match(line)
             if mode != "model" and label and words_of(label[0]) != words_of(changed.partition(":")[0]):
                 found.append(Fault("speakers", cue.name, f"{line!r} became {changed!r}"))
-        marks = Counter(re.findall(r"[♪♫\[\]]", _raw(cue)))
-        if marks != Counter(re.findall(r"[♪♫\[\]]", _raw(other))):
-            found.append(Fault("brackets", cue.name, f"{cue.text[:60]!r} became {other.text[:60]!r}"))
+        marks.update(re.findall(r"[♪♫\[\]]", _raw(cue)))
+        new_marks.update(re.findall(r"[♪♫\[\]]", _raw(other)))
+        if _ENDED.search(cue.text) or not cue.text:
+            if marks != new_marks:
+                found.append(Fault("brackets", cue.name, f"{cue.text[:60]!r} became {other.text[:60]!r}"))
+            marks, new_marks = Counter(), Counter()
     return found
 
 

@@ -31,6 +31,17 @@ def test_a_lost_tag_and_an_emptied_segment_are_named() -> None:
     assert losses(_document("</p><p>", unit), _document(unit, "<i></i></p><p>")) == []  # another order, and more
 
 
+def test_a_message_with_branches_that_was_translated_lacks_nothing() -> None:
+    source = (
+        '<xliff version="1.2"><file source-language="en" target-language="de" datatype="x" original="y"><body>'
+        '<trans-unit id="1"><source>{n, plural, one {# dog} other {# dogs}} here</source></trans-unit></body></file></xliff>'
+    )
+    opened = open_document(source.encode(), DocumentInfo("a.xlf", "en", "de"))
+    result, report = opened.finish(translations(opened.texts, STAND_INS["letters"]))
+    assert "{n, plural, one {# дог} other {# догс}} хере" in result.decode()
+    assert report.left == ()
+
+
 def test_of_many_losses_the_first_are_named_and_the_rest_counted() -> None:
     found = losses(_document(" ".join(f"<a{i}>" for i in range(MOST_NAMED + 7))), _document())
     assert [loss.text for loss in found[-2:]] == [f"<a{MOST_NAMED - 1}>", "7 more pieces"]

@@ -77,6 +77,7 @@ def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(
     [
         ("  -a, --all     show dogs\\n  -b            cats\\n", "  -a, --all     схош догс\\n  -b            цатс\\n"),
         ("A dog %s here (%d%s).", "А дог %s хере (%d%s)."),
+        ("&Show the dog...\\tCtrl+Shift+S", "&Схош тхе дог...\\tCtrl+Shift+S"),
         ("Name:\\tthe dog", "Наме:\\tтхе дог"),
         ("One ends.  Two ends.", "Оне ендс.  Тшо ендс."),
         ("\\n\\nA dog\\n", "\\n\\nА дог\\n"),
@@ -106,12 +107,20 @@ def test_a_sentence_that_is_wrapped_is_translated_whole_and_wrapped_again() -> N
     assert max(map(len, lines)) <= len("The dog that you see here will not")
 
 
+def test_a_line_does_not_end_within_a_tag() -> None:
+    source = 'msgid ""\n"<a href=\\"dog:\\">Show</a> the dog and the big tree of the\\n"\n"cats there."\nmsgstr ""\n'
+    content, _ = translated((HEADER + source).encode(), "reversed")
+    text = polib.pofile(content.decode())[0].msgstr
+    assert text.count("\n") == 1
+    assert '<a href="dog:">Схош</a>' in text
+
+
 @pytest.mark.parametrize(
     ("msgid", "translation", "expected"),
     [
         ("_File", "Datei", "_Datei"), ("Save _As", "Sichern als", "Sichern _als"), ("E_xit", "Beenden", "B_eenden"),
         ("&File...", "文件…", "文件(&F)…"), ("Save ~As", "另存为", "另存为(~A)"),
-        ("&16 dogs", "16 狗", "&16 狗"),
+        ("&16 dogs", "16 狗", "&16 狗"), ("&File\\tCtrl+F", "文件", "文件(&F)\tCtrl+F"),
     ],
 )  # fmt: skip
 def test_a_mnemonic_stands_at_a_letter_of_the_translation(msgid: str, translation: str, expected: str) -> None:

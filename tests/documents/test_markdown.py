@@ -113,6 +113,8 @@ CASES = {
     "shortcodes side by side": ("A [v=1]dog[/v][v=2]cat[/v] here.\n", "А [v=1]дог[/v][v=2]цат[/v] хере.\n"),
     "code below a tag": ("<my-code>\n```js\nlet dog\n\nlet cat\n```\n</my-code>\n\nThe dog.\n",
                          "<my-code>\n```js\nlet dog\n\nlet cat\n```\n</my-code>\n\nТхе дог.\n"),
+    "code in a tab": ('{{< tab header="The dog" lang="toml" >}}\n[dog]\n\nthe = "cat"\n{{< /tab >}}\n\nThe dog.\n',
+                      '{{< tab header="The dog" lang="toml" >}}\n[dog]\n\nthe = "cat"\n{{< /tab >}}\n\nТхе дог.\n'),
     "a page's script": ("<script setup>\nimport A from './a'\n\nconst dog = A()\n</script>\n\nThe dog.\n",
                         "<script setup>\nimport A from './a'\n\nconst dog = A()\n</script>\n\nТхе дог.\n"),
     "two lines of a quote": ("> The dog\n> sleeps *long\n> here*.\n", "> Тхе дог\n> слеепс *лонг\n> хере*.\n"),
@@ -171,6 +173,20 @@ def test_a_table_that_is_not_understood_is_left_and_named() -> None:
     content, report = translated(f"{table}\nThe dog.\n")
     assert content == f"{table}\nТхе дог.\n"
     assert [segment.why for segment in report.left] == ["a grid table cannot be translated"]
+
+
+def test_a_tag_over_two_lines_of_a_quote_stays() -> None:
+    source = '> <p title="The dog"\n>    class="a">The\n> cat</p>\n'
+    content, report = translated(source, "reversed")
+    assert content == '> <p title="дог Тхе"\n>    class="a">цат Тхе</p>\n'
+    assert report.left == ()
+    assert translated(source, "same")[0] == source
+
+
+def test_a_bracket_stays_on_the_side_of_its_other_bracket() -> None:
+    content = " ".join(translated("- [[New] dog sings #7](a.md),\n  a [cat (sleeps)](b.md).\n", "reversed")[0].split())
+    assert "[#7, сингс дог [Неш]](a.md)" in content
+    assert "[(слеепс). цат](b.md)" in content
 
 
 def test_documentation_of_an_object_stays() -> None:

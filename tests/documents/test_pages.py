@@ -103,6 +103,7 @@ def test_only_text_that_a_browser_shows_is_translated(source: str) -> None:
         ("A dog.<sup><a><i>[</i>5]</a></sup> A cat<sup>2</sup>", ["A dog. A cat2"]),
         ("H<sub>2</sub>O, 10<sup>th</sup> and 4<b>月</b>", ["H2O, 10th and 4月"]),
         ("<i>one</i><i>•</i><i>two 3</i>, <b>Ann Lee</b> · 2 days <i>ago</i>, x &gt; <b>y</b>", ["one", "•", "two 3, Ann Lee", "·", "2 days ago, x > y"]),
+        ("Regular link<!-- x -->1 and</$b>Ann", ["Regular link1 andAnn"]),
         ("<i>Copy URL</i><i>Copied!</i>, <b>T</b><i>he</i> <b>US</b><i>A</i>", ["Copy URL", "Copied!, The USA"]),
         ("A dog<sup>[<a>source needed</a>]</sup> ran", ["A dog ran", "[source needed]"]),
         ("<textarea>one\n\ntwo</textarea>", ["one", "two"]),
@@ -119,6 +120,9 @@ def test_only_text_that_a_browser_shows_is_translated(source: str) -> None:
         ("<td abbr=one><option label=two><table summary=three><i aria-valuetext=four>", ["one", "two", "three", "four"]),
         ("<input type=submit value=one><input value=no><button value=no>", ["one"]),
         ("<meta name=description content=one><meta name=x content=no><meta property=og:title content='two'>", ["one", "two"]),
+        ('<div class="fragment"><div class="line"><a name="l1"></a>no</div></div><p class="fragment">one', ["one"]),
+        ('<div class="member-signature">no (<a>no</a> no)</div><dt class="sig sig-object py">no<dd>one', ["one"]),
+        ("<td class='x blob-code'>no <i>no</i><td>one", ["one"]),
         ("<link rel=stylesheet title=no><i data-title=no title=one>", ["one"]),
     ],
 )  # fmt: skip
@@ -144,6 +148,7 @@ TEMPLATES = [
     ("{#if a}one{:else}two{/if}{@html no}", ["one", "two"]),
     ("<#if a gt b>one</#if>", ["one"]),
     ("one [[${no}]] ${a.b()} %sveltekit.body%", ["one"]),
+    ("one {f:no(key: 'a} b', x: {y: z})} two {no.no -> f:no()}", ["one two"]),
     ("{{ t('no', a='<a class=\"no\">no</a>', b=\"it's <b id='no'>\") }} one", ["one"]),
     ('<div {% if a > b %}class="no"{% endif %}>one</div>', ["one"]),
     ('<a href="{{ url("no") }}" {{ attrs }}>one</a>', ["one"]),
@@ -166,7 +171,19 @@ def test_code_of_templates_never_reaches_the_model_and_never_disappears(source: 
 
 
 @pytest.mark.parametrize(
-    "source", ["{{ one", "{% one", "a {{ {{ b", "{# one", "<% one", "one } two", "50 %off% one", "@if one"]
+    "source",
+    [
+        "{{ one",
+        "{% one",
+        "a {{ {{ b",
+        "{f:a( one",
+        "{a: one} {a -> b}",
+        "{# one",
+        "<% one",
+        "one } two",
+        "50 %off% one",
+        "@if one",
+    ],
 )
 def test_what_only_looks_like_code_is_text(source: str) -> None:
     assert upper(source).replace("&lt;", "<") == source.upper()

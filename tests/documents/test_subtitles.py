@@ -84,6 +84,34 @@ def test_sentences_end_where_the_voice_or_the_sentence_changes(captions: list[st
     assert len(translated(close(*captions), lang=lang)[2]) == texts
 
 
+def test_no_word_crosses_the_end_of_a_sentence_within_a_line() -> None:
+    source = close("I see it. What is <i>the dog\ndoing</i> there? He sleeps in", "the house. Mr. Smith\nsaid no. OK")
+    for mode in ("same", "reversed"):
+        result, left, texts = translated(source, mode=mode)
+        assert left == []
+        assert texts == [
+            "I see it.",
+            "What is the dog doing there?",
+            "He sleeps in the house.",
+            "Mr. Smith said no.",
+            "OK",
+        ]
+    first, second = captions_of(result)
+    assert " ".join(first.split()) == "it. see I there? <i>doing dog the</i> is What house. the in sleeps"
+    assert " ".join(second.split()) == "He no. said Smith Mr. OK"
+    assert translated(source, mode="same")[0] == source
+
+
+def test_a_number_is_no_sentence_of_a_caption() -> None:
+    _, _, texts = translated(film("The dog sleeps. I see it. 7!"))
+    assert texts == ["The dog sleeps.", "I see it. 7!"]
+
+
+def test_a_line_does_not_begin_with_a_dash_that_no_speaker_has() -> None:
+    result, _, _ = translated(film("You can work it\nout – as if I go."))
+    assert not re.search(r"^[-–]", result.split("\n", 2)[2], re.MULTILINE)
+
+
 @pytest.mark.parametrize("mode", ["letters", "reversed"])
 def test_words_never_move_between_speakers(mode: str) -> None:
     source = (
@@ -243,6 +271,23 @@ def test_scripts_keep_all_but_the_text_of_dialogues() -> None:
     assert deciphered(result).endswith(",,a dog, a cat")
 
 
+@pytest.mark.parametrize("name", ["a.srt", "a.vtt"])
+def test_a_translation_without_words_is_named(name: str) -> None:
+    source = (
+        close("Why? I see", "it. 7?") if name == "a.srt" else "WEBVTT\n\n00:01.000 --> 00:02.000\nWhy? I see it. 7?\n"
+    )
+    info = DocumentInfo(name, "en", "de")
+    made = {
+        "Why?": Translation("?", 0.0),
+        "I see it.": Translation("...", 0.0),
+        "Why? I see it. 7?": Translation("?!", 0.0),
+    }
+    fields = finishing(source.encode(), info, made)
+    result = opening.finished(**fields)
+    assert result["content"].decode() == source
+    assert "Why?" in {text for text, _ in result["left"]}
+
+
 def test_a_translation_that_would_be_a_tag_is_named() -> None:
     source = f"[Events]\n{LAYERS}\nDialogue: 0,0:00:01.00,0:00:02.00,D,,0,0,0,,a dog\n".encode()
     info = DocumentInfo("a.ass", "en", "de")
@@ -269,6 +314,28 @@ def test_timed_text_keeps_its_metadata_and_breaks() -> None:
     assert "&lt;" in result
     assert result.count("<tt:br/>") == 1
     assert '<tt:span style="i">дог</tt:span>' in result
+
+
+@pytest.mark.parametrize("reading", ['tts:ruby="text"', 'style="b"', 'style="a c"'])
+def test_the_reading_of_a_word_in_timed_text_stays_and_is_named(reading: str) -> None:
+    source = (
+        '<tt xmlns="http://www.w3.org/ns/ttml" xmlns:tts="http://www.w3.org/ns/ttml#styling"><head><styling>'
+        '<style xml:id="a" tts:color="red"/><style xml:id="b" tts:ruby="textContainer"/><style xml:id="c" style="b"/>'
+        '</styling></head><body><div><p begin="1s" end="2s">The <span tts:ruby="container"><span tts:ruby="base">dog'
+        f"</span><span {reading}>hound</span></span> sleeps.</p></div></body></tt>"
+    )
+    result, left, texts = translated(source, "a.ttml", "reversed")
+    assert texts == ["The dog sleeps."]
+    assert f'<span tts:ruby="base">дог</span><span {reading}>hound</span></span>' in result
+    assert [text for text, _ in left] == ["hound"]
+
+
+def test_a_tag_of_webvtt_without_an_end_stays_and_is_named() -> None:
+    source = "WEBVTT\n\n00:01.000 --> 00:02.000\nThe dog <b and all behind\nit\n\n00:13.000 --> 00:14.000\na < b\n"
+    result, left, texts = translated(source, "a.vtt")
+    assert texts == ["The dog", "a < b"]
+    assert "Тхе дог <b and all behind\nit\n" in result
+    assert [text for text, _ in left] == ["<b and all behind\nit"]
 
 
 def test_captions_of_youtube_have_no_numbers() -> None:

@@ -13,6 +13,8 @@ import pytest
 from lxml import etree
 
 from dragoman.documents import markup
+from dragoman.documents.tags.pieces import Side
+from dragoman.documents.tags.spaces import with_spaces
 from dragoman.documents.units import AlignedText, Lost, Translations, units_of, write
 from limits import cpu_limit
 
@@ -225,6 +227,11 @@ def test_words_with_spaces(source: str, target: str, links: str, expected: str) 
     parts = markup.parse(source, "xml")
     texts: dict[str, Any] = {unit.plain: AlignedText(target, pairs) for unit in units_of(parts)}
     assert write(parts, Translations(texts)) == expected
+
+
+def test_links_to_words_that_are_not_there_are_no_links() -> None:
+    assert with_spaces(Side("a\u00a0b"), Side("x"), ((0, 5), (1, 6))) == Side("x")
+    assert with_spaces(Side("a\u00a0b"), Side("x y"), ((0, 0), (1, 1))) == Side("x\u00a0y")
 
 
 def test_a_sign_between_two_elements_of_code_stays_with_them() -> None:

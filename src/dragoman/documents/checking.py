@@ -55,8 +55,12 @@ def _markup(parts: Sequence[Part]) -> Counter[str]:
                 pieces.append(" ")
 
     collect(parts)
-    words = "".join(pieces).replace("<", " <").replace(">", "> ").replace('"', ' " ').replace("\0", " ").split()
+    words = "".join(pieces).translate(_APART).split()
     return Counter(word for word in words if word not in STYLE_SIGNS)
+
+
+_APART = str.maketrans({"<": " <", ">": "> ", "\0": " ", **{sign: f" {sign} " for sign in '"{}#'}})
+"""Signs between which a piece ends; braces and ``#`` are those of an ICU message, whose branches are text."""
 
 
 def _n_with_text(document: Document) -> int:

@@ -28,8 +28,8 @@ ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 OF_OWNER, OF_OWNER_SMALL = 0.5, 0.75
 """Largest share of the room for bodies that one key may take, where there are keys, and with its small bodies too.
 
-Until a body is read, a key in it is not known: it counts as a body without a key. A flood of bodies without a key takes
-half of the room at most, and leaves some for small ones.
+Until a body is read, it counts as one without a key if the key is in it: a flood without a key takes half of the
+room at most, and leaves some for small bodies.
 """
 
 LARGE = 16 * 1024
@@ -77,8 +77,8 @@ class BodyBudget:
             BusyError: There is no room, or the other bodies of its key take what one key may.
         """
         most_bytes, by_owner = own.most, self.used_by[own.owner]
-        part = OF_OWNER_SMALL if own.n_bytes + n_bytes <= LARGE else OF_OWNER
-        if self.has_keys and by_owner > own.n_bytes and by_owner + n_bytes > part * most_bytes:
+        most_of_owner = OF_OWNER_SMALL if own.n_bytes + n_bytes <= LARGE else OF_OWNER
+        if self.has_keys and by_owner > own.n_bytes and by_owner + n_bytes > most_of_owner * most_bytes:
             raise BusyError(2.0)
         # A document has two minutes to arrive. Nobody has more than the time of any other body while others wait, so
         # clients that stop in the middle cannot keep the room for themselves.

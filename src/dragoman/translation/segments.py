@@ -50,6 +50,7 @@ class SegmentResult:
     unknown: Note | None = None  # names unknown characters of the source
     script: Note | None = None  # names letters of the source that the model never saw
     read: TextSegment | None = None  # what the model read, if the line was written in another case
+    spare: tuple[Hypothesis, ...] = ()  # what else the search found, best first, for the guard
 
 
 def as_texts(texts: Iterable[str], what: str = "texts") -> list[str]:

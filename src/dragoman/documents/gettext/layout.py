@@ -25,6 +25,8 @@ _OPTION = re.compile(r"-{1,2}[\w?#@]")
 _OPTIONS_ALONE = re.compile(
     r"(?:-{1,2}[\w?#@][\w-]*+(?:\[?=\S++)?|<[^<>\s]++>|\[[^\]\s]++\]|[A-Z_]{2,}+|\.{3}|[|,])(?:[ ,|]++|\Z)"
 )
+_SHORTCUT = re.compile(r"(?:(?:Ctrl|Control|Alt|Shift|Meta|Super|Cmd|Command|Option|Win)[+-]){1,4}\S{1,12}")
+"""Keys that are pressed together, as wxWidgets and Win32 write them behind a tab: the program reads them."""
 
 
 @dataclass
@@ -116,7 +118,8 @@ def _line(made: list[Block], indent: str, body: str, width: int) -> _Last:
             made.append(body[cells[i - 1][1] : start])
         cell = body[start:end]
         is_term = _OPTION.match(cell) is not None and len(cells) > 1
-        if is_term or _is_options(cell):
+        is_shortcut = body[start - 1 : start] == "\t" and _SHORTCUT.fullmatch(cell) is not None
+        if is_term or is_shortcut or _is_options(cell):
             made.append(cell)
             paragraph = None
         else:
@@ -175,5 +178,9 @@ def _broken(text: str, widths: list[int]) -> list[str]:
     return [*lines, text[start:]]
 
 
-_PLACES = re.compile(r"[^\s\u2e80-\ufe6f\uff00-\uffef]++|[\u2e80-\ufe6f\uff00-\uffef][\u3001\u3002\uff01-\uff1f]*+")
-"""Words, before each of which a line may end; a Chinese character is one, with the punctuation after it."""
+_PLACES = re.compile(
+    r"(?:<[A-Za-z/][^<>\n]{0,300}>|[^\s<\u2e80-\ufe6f\uff00-\uffef]++|<)++|"
+    r"[\u2e80-\ufe6f\uff00-\uffef][\u3001\u3002\uff01-\uff1f]*+"
+)
+"""Words, before each of which a line may end; a Chinese character is one, with the punctuation after it, and so is a
+tag with the words that touch it."""

@@ -89,6 +89,9 @@ def set_again(text: str, place: int, mnemonic: Mnemonic) -> str:
         place: Where the word with the mnemonic begins.
         mnemonic: That of the source.
     """
+    label, tab, keys = text.partition("\t")
+    if tab and place <= len(label):  # behind the tab are the keys that do the same
+        return set_again(label, place, mnemonic) + tab + keys
     protected = [match.span() for match in _PROTECTED.finditer(text)]
     words = [
         (match.start(), match.end()) for match in _WORDS.finditer(text)

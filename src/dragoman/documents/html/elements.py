@@ -11,6 +11,12 @@ def names(text: str) -> frozenset[str]:
 CODE = names("code pre kbd samp var tt listing xmp plaintext")
 """Elements whose content is not translated."""
 
+_LISTINGS = names(
+    "blob-code blob-code-inner react-file-line CodeMirror-line cm-line ace_line view-line crayon-line "
+    "syntaxhighlighter member-signature type-signature sig-object memname"
+)
+"""Classes of code in no element for code: lines of GitHub and editors, signatures of Javadoc, Sphinx and Doxygen."""
+
 BLOCKS = names(
     "address applet area article aside audio base blockquote body br button canvas caption center col colgroup "
     "datalist dd details dialog dir div dl dt embed fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 "
@@ -49,6 +55,17 @@ SCOPES = names("td th caption table template object applet marquee svg math fore
 def closed_by(name: str) -> frozenset[str]:
     """Return the elements that an opening tag closes if they are the innermost."""
     return _AFTER.get(name) or (frozenset(["p"]) if name in _PARAGRAPH_ENDS else frozenset())
+
+
+def is_listing(classes: str, following: str) -> bool:
+    """True if an element is a listing of code, by its classes.
+
+    Args:
+        classes: Value of its attribute ``class``.
+        following: Source behind its tag: Doxygen's listings are a ``fragment`` of lines, one of slides is not.
+    """
+    own = classes.split()
+    return not _LISTINGS.isdisjoint(own) or ("fragment" in own and following.lstrip().startswith('<div class="line"'))
 
 
 SHOWN = names(

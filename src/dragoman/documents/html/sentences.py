@@ -207,7 +207,8 @@ def _between_neighbours(nodes: Sequence[Node]) -> set[int]:
     was_tagged = False
     for first, second in pairwise(texts):
         run = range(first + 1, second)
-        tags = [nodes[i] for i in run if nodes[i].kind != "text"]
+        marks = [nodes[i] for i in run if nodes[i].kind != "text"]
+        tags = [node for node in marks if not _is_comment(node)]
         n_open, closes = Counter[str](), set()  # elements in which the second text is, and that end after the first
         for tag in tags:
             if tag.kind == "open":
@@ -221,7 +222,7 @@ def _between_neighbours(nodes: Sequence[Node]) -> set[int]:
         before, after = nodes[first].shown, nodes[second].shown
         are_links = any(name in closes and (name == "a" or "-" in name) for name in opens)
         may_meet = before[-1] in ")]" or {"sub", "sup"}.isdisjoint([*closes, *opens])  # a note, but not H2O
-        meet = len(tags) == len(run) and may_meet and _meet(before, after)
+        meet = len(marks) == len(run) and may_meet and _meet(before, after)
         if are_links or (tags and meet and all(tag.kind != "point" for tag in tags)):
             cuts.add(place)
         links.append("a" in closes)
@@ -232,6 +233,11 @@ def _between_neighbours(nodes: Sequence[Node]) -> set[int]:
             cuts |= {first, place}
         was_tagged = bool(tags)
     return cuts
+
+
+def _is_comment(node: Node) -> bool:
+    """True for a comment, and for what a browser reads as one: words on both sides are one word."""
+    return node.kind == "edge" and not node.name and str(node.parts[0]).startswith(("<!", "</"))
 
 
 def _meet(before: str, after: str) -> bool:

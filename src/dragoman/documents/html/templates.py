@@ -1,4 +1,4 @@
-"""Code of template languages in a page: Jinja, Twig, Django, Liquid, Handlebars, Go, Angular, ERB, PHP and their like.
+"""Code of template languages in a page: Jinja, Twig, Liquid, Handlebars, Go, Angular, Fluid, ERB, PHP and their like.
 
     Templates("Hello {{ name }}!").at(6)     # Code(end=16, is_value=True)
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-START = re.compile(r"<[%?]|<[/]?[#@][A-Za-z]|\{[{%#:/@]|[$#]\{|\[[\[(]\$|%[A-Za-z_]|@[a-z]|\}")
+START = re.compile(r"<[%?]|<[/]?[#@][A-Za-z]|\{[{%#:/@A-Za-z]|[$#]\{|\[[\[(]\$|%[A-Za-z_]|@[a-z]|\}")
 """Where code may begin; ``Templates.at`` says whether it does."""
 
 _STATEMENT = re.compile(
@@ -30,6 +30,9 @@ _BLOCK = "if|else if|for|switch|case|defer|placeholder|loading|else|empty|defaul
 _ANGULAR = re.compile(
     rf"@(?:{_BLOCK})\s{{0,20}}(?=[({{])(?:\([^{{}}\n]{{0,500}}\)\s{{0,20}})?\{{|@let\s[^;<>\n]{{0,500}};"
 )
+_FLUID = re.compile(r"\{(?:[a-z]\w{0,50}:[A-Za-z][\w.]{0,100}\(|[\w.]{1,100}\s{0,20}->\s{0,20}[a-z]\w{0,50}:)")
+"""A function of TYPO3's Fluid, such as ``{f:count(subject: dogs)}`` and ``{dog.name -> f:format.raw()}``."""
+_FLUID_SIGN = re.compile(r"'(?:[^'\\\n]|\\.){0,500}'|[{}<]")
 _PERCENT = re.compile(r"%(?:[A-Za-z]+(?:[._][A-Za-z]+)+|[A-Z]{3,})%")
 _PHP_VALUE = re.compile(r"<\?(?:=|php\s+(?:echo|print|_e)\b)")
 _PHP = re.compile(r"<\?(?:php\b|=|\s)", re.IGNORECASE)
@@ -40,6 +43,12 @@ _BODY_IS_CODE = frozenset(["comment", "doc", "highlight", "javascript", "schema"
 LONGEST_VALUE = 20_000
 LONGEST = 50_000
 """Most characters of a value, and of a statement or a comment."""
+
+LONGEST_FUNCTION = 2_000
+"""Most characters of a function of Fluid."""
+
+MOST_BRACES = 8
+"""Most pairs of braces, one in another, of a function of Fluid."""
 
 MOST_STRINGS = 8
 """Most strings in backticks of one value."""
@@ -88,6 +97,8 @@ class Templates:
             return self._php(at)
         if start in ("${", "#{"):
             return self._line(at, "}", 300)
+        if start[:1] == "{":
+            return self._function(at)
         if start in ("[[", "[("):
             return (
                 self._line(at, "]]" if start == "[[" else ")]", 300) if self._source[at + 2 : at + 4] == "${" else None
@@ -187,6 +198,19 @@ class Templates:
         if end < 0:
             return Code(len(self._source), False) if self._source.startswith("<?php", at) else None
         return Code(end + 2, bool(_PHP_VALUE.match(self._source, at)))
+
+    def _function(self, at: int) -> Code | None:
+        """Return a function of Fluid."""
+        if not _FLUID.match(self._source, at):
+            return None
+        depth = 0
+        for sign in _FLUID_SIGN.finditer(self._source, at, at + LONGEST_FUNCTION):
+            depth += {"{": 1, "}": -1}.get(sign[0], 0)
+            if not depth:
+                return Code(sign.end(), True)
+            if depth > MOST_BRACES or sign[0] == "<":
+                break
+        return None
 
     def _angular(self, at: int) -> Code | None:
         match = _ANGULAR.match(self._source, at)

@@ -14,15 +14,25 @@ from dataclasses import dataclass, field
 
 from dragoman.documents.document import Untranslated
 from dragoman.documents.html.attributes import ODD, ODD_TEXT, TagReader
-from dragoman.documents.html.elements import ANNOTATION, BLOCKS, CODE, IN_SVG, SCOPES, TEXT_OF_SVG, VOID, closed_by
+from dragoman.documents.html.elements import (
+    ANNOTATION,
+    BLOCKS,
+    CODE,
+    IN_SVG,
+    SCOPES,
+    TEXT_OF_SVG,
+    VOID,
+    closed_by,
+    is_listing,
+)
 from dragoman.documents.html.sentences import Sentence
 from dragoman.documents.html.spelling import Spelling
 from dragoman.documents.html.tokens import ESCAPABLE, RAW, Token, tokens
 from dragoman.documents.units import Part
 
 _CLOSING = re.compile(r"</([A-Za-z][^\s/>]*)")
-_COMMENT = re.compile(r"<!--(?!\[|<!\[)")
-"""A comment that is no condition of a browser."""
+_COMMENT = re.compile(r"<!--(?!\[|<!\[)|</")
+"""A comment that is no condition of a browser, and an odd end tag, which is a comment to browsers."""
 _TEMPLATE_TYPE = re.compile(r"html|template|handlebars|mustache", re.IGNORECASE)
 _RUBY = "the reading of a word of the source (ruby)"
 _PAST_SCOPES = SCOPES | {"tr", "tbody", "thead", "tfoot", "body"}
@@ -217,6 +227,8 @@ class _Reader:
         if translate == "no" or "notranslate" in values.get("class", "").split():
             is_translated = False
         if name in CODE or name in self._options.ignored:
+            is_code = True
+        if "class" in values and is_listing(values["class"], self._source[token.end : token.end + 40]):
             is_code = True
         if name in ANNOTATION and self._places["ruby"] and not token.is_foreign:
             is_code = True

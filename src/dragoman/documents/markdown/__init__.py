@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from dragoman.documents import markup
@@ -41,6 +41,7 @@ _SIGNS = "*_~`[]<>&!\\()"
 """Characters that may be markup inside a paragraph."""
 
 _ESCAPES: dict[str, Callable[[str], str]] = {"cell": in_cell, "quoted": in_quotes}
+_QUOTE = re.compile(r"(?:[ \t]{0,3}>)++ ?")
 _TITLE = re.compile(r"(?<=[\s>])(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))\s*\Z", re.DOTALL)
 
 
@@ -67,6 +68,28 @@ def read(data: bytes, info: DocumentInfo) -> Document:
         return text.encode(wrapper.written(render(checked.marked([*front, *body.parts]))))
 
     return Document([*front, *body.parts], save, tuple(left), checked.reject, text.read_as)
+
+
+def _html(source: str) -> list[Part]:
+    """Return the parts of a block of HTML, whose lines may all begin with the marks of a quote."""
+    lines = source.splitlines(keepends=True)
+    marks = {match[0] if (match := _QUOTE.match(line)) else "" for line in lines}
+    if len(lines) < 2 or len(marks) > 1 or marks == {""}:
+        return markup.parse(source, "html", attributes=True)
+    (mark,) = marks
+    inner = "".join(line.removeprefix(mark) for line in lines)
+    body = inner.rstrip("\r\n")
+    return [mark, *_with_marks(markup.parse(body, "html", attributes=True), mark, set()), inner[len(body) :]]
+
+
+def _with_marks(parts: Sequence[Part], mark: str, done: set[int]) -> list[Part]:
+    """Return parts with a mark at the beginning of each line but the first; ``done`` has the ids of finished units."""
+    for part in parts:
+        if isinstance(part, Unit) and id(part) not in done:
+            done.add(id(part))
+            part.raw = _with_marks(part.raw, mark, done)
+            part.tags = [replace(tag, parts=tuple(_with_marks(tag.parts, mark, done))) for tag in part.tags]
+    return [part.replace("\n", f"\n{mark}") if isinstance(part, str) else part for part in parts]
 
 
 class _Lines:
@@ -124,7 +147,7 @@ class _Body:
         start, end = block.lines[0][0], block.lines[-1][1]
         source = self.lines.between(start, end)
         if block.kind == "html":
-            return markup.parse(source, "html", attributes=True)
+            return _html(source)
         if block.kind == "raw":
             return shown_in(source)
         if block.kind == "definition":

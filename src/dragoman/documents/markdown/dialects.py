@@ -67,7 +67,9 @@ _LITERAL = _names(
     "parsed-literal doctest testcode testoutput highlight currentmodule contents index plantuml"
 )
 _LITERAL_PAIRS = {
-    "{{<": re.compile(r"\{\{<\s*(highlight|code[\w-]*|mermaid|math|katex|chem|goat|plantuml|raw\w*)\b"),
+    "{{<": re.compile(
+        r"\{\{<\s*((?:highlight|code[\w-]*|mermaid|math|katex|chem|goat|plantuml|raw\w*)\b|tab(?:pane)?(?=\s[^<>]{0,200}\blang=))"
+    ),
     "{{%": re.compile(r"\{\{%\s*(highlight|code[\w-]*|mermaid|math|katex|chem)\b"),
     "{%": re.compile(r"\{%-?\s*(highlight|comment|code|mermaid|codeblock|uml|plantuml)\b"),
 }

@@ -20,6 +20,8 @@ _PAUSES = frozenset(ENDS + ",;:…，、；：—")
 _NEVER_FIRST = frozenset(
     "、。，．・：；？！゛゜ヽヾゝゞ々ー）］｝〕〉》」』】’”%％!?.,:;)]}ぁぃぅぇぉっゃゅょァィゥェォッャュョ…"
 )
+_DASHES = frozenset("-\u2010\u2212\u2013\u2014")
+"""Dashes that would be those of a speaker at the beginning of a line."""
 _NEVER_LAST = frozenset("（［｛〔〈《「『【‘“([{$£¥")
 
 
@@ -36,7 +38,11 @@ def _columns(character: str) -> int:
 
 def break_places(text: str) -> list[int]:
     """Return the places in a text where a new line may begin."""
-    places = [i for i in range(1, len(text)) if text[i - 1].isspace() and not text[i].isspace()]
+    places = [
+        i for i in range(1, len(text))
+        if text[i - 1].isspace() and not text[i].isspace()
+        and not (text[i] in _DASHES and text[i + 1 : i + 2].isspace())
+    ]  # fmt: skip
     if all(ord(character) < 0x0E00 for character in text):
         return places
     between = [

@@ -23,8 +23,9 @@ _NEARLY = re.compile(
 
 _TOKEN = re.compile(
     r"\r\n|\r|\n|&#?[A-Za-z\d]{1,32};?|<rt[^<>]*>[^<>]*(?:</rt[^<>]*>)?|"
-    r"<\d[\d:.]*>|<[A-Za-z][^<>]*>|</[^<>]*>|<>|\{\\[^{}\r\n]*\}"
+    r"<\d[\d:.]*>|<[A-Za-z][^<>]*(?:>|\Z)|</[^<>]*(?:>|\Z)|<>|\{\\[^{}\r\n]*\}"
 )
+_NO_END = re.compile(r"</?[A-Za-z][^<>]*\Z")
 _TAG_NAME = re.compile(r"</?([A-Za-z]+)")
 
 
@@ -45,7 +46,7 @@ def _token(match: re.Match[str]) -> Token:
     kind = name[1] if name else "rt"
     if kind == "v":
         return Token(source, "turn", name="" if source.startswith("</") else source)
-    if kind == "rt":  # the reading of a word, or no tag
+    if kind == "rt" or source[-1] not in ">}":  # the reading of a word, or no tag
         return Token(source, "point")
     return Token(source, "close" if source.startswith("</") else "open", name=kind)
 
@@ -116,6 +117,11 @@ def _add(blocks: _Blocks, lines: Sequence[str], start: int) -> None:
         why = f"line {line}: this cue ends before it begins; its times stay as they are"
         blocks.left.append(Untranslated(times.strip(), why))
     tokens = tuple(tokenize("".join(lines[number + 1 :])))
+    blocks.left += [
+        Untranslated(token.source.strip(), f"line {line}: a tag without an end, which players drop with all behind it")
+        for token in tokens
+        if _NO_END.match(token.source) and any(map(str.isalpha, token.source))
+    ]
     readings = [re.sub(r"<[^<>]*>", "", token.source) for token in tokens if token.source.startswith("<rt")]
     why = f"line {line}: the reading of a word stays as it is"
     blocks.left += [Untranslated(reading, why) for reading in readings if any(map(str.isalpha, reading))]

@@ -1,5 +1,7 @@
 """The document of a film: a unit a sentence, whose translation is divided among its captions and broken into lines.
 
+A sentence that ends within a line is a unit too, so no word crosses its end, whatever the model makes of it.
+
 A caption that had words is never empty: where a translation has fewer words than captions, its words stay on the screen
 for the next one too. What comes back as it was keeps its bytes, with its line breaks.
 """
@@ -15,22 +17,28 @@ from dragoman.documents.document import Document, DocumentInfo, Text, Untranslat
 from dragoman.documents.subtitles.cues import Cue, Film, Piece
 from dragoman.documents.subtitles.lines import MOST_LINES, break_places, broken, width
 from dragoman.documents.subtitles.sentences import sentences_of
-from dragoman.documents.subtitles.tokens import Token, has_text, pairs, source_of, text_of
+from dragoman.documents.subtitles.tokens import Token, has_text, pairs, source_of, split, text_of
 from dragoman.documents.units import Part, Tag, Translations, Unit
 from dragoman.languages.known import is_unspaced
+from dragoman.languages.sentence_ends import ENDS
+from dragoman.languages.sentences import sentences as split_sentences
 from dragoman.languages.words import clusters
+from dragoman.translation.keeping.protected import has_letters
 
 CUT = "\0"
 """Stands between two captions in a translated sentence; no file has this character."""
+
+WHY_REJECTED = "its translation has no words, or would be read as a tag"
 
 Render = Callable[[Sequence[Part]], str]
 
 
 @dataclass(frozen=True)
 class _Sentence:
-    """Pieces that are translated together."""
+    """A sentence, and the pieces that it stands in: all of the first and the last, or a part."""
 
     pieces: list[Piece]
+    parts: list[list[Token]]  # its tokens in each piece
     unit: Unit
 
 
@@ -45,17 +53,28 @@ class _Writer:
 
     def written(self, render: Render) -> tuple[str, dict[Piece, str]]:
         """Return the translated file and its pieces."""
-        words: dict[Piece, list[Token] | None] = {}  # None: the source stays
+        words: dict[Piece, list[Token]] = {}
+        translated: set[Piece] = set()  # of the others the source stays
         for sentence in self.sentences:
-            for piece, tokens in zip(sentence.pieces, self._divided(sentence, render), strict=True):
-                words[piece] = tokens
+            divided = self._divided(sentence, render)
+            for i, piece in enumerate(sentence.pieces):
+                own = divided[i]
+                translated |= set() if own is None else {piece}
+                tokens = _in_one_line(sentence.parts[i]) if own is None else own
+                words[piece] = self._joined(words[piece], tokens) if piece in words else tokens
         written = {
-            piece: self._piece(piece, words[piece.copy_of or piece])
+            piece: self._piece(piece, words[root] if (root := piece.copy_of or piece) in translated else None)
             for piece in self.skeleton
             if isinstance(piece, Piece)
         }
         text = "".join(part if isinstance(part, str) else written[part] for part in self.skeleton)
         return text, written
+
+    def _joined(self, first: list[Token], second: list[Token]) -> list[Token]:
+        """Return the words of two sentences of a piece."""
+        lead, tokens, _ = _outer_space(first)
+        space = "" if is_unspaced(self.info.tgt_lang) else " "
+        return [Token(lead, text=lead), *tokens, Token(space, text=space), *_outer_space(second)[1]]
 
     def _divided(self, sentence: _Sentence, render: Render) -> list[list[Token] | None]:
         """Return the translated words of each piece; None where the source stays."""
@@ -64,6 +83,8 @@ class _Writer:
         if not text or text == CUT or text.split() == sentence.unit.plain.split():
             return [None] * len(pieces)
         words = _words(text, is_unspaced(self.info.tgt_lang))
+        if not words:
+            return [None] * len(pieces)
         if len(words) < len(pieces):  # each caption shows one word, and some the same as the caption before
             shown = [words[i * len(words) // len(pieces)] for i in range(len(pieces))]
             return [[Token(self.film.escape(word), text=word)] for word in shown]
@@ -80,7 +101,7 @@ class _Writer:
         if piece.copy_of is not None:
             text = text_of(words).strip()
             words = [Token(self.film.escape(text), text=text)]
-        if _has_tags(inner) and not _has_tags(words):
+        if _n_tags(words) < _n_tags(inner):
             return before + _sung(inner, words, self.film.escape) + after
         line_break = piece.breaks[0].source if piece.breaks else self.film.line_break
         return before + self._lines(words, len(piece.lines), around_line, line_break) + after
@@ -129,31 +150,96 @@ def _too_much(cue: Cue, lines: Sequence[str], length: int | None, speed: float |
 def film_document(film: Film, text: Text, info: DocumentInfo) -> Document:
     """Return the document of a film."""
     cut = sentences_of(film, info.src_lang)
-    sentences = [_Sentence(pieces, _unit(pieces, film)) for pieces in cut.together]
+    sentences = [
+        _Sentence(
+            [piece for piece, _ in parts], [tokens for _, tokens in parts], _unit([own for _, own in parts], film)
+        )
+        for pieces in cut.together
+        for parts in _parted(pieces, info.src_lang)
+    ]
     writer = _Writer(film, info, cut.skeleton, sentences)
 
     def reject(translations: Translations) -> set[str]:
-        """Return the texts whose translations would be read as tags."""
+        """Return the texts whose translations would be read as tags, or have no words."""
         rejected = set()
         for sentence in sentences:
             plain = sentence.unit.plain
             if plain in translations.by_text:
                 translation = translations.by_text[plain].text
                 tokens = film.tokenize(sentence.unit.escape(translation))
-                if CUT in translation or any(token.kind != "text" for token in tokens):
+                is_tag = CUT in translation or any(token.kind != "text" for token in tokens)
+                if is_tag or (has_letters(plain) and not _words(translation, is_unspaced(info.tgt_lang))):
                     rejected.add(plain)
         return rejected
 
     return Document(
         [sentence.unit for sentence in sentences], lambda render: text.encode(writer.written(render)[0]),
-        tuple(film.left), reject, text.read_as, concerns=writer.concerns,
+        tuple(film.left), reject, text.read_as, WHY_REJECTED, writer.concerns,
     )  # fmt: skip
 
 
-def _unit(pieces: Sequence[Piece], film: Film) -> Unit:
-    """Return the sentence of some pieces as one unit; a cut stands between two pieces."""
-    unit = Unit(escape=film.escape)
+_ENDS = frozenset(ENDS)
+_Parts = list[tuple[Piece, list[Token]]]
+"""The tokens of a sentence in each piece that it stands in."""
+
+
+def _parted(pieces: Sequence[Piece], lang: str | None) -> list[_Parts]:
+    """Return the sentences of pieces that belong together; none ends within an element or a song."""
     words = [piece.shell[0][1] for piece in pieces]
+    texts = [text_of(tokens) for tokens in words]
+    whole = [(piece, tokens) for piece, tokens in zip(pieces, words, strict=True)]
+    text = " ".join(texts)
+    is_sung = any(token.kind == "time" for tokens in words for token in tokens)
+    if is_sung or _ENDS.isdisjoint(text.rstrip()[:-1]):
+        return [whole]
+    ends = list(accumulate(map(len, _with_letters(split_sentences(text, lang)))))[:-1]
+    parted: list[_Parts] = [[]]
+    at = 0  # place of a piece in the text of all
+    for piece, tokens, text in zip(pieces, words, texts, strict=True):
+        own = [end - at for end in ends if at < end < at + len(text)]
+        for i, run in enumerate(_runs(tokens, own)):
+            if i or at in ends:
+                parted.append([])
+            parted[-1].append((piece, run))
+        at += len(text) + 1
+    return parted if all(has_letters(text_of(run)) for parts in parted for _, run in parts) else [whole]
+
+
+def _with_letters(parts: Sequence[str]) -> list[str]:
+    """Return sentences, one without letters joined to the one before it."""
+    joined: list[list[str]] = []
+    for part in parts:
+        if joined and not (has_letters(part) and has_letters(joined[-1][0])):
+            joined[-1].append(part)
+        else:
+            joined.append([part])
+    return ["".join(own) for own in joined]
+
+
+def _runs(tokens: Sequence[Token], ends: Sequence[int]) -> list[list[Token]]:
+    """Cut the tokens of a piece at places where no element is open; a line break counts as a character."""
+    as_text = [replace(token, text=" ") if token.kind == "break" else token for token in tokens]
+    partner = pairs(as_text)
+    depth, at = 0, 0
+    places: list[int] = []
+    for i, token in enumerate(as_text):
+        depth += (token.kind == "open" and i in partner) - (token.kind == "close" and i in partner)
+        after = at + len(token.text)
+        if not depth:
+            inside = ends[bisect_right(ends, at) : bisect_right(ends, after)]
+            places += [end for end in inside if token.source == token.text or end == after]
+        at = after
+    runs = split(as_text, places) if places else [as_text]
+    return [[replace(token, text="") if token.kind == "break" else token for token in run] for run in runs]
+
+
+def _in_one_line(tokens: Sequence[Token]) -> list[Token]:
+    return [Token(" ", text=" ") if token.kind == "break" else token for token in tokens]
+
+
+def _unit(words: Sequence[list[Token]], film: Film) -> Unit:
+    """Return a sentence as one unit; a cut stands between the words of two pieces."""
+    unit = Unit(escape=film.escape)
     lengths = [max(1, len(text_of(tokens).strip())) for tokens in words]
     before = [0, *accumulate(lengths)]
     for i, tokens in enumerate(words):
@@ -182,8 +268,8 @@ def _words(text: str, unspaced: bool) -> list[str]:
     return [word for word in text.split() if any(map(str.isalnum, word))]
 
 
-def _has_tags(tokens: Sequence[Token]) -> bool:
-    return any(token.kind in ("open", "close", "point") for token in tokens)
+def _n_tags(tokens: Sequence[Token]) -> int:
+    return sum(token.kind in ("open", "close", "point") for token in tokens)
 
 
 def _plain(tokens: Sequence[Token]) -> list[str]:
@@ -220,6 +306,10 @@ def _split_at(tokens: Sequence[Token], places: Sequence[int]) -> list[list[Token
     at = number = 0
     for token in tokens:
         behind = token
+        if token.kind == "open" and at == wanted[number]:  # it stays with the words inside it
+            _drop_space(lines[-1])
+            lines.append([])
+            number += 1
         while behind.kind == "text" and at <= wanted[number] < at + len(behind.text) and wanted[number] >= 0:
             n = wanted[number] - at
             if n > 0 and behind.source != behind.text:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_left
+from functools import cached_property
 
 from dragoman.documents.tags.pieces import Pieces
 from dragoman.documents.tags.tree import Mark
+
+_BRACKETS = dict(zip("([{（［【〔《〈「『", ")]}）］】〕》〉」』", strict=True))
 
 
 class Gaps:
@@ -53,6 +56,19 @@ class Gaps:
         first = self._tgt_signs[own + n - 1] + 1 if n else start
         last = self._tgt_signs[own + n] if n < total else end
         return last if self._follows_space(tag, kind) else first
+
+    @cached_property
+    def brackets(self) -> dict[int, int]:
+        """Place of the other bracket for that of each bracket in the translation that has one."""
+        partner: dict[int, int] = {}
+        opened: list[int] = []
+        for i in self._tgt_signs:
+            if self.tgt[i] in _BRACKETS:
+                opened.append(i)
+            elif opened and self.tgt[i] == _BRACKETS[self.tgt[opened[-1]]]:
+                first = opened.pop()
+                partner[first], partner[i] = i, first
+        return partner
 
     def _n_before(self, place: int) -> int:
         """Return the number of the source's pieces before a place."""

@@ -94,7 +94,30 @@ def _characters(tags: Sequence[Mark], order: Sequence[tuple[int, int, int]], gap
         places[n] = min(places[n], limit)
     for n in range(1, len(places)):
         places[n] = max(places[n], places[n - 1])
+    _keep_brackets(tags, [i for i, _, _ in order], places, gaps)
     return [(i, place) for (i, _, _), place in zip(order, places, strict=True)]
+
+
+def _keep_brackets(tags: Sequence[Mark], order: Sequence[int], places: list[int], gaps: Gaps) -> None:
+    """Move tags, in place, past brackets beside them whose other bracket stands inside their element."""
+    partner = gaps.brackets
+    if not partner:
+        return
+    opened: list[int] = []
+    elements = []
+    for n, i in enumerate(order):
+        if tags[i].kind == "open":
+            opened.append(n)
+        elif tags[i].kind == "close" and opened:
+            elements.append((opened.pop(), n))
+    for first, last in reversed(elements):
+        limit = places[last + 1] if last + 1 < len(places) else len(gaps.tgt)
+        while places[last] < limit and places[first] <= partner.get(places[last], -1) < places[last]:
+            places[last] += 1
+    for first, last in sorted(elements):
+        limit = places[first - 1] if first else 0
+        while places[first] > limit and places[first] <= partner.get(places[first] - 1, -1) < places[last]:
+            places[first] -= 1
 
 
 @dataclass(frozen=True)

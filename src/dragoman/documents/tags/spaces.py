@@ -30,6 +30,7 @@ def with_spaces(src: Side, tgt: Side, alignment: Links) -> Side:
         if before is None or before + 1 >= len(src_words) or src_words[before + 1][0] != match.end():
             continue
         for target in targets.get(before, ()):
-            if (before + 1, target + 1) in links and tgt.text[tgt_words[target][1] : tgt_words[target + 1][0]] == " ":
+            is_known = target + 1 < len(tgt_words) and (before + 1, target + 1) in links
+            if is_known and tgt.text[tgt_words[target][1] : tgt_words[target + 1][0]] == " ":
                 written[tgt_words[target][1]] = match[0]
     return Side("".join(written), tgt.unspaced)
