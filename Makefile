@@ -1,4 +1,5 @@
 # The same commands for people and for CI. Each makes .venv and installs what it needs.
+#   make install      dragoman alone: .venv/bin/dragoman
 #   make demo         watch a Transformer learn to translate (5 to 10 minutes on two cores that do nothing else)
 #   make test         the tests
 #   make test-faults  the fault suite at its full figures, one line a row (takes long; its quick half is in `make test`)
@@ -19,14 +20,29 @@ DATA ?= data
 # the usual index is asked. make TORCH_INDEX= takes the usual one at once
 TORCH_INDEX ?= $(if $(shell command -v nvidia-smi),,--index-url https://download.pytorch.org/whl/cpu)
 
-.PHONY: docs wheel test-wheel test-newest demo demo-zh test test-slow test-faults test-browser test-node test-ray test-foreign judges check bench bench-data clean
+.PHONY: install docs wheel test-wheel test-newest demo demo-zh test test-slow test-faults test-browser test-node test-ray test-foreign judges check bench bench-data clean
+
+PIP := $(BIN)/pip install --disable-pip-version-check --constraint constraints.txt
+
+define ENVIRONMENT
+@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"dragoman needs Python 3.11 or newer, {sys.executable} is {v.major}.{v.minor}: make PYTHON=...")'
+@$(PYTHON) -m venv .venv || { apt-get update -qq && apt-get install -qq -y python3-venv && $(PYTHON) -m venv .venv; }
+$(PIP) $(1) --no-deps --retries 1 $(TORCH_INDEX) torch || echo "torch comes from the usual index"
+endef
 
 .venv/ready: pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"dragoman needs Python 3.11 or newer, {sys.executable} is {v.major}.{v.minor}: make PYTHON=...")'
-	$(PYTHON) -m venv .venv || { apt-get update -qq && apt-get install -qq -y python3-venv && $(PYTHON) -m venv .venv; }
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps --retries 1 $(TORCH_INDEX) torch || echo "torch comes from the usual index"
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(call ENVIRONMENT,--quiet)
+	$(PIP) --quiet --editable '.[dev]'
 	touch $@
+
+.venv/installed: pyproject.toml constraints.txt
+	$(call ENVIRONMENT)
+	$(PIP) --editable .
+	@touch $@
+	@echo 'Installed. Try it:  .venv/bin/dragoman translate demo -i'
+
+# what the other targets install holds it too
+install: $(if $(wildcard .venv/ready),.venv/ready,.venv/installed)
 
 demo: .venv/ready
 	$(BIN)/dragoman demo

@@ -34,8 +34,8 @@ from benchmarks.record import save
 
 TOKENS = (256, 512, 1024, 2048)
 DECODERS = (
-    dragoman("fp32"), dragoman("bf16"), dragoman("int8"), dragoman("bf16", stop="safe"),
-    dragoman("bf16", vocabulary="shortlist"), dragoman("int8", vocabulary="shortlist"),
+    dragoman("fp32"), dragoman("bf16"), dragoman("bf16", stop="safe"),
+    dragoman("bf16", vocabulary="shortlist"),
     ct2("fp32"), ct2("int8"), ct2("int8", TOKENS, batch_type="tokens"), ct2("int8", vocabulary="shortlist"),
     hf("fp32"), hf("bf16"),
 )  # fmt: skip

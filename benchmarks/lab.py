@@ -23,9 +23,11 @@ contains both. Behind each name are verdicts, numbers and figures. What the expe
 [questions](../understand/questions/index.md), what they refute in [errata](../understand/errata.md), which also names
 the five documents."""
 FOOT = """**What a verdict can carry.** Nearly all models here are small, trained for seconds or minutes, on one
-generated text or one toy task, at one learning rate, with one to three seeds. A verdict is about that
-model on that task. Where the literature found otherwise, or found the same at a larger scale, the
-verdict names it.
+generated text or one toy task, most at one learning rate, with one to three seeds. A verdict is about
+that model on that task. Where the literature found otherwise, or found the same at a larger scale, the
+verdict names it. Constants that could decide a verdict, such as the number of keys, are swept
+(`python -m benchmarks.verdicts`). An interval is for one comparison; `heads` and `ablations`, which make
+dozens, allow for all of theirs (Bonferroni), other experiments make up to ten and do not.
 
 To repeat one: `dragoman lab NAME` makes a page with more words and tables ([how](../how-to/experiments.md)); this
 report is a full `dragoman lab all`, and single experiments on other text (`--config`, `--run`). `python -m

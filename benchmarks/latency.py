@@ -17,7 +17,7 @@ from benchmarks.harness.rounds import Figures, alternate, ratios, say, summary
 from benchmarks.record import save
 
 DECODERS = (
-    dragoman("fp32"), dragoman("bf16"), dragoman("int8"), dragoman("fp32", engine="auto"),
+    dragoman("fp32"), dragoman("bf16"), dragoman("fp32", engine="auto"),
     dragoman("int8", engine="auto"), ct2("fp32"), ct2("int8"), hf("fp32"), hf("bf16"),
 )  # fmt: skip
 

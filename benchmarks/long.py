@@ -15,7 +15,7 @@ from benchmarks.record import save
 
 OUR_BATCHES, THEIR_BATCHES = (2048, 4096, 8192, 16384), (8, 16, 32)
 DECODERS = (
-    *(dragoman(precision, OUR_BATCHES) for precision in ("fp32", "bf16", "int8")),
+    *(dragoman(precision, OUR_BATCHES) for precision in ("fp32", "bf16")),
     *(ct2(precision, THEIR_BATCHES) for precision in ("fp32", "int8")),
     *(hf(precision, THEIR_BATCHES) for precision in ("fp32", "bf16")),
 )

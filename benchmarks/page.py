@@ -50,6 +50,8 @@ How far the numbers go:
 - The CPU model is the one that the virtual machine reports; it may not be the real one (Intel's family 6, model 167 has
   neither AMX nor avx512_bf16). Go by the instruction sets.
 - tcmalloc is a memory allocator that only dragoman was measured with; no other system was given it.
+- *dragoman int8* is a way of earlier versions. It was 0.6 to 0.75 times as fast as CTranslate2's on every machine, and
+  was removed on 2026-11-26: int8 is CTranslate2's now, which every installation has.
 - Marian, in C++, was not run here. [CTranslate2's authors](https://github.com/OpenNMT/CTranslate2#benchmarks) measured
   both with one OPUS-MT model of base size, on four threads of an Intel Xeon 8275CL. Marian 1.11 gives 345 target tokens
   a second in float32 and 356 in int8, CTranslate2 3.6 gives 525 and 696.

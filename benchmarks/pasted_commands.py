@@ -29,7 +29,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ SHORT = [
     "model.n_decoder_layers=2", "data.tokenizer.vocab_size=700", "decode.max_extra_tokens=5",
 ]  # fmt: skip
 """Settings that are added to every training; those that a command sets itself win, except the number of steps."""
-TIMEOUT_S, DEMO_TIMEOUT_S = 150, 500
+TIMEOUT_S, DEMO_TIMEOUT_S = 900, 2400  # ends what hangs, also on a machine that has much else to do
 
 SHIM = '''#!/usr/bin/env -S {python} -S -E
 """Sends a command to the process that has dragoman loaded; see ``benchmarks.pasted_commands``."""
@@ -64,7 +64,8 @@ short = [word for setting in {short!r} for word in ("--set", setting)]
 if "--help" in args or "--resume" in args:
     pass
 elif args[:1] == ["train"]:
-    args = ["train", *(short[:22] if "--from-run" in args else short), *args[1:], *short[:2]]
+    own_size = "--from-run" in args and not any(arg.endswith(".yaml") for arg in args)
+    args = ["train", *(short[:22] if own_size else short), *args[1:], *short[:2]]
 elif args[:1] == ["distill"]:
     args = ["distill", *short[:12], *args[1:], *short[:2]]
 elif args[:1] == ["demo"]:
@@ -211,7 +212,7 @@ def prepare(folder: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         split = "train" if name in EVALUATED or count > 100 else "held_out"
         phrasebook.write(count, f"{path}.en", f"{path}.de", seed=seed, split=split)
-    for name, count in (("train", 300), ("dev", 120)):
+    for name, count in (("train", 300), ("manual-train", 300), ("manual-dev", 120)):
         phrasebook.write(count, folder / f"{name}.en", folder / f"{name}.zh", tgt_lang="zh")
     phrasebook.write(300, folder / "train.en", folder / "train.de")
     phrasebook.write(120, folder / "dev.en", folder / "dev.de", split="held_out")
@@ -306,7 +307,8 @@ def _remove_its_run(folder: Path, command: str) -> None:
     if made is not None:
         shutil.rmtree(folder / made[1], ignore_errors=True)
     elif command.startswith("dragoman demo") and "--resume" not in command:
-        shutil.rmtree(folder / "runs/demo", ignore_errors=True)
+        tgt_lang = re.search(r"--to (\S+)", command)
+        shutil.rmtree(folder / (f"runs/demo-{tgt_lang[1]}" if tgt_lang else "runs/demo"), ignore_errors=True)
 
 
 def paste(page: str, commands: list[str], prepared: Path, bin_folder: Path) -> list[dict[str, Any]]:
@@ -317,6 +319,8 @@ def paste(page: str, commands: list[str], prepared: Path, bin_folder: Path) -> l
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "here"
         shutil.copytree(prepared, folder)
+        (folder / ".venv").mkdir()
+        (folder / ".venv/bin").symlink_to(bin_folder)
         for command in commands:
             result: dict[str, Any] = {"page": page, "command": command}
             results.append(result)
@@ -324,6 +328,7 @@ def paste(page: str, commands: list[str], prepared: Path, bin_folder: Path) -> l
                 result["left out"] = why
                 continue
             _remove_its_run(folder, command)
+            n_before = len(_process_numbers(folder))
             with (folder / "errors").open("w+b") as errors:
                 try:
                     shell = ["bash", "-o", "pipefail", "-c", command]
@@ -334,14 +339,26 @@ def paste(page: str, commands: list[str], prepared: Path, bin_folder: Path) -> l
                     result["status"] = done.returncode
                 except subprocess.TimeoutExpired:
                     result["status"] = 124
+                    _end(_process_numbers(folder)[n_before:], folder, signal.SIGKILL)
                 errors.seek(0)
                 lines = errors.read().decode("utf-8", "replace").strip().split("\n")
             result["error"] = lines[-1][:300] if result["status"] else ""
-        if (folder / "pids").exists():
-            for number in (folder / "pids").read_text().split():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(number), signal.SIGTERM)
+        _end(_process_numbers(folder), folder, signal.SIGTERM)
     return results
+
+
+def _process_numbers(folder: Path) -> list[int]:
+    """Return the processes that the commands of a page have started, ended ones too."""
+    pids = folder / "pids"
+    return [int(number) for number in pids.read_text().split()] if pids.exists() else []
+
+
+def _end(numbers: Sequence[int], folder: Path, sign: signal.Signals) -> None:
+    """Send a signal to those processes that still run in ``folder``; the number of another may be used again."""
+    for number in numbers:
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{number}/cwd").resolve(strict=True) == folder.resolve():
+                os.kill(number, sign)
 
 
 def main() -> None:

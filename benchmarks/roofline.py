@@ -15,7 +15,7 @@ from benchmarks.harness.rounds import once, say
 from benchmarks.record import save, spread
 from benchmarks.training import sizes_of
 
-WAYS = ("fp32", "fp32 medium", "bf16", "bf16 prepared", "int8, both given", "int8 prepared")
+WAYS = ("fp32", "fp32 medium", "bf16", "bf16 prepared", "int8, both given")
 OF_A_STEP = {"fp32": ("fp32",), "bf16": ("bf16", "bf16 prepared")}
 """The ways to which a training step of a precision is compared."""
 ROWS = (1, 5, 20, 80, 320, 1280, 5120)

@@ -22,7 +22,7 @@ BATCHES = (1, 4, 16, 64, 256)
 VOCABULARIES = (4000, 8000, 16000, 32000)
 LAYERS = (1, 2, 3, 6, 12)
 DECODERS = (
-    *(dragoman(precision) for precision in ("fp32", "bf16", "int8")),
+    *(dragoman(precision) for precision in ("fp32", "bf16")),
     *(ct2(precision) for precision in ("fp32", "int8")),
     *(hf(precision) for precision in ("fp32", "bf16")),
 )

@@ -122,6 +122,8 @@ class Workplace(NamedTuple):
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     """Corpora by the names that the documentation uses, and the commands of the README run on them."""
     here = Workplace(tmp_path_factory.mktemp("readme"))
+    (here.folder / ".venv").mkdir()
+    (here.folder / ".venv/bin").symlink_to(Path(sys.executable).parent)  # as of make install
     for name, split, count in (("train", "train", 300), ("test", "held_out", 20)):
         phrasebook.write(count, here.folder / f"{name}.en", here.folder / f"{name}.de", split=split)
     for command in commands((ROOT / "README.md").read_text(encoding="utf-8")):
@@ -231,8 +233,8 @@ def test_the_recipe_makes_text_files_of_message_catalogues(tmp_path: Path) -> No
     Workplace(tmp_path).run_python(recipe)
     made = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir() if path.is_file()}
     assert made == {
-        "dev.en": "a\nin two parts\n", "dev.zh": "目录\n两部分\n",
-        "train.en": "b\nin two parts\n", "train.zh": "目录\n两部分\n",
+        "manual-dev.en": "a\nin two parts\n", "manual-dev.zh": "目录\n两部分\n",
+        "manual-train.en": "b\nin two parts\n", "manual-train.zh": "目录\n两部分\n",
     }  # fmt: skip
 
 

@@ -15,7 +15,6 @@ environment.set_defaults()
 
 import torch  # noqa: E402
 
-from dragoman.device import check_precision  # noqa: E402
 from dragoman.fast.linear import prepared  # noqa: E402
 
 
@@ -42,10 +41,8 @@ def prepare(seconds: float) -> Run:
             if how == "int8, both given":
                 a, b = (tensor.mul(30).to(torch.int8) for tensor in (x, weight.T))
                 work: Callable[[], object] = lambda: torch._int_mm(a, b)  # noqa: E731
-            elif how in ("bf16 prepared", "int8 prepared"):
-                precision = how.split()[0]
-                check_precision(precision, torch.device("cpu"))
-                product, given = prepared(weight, None, precision), x.bfloat16() if precision == "bf16" else x
+            elif how == "bf16 prepared":
+                product, given = prepared(weight, None, "bf16"), x.bfloat16()
                 work = lambda: product(given)  # noqa: E731
             else:
                 given, matrix = (tensor.bfloat16() if how == "bf16" else tensor for tensor in (x, weight))

@@ -427,6 +427,11 @@ class TrainConfig(Section):
     clip_norm: float | None = setting(None, "largest norm of the gradient of all parameters together", gt=0)
     ema: float = setting(0.0, "decay of the moving average of the weights; 0: none", ge=0, lt=1)
     average: int = setting(5, "how many last checkpoints are averaged at the end; 0 or 1: none", ge=0, le=1000)
+    choose_length_penalty: bool = setting(
+        False,
+        "choose `decode.length_penalty` and its form at the end, by the BLEU of up to 500 validation pairs; "
+        "of a parser it has no effect",
+    )
     validate_every: int = setting(500, "steps between validations; there is also one at the end", ge=1)
     save_every: int = setting(500, "steps between checkpoints; there is also one at the end", ge=1)
     log_every: int = setting(50, "steps between reports", ge=1)
@@ -472,7 +477,7 @@ class LengthPenalty(NamedTuple):
     """Divisor of a hypothesis' log-probability: called with its number of tokens, eos counted."""
 
     alpha: float
-    form: str = "gnmt"
+    form: Literal["gnmt", "power"] = "gnmt"
 
     def __call__(self, n: int) -> float:
         if self.form == "gnmt":  # https://arxiv.org/abs/1609.08144, Eq. 14

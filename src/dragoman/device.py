@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 
 from dragoman.errors import ConfigError
-from dragoman.options import PRECISIONS, not_among
+from dragoman.options import not_among
 
 logger = logging.getLogger(__name__)
 
@@ -27,32 +27,6 @@ def resolve_device(name: str = "auto") -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise ConfigError("device = 'cuda', but torch sees no GPU here: use cpu or auto")
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
-
-
-def check_precision(precision: str, device: torch.device) -> None:
-    """Check that this machine supports a precision of translation.
-
-    Raises:
-        ConfigError: It does not, or there is no such precision; the message names the alternatives.
-    """
-    if precision not in PRECISIONS:
-        raise not_among("precision", precision, PRECISIONS)
-    if precision != "int8":
-        return
-    if device.type != "cpu":
-        raise ConfigError(f"precision = 'int8' is for a CPU, and the device is {device.type}: use fp32 or bf16")
-    if not has_int8(device):
-        raise ConfigError(
-            "precision = 'int8' needs 8-bit products (VNNI or AMX), which this CPU lacks: use fp32 or bf16"
-        )
-
-
-def has_int8(device: torch.device) -> bool:
-    """Return True if torch multiplies 8-bit integers exactly on this device."""
-    # Without these instructions sums of 8-bit products silently overflow at 16 bits.
-    facts = capabilities()
-    able = any(facts.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
-    return device.type == "cpu" and able and "onednn" in torch.backends.quantized.supported_engines
 
 
 def resolve_precision(name: str, device: torch.device) -> Literal["fp32", "bf16"]:

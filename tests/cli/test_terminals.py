@@ -108,6 +108,14 @@ def test_the_prompt_knows_help_and_quit_and_ctrl_c_leaves_the_line(tiny_run: Pat
     assert terminal.end() == 0
 
 
+def test_a_translation_at_a_terminal_breaks_no_word(tiny_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "test.en").write_text(f"{'the dog sees a cat and ' * 6}the man sleeps here\n", encoding="utf-8")
+    terminal = Terminal("translate", tiny_run, "test.en", columns=37, cwd=tmp_path)
+    assert terminal.end() == 0
+    assert terminal.screen.wrapped
+    assert all(row.endswith(" ") for row in terminal.screen.wrapped)
+
+
 def test_a_wrapped_line_keeps_its_words_and_fills_its_rows() -> None:
     text = (
         "stopped at step 1,200: dragoman train --out runs/" + "long/" * 30 + " --resume; 这是一个很长的中文句子。" * 4

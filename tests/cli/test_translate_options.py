@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -199,3 +200,14 @@ def test_alignments_replace_no_input_and_no_older_file_when_the_call_is_refused(
         assert [(tmp_path / name).read_text(encoding="utf-8") for name in names] == [f"the {name}\n" for name in names]
     assert command("translate", tiny_run, "src", "--alignments", "links", cwd=tmp_path).status == 0
     assert (tmp_path / "links").read_text(encoding="utf-8") != "the links\n"
+
+
+def test_after_many_lines_a_faster_way_is_named_if_there_is_one(
+    command: Command, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = shutil.copytree(tiny_run, tmp_path / "run")  # where the other engine writes its model
+    said = "--fast is faster here (ctranslate2 in int8); some translations differ then"
+    assert said not in command("translate", tiny_run, stdin=LINES).err
+    monkeypatch.setattr("dragoman.cli.translate.MANY_LINES", 3)
+    assert command("translate", tiny_run, stdin=LINES).err.count(said) == 1
+    assert "--fast is faster" not in command("translate", run, "--fast", stdin=LINES).err

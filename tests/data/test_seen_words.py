@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dragoman.bundle import load_bundle
-from dragoman.data.seen_words import SeenWords, learn, words_of
+from dragoman.data.seen_words import LEAST_FREE, SeenWords, learn, of_ids, words_of
 from dragoman.data.store import Store
 from dragoman.errors import BundleError
 
@@ -56,3 +57,50 @@ def test_without_words_every_word_is_new_and_a_union_has_those_of_both() -> None
     assert none.unseen("a b a") == ["a", "b"]
     both = SeenWords(np.array([3, 5], np.uint32)).union(SeenWords(np.array([4, 5], np.uint32)))
     assert both.hashes.tolist() == [3, 4, 5]
+
+
+CHINESE = ["我們喜歡電視", "他看電視", "電視很大", "我看新聞", "他們不看新聞", "新聞很好", "他喜歡我"] * 4
+
+
+class Plain:
+    """A tokenizer whose numbers are texts."""
+
+    def decode(self, rows: list[str]) -> list[str]:
+        return list(rows)
+
+
+def of_lines(lines: list[str]) -> SeenWords:
+    """Return the words of lines that come in two chunks."""
+    tokenizer: Any = Plain()
+    chunks: Any = [lines[:5], lines[5:]]
+    return of_ids(chunks, tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("我看電視新聞", []), ("他們很好", []), ("大喜", ["大喜"]), ("大電視", []), ("好聞歡。", ["好聞歡"]),
+     ("電鯨", ["電鯨"]), ("好大。大不好", ["好大", "大不好"]), ("狐狸", ["狐狸"]), ("狐", ["狐"]), ("", [])],
+)  # fmt: skip
+def test_known_characters_that_never_stood_together_are_a_new_word_unless_they_belong_elsewhere(
+    text: str, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.data.seen_words.TIMES_CHANCE", 4)  # the text is short
+    assert of_lines(CHINESE).unseen(text) == words
+
+
+def test_a_character_that_is_a_word_of_its_own_is_no_part_of_a_new_word() -> None:
+    lines = [f"{chr(ord('丁') + i)}的" for i in range(LEAST_FREE)]
+    assert of_lines([*lines, "貓狗"]).unseen("的狗") == []
+    assert of_lines([*lines[1:], "貓狗"]).unseen("的狗") == ["的狗"]
+
+
+def test_lines_of_the_training_text_have_no_new_word() -> None:
+    assert [of_lines(CHINESE).unseen(line) for line in CHINESE] == [[]] * len(CHINESE)
+
+
+def test_a_file_without_pairs_says_nothing_of_them_and_neither_does_its_union() -> None:
+    seen = of_lines(CHINESE)
+    older = of_lines(list("".join(CHINESE)))  # characters alone, as in a bundle of an earlier version
+    assert seen.unseen("大喜") == ["大喜"]
+    assert older.unseen("大喜") == older.union(seen).unseen("大喜") == seen.union(older).unseen("大喜") == []
+    assert seen.union(seen).unseen("大喜") == ["大喜"]

@@ -18,6 +18,7 @@ from dragoman.config import TokenizerConfig
 from dragoman.data.sentencepiece_check import check_model, fields, keeps_texts, normalizer_map, normalizer_name
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError
+from dragoman.toolkits.subwords import read_model
 
 LINES = [f"hello wörld {i} 日本 abc" for i in range(200)]
 PROTO = Tokenizer.learn(LINES, TokenizerConfig(vocab_size=320, normalisation="none")).proto
@@ -243,3 +244,12 @@ def test_damaged_maps_are_refused_or_harmless() -> None:
         else:
             tokenizer.encode(["①ﬁ ｶﾞ Å　 a", "".join(map(chr, range(0x20, 0x2000)))])
     assert 30 < n_refused < 60
+
+
+@pytest.mark.parametrize("message", [2, 3])
+def test_a_damaged_part_is_found_as_the_model_is_parsed(message: int) -> None:
+    """Whoever imports a model reads its rules later, and meets no ValueError there."""
+    damaged = bytes([message << 3 | 2, 1, 0x0F])
+    own = b"".join(piece(b"%d" % i) for i in range(9))
+    with pytest.raises(BundleError, match="wire type 7"):
+        read_model(own + damaged, "a.spm")

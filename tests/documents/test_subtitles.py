@@ -13,8 +13,11 @@ import pytest
 from benchmarks.real_documents.stand_ins import STAND_INS, deciphered, translations
 from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo, DocumentOptions
+from dragoman.documents.subtitles.cues import Piece
 from dragoman.documents.subtitles.lines import break_places, broken, width
+from dragoman.documents.subtitles.sentences import sentences_of
 from dragoman.documents.subtitles.tokens import Token, label_end, split, strip, text_of, turns_in
+from dragoman.documents.subtitles.ttml import read_paragraphs
 from dragoman.documents.translate import finishing
 from dragoman.errors import DataError
 from dragoman.translation.assemble import Translation
@@ -382,3 +385,22 @@ def test_the_parts_of_a_line() -> None:
     assert strip(tokens)[0::2] == ("<i>[", "]</i>")
     assert text_of(strip(tokens)[1]) == "a b"
     assert [text_of(run) for run in split([Token("ab cd", text="ab cd")], [3])] == ["ab ", "cd"]
+
+
+def test_a_line_that_every_caption_repeats_is_a_copy_of_the_first() -> None:
+    text = '<tt xmlns="http://www.w3.org/ns/ttml"><body><div>' + "<p>the dog</p>" * 20 + "</div></body></tt>"
+    film = read_paragraphs(text, DocumentInfo("a.ttml"))
+    pieces = [part for part in sentences_of(film, "en").skeleton if isinstance(part, Piece)]
+    assert len(pieces) == 20
+    assert all(piece.copy_of is pieces[0] for piece in pieces[1:])
+
+
+def test_times_with_odd_numbers_are_read_or_left() -> None:
+    times = ["00:00:01,000 --> 00:00:02,-1", "00:00:01,-000 --> -0:0:1,-5", "-1:-2 --> -3,-4", "1.-2 --> 3.-4"]
+    source = "\n".join(f"{i}\n{line}\nthe dog\n" for i, line in enumerate(times, 1))
+    assert deciphered(translated(source, "a.srt")[0]) == source
+    long = "9" * 5000
+    for begin in (f"{long}:00:00", f"00:00:00:{long}", f"{long}h", f"0.{long}s"):
+        rate = f' ttp:frameRate="{long}"'
+        source = f'<tt xmlns:ttp="a"{rate}><body><p begin="{begin}" end="2s">the dog</p></body></tt>'
+        assert deciphered(translated(source, "a.ttml")[0]) == source

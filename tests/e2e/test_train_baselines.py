@@ -73,7 +73,7 @@ def test_the_commands_are_the_same(
     assert f"model.architecture is {kind}" in done.error
     done = process("translate", "x", "--precision", "int8", stdin=b"the dog\n", cwd=tmp_path)
     assert done.status == 2
-    assert "precision = 'int8' needs a Transformer" in done.error
+    assert f"model.architecture is {kind}" in done.error
     done = process("doctor", config, cwd=tmp_path)
     assert done.status == 0, done.err
     assert f"not known for model.architecture = {kind}".encode() in done.out

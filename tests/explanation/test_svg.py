@@ -40,6 +40,22 @@ def test_the_ground_is_transparent_and_every_colour_has_a_dark_twin() -> None:
     assert "image{filter:invert(1)" in rules  # the legend is a picture
 
 
+def test_a_dark_page_keeps_the_sign_of_a_cell_at_both_ends_of_the_scale() -> None:
+    """The ends of two arms once became nearly white, both of them."""
+    drawing = drawn(heat_maps([HeatMap([[-1.0, 1.0]])], "row", "column", "x", limits=(-1, 1)), ".svg").decode()
+    ends = re.findall(r"fill: (#[0-9a-f]{6}); stroke: #ffffff; stroke-width: 0.6", drawing)
+    assert len(ends) == 2
+    dark = [re.search(rf'fill: {light}"\]{{fill:(#[0-9a-f]{{6}})', drawing) for light in ends]
+    minus, plus = (oklab(found[1]) for found in dark if found)
+    assert minus[2] < -0.05 < 0.05 < plus[2]  # bluish, yellowish
+    assert abs(minus[0] - plus[0]) < 0.1
+
+
+def test_texts_take_the_place_of_the_values_in_cells() -> None:
+    figure = heat_maps([HeatMap([[0.1, np.nan]], texts=[["few", "never"]])], "row", "column", "x", missing="none")
+    assert {"few", "never"} <= set(texts(drawn(figure, ".svg").decode()))
+
+
 def test_dark_colours_of_lines_are_readable_and_differ() -> None:
     twins = [DARK_OF[colour] for colour in style.SERIES]
     ground = oklab(DARK[0])

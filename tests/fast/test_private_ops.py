@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,6 @@ from dragoman.device import has_bf16
 from dragoman.fast import private_ops
 from dragoman.fast.step import weight_versions
 
-HAS_INT8 = any(torch.cpu.get_capabilities().get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8"))
-
 
 def random(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
@@ -33,7 +30,7 @@ def in_both_ways(work: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> tu
         return private, work()
 
 
-@pytest.mark.parametrize("name", [name for name in private_ops.TRIALS if name != "int8_product" or HAS_INT8])
+@pytest.mark.parametrize("name", private_ops.TRIALS)
 def test_this_torch_has_each(name: str, caplog: pytest.LogCaptureFixture) -> None:
     private_ops.works.cache_clear()
     assert private_ops.works(name)
@@ -113,34 +110,6 @@ def test_a_packed_product(dtype: torch.dtype, has_bias: bool, monkeypatch: pytes
     torch.testing.assert_close(public[0], F.linear(x, weight, bias))
 
 
-@pytest.mark.skipif(not HAS_INT8, reason="this CPU has no 8-bit products")
-@pytest.mark.parametrize("has_bias", [False, True])
-def test_a_product_of_8_bits(has_bias: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways round alike; but for a number half-way between two steps, of which either may be taken."""
-    integers = (40 * random(13, 32)).round().clamp(-127, 127).to(torch.int8)
-    scales, x, plus = random(13, seed=1).abs() / 50, random(5, 32, seed=2), random(5, 13, seed=3)
-    bias = random(13, seed=4) if has_bias else None
-
-    def work() -> list[Tensor]:
-        product = private_ops.int8_product(integers, scales, bias)
-        return [product(x), product(x, plus=plus), product(x, relu=True), product(torch.zeros(2, 32))]
-
-    private, public = in_both_ways(work, monkeypatch)
-    for mine, found in zip(private, public, strict=True):
-        torch.testing.assert_close(mine, found, rtol=0, atol=0.003 * private[0].abs().max().item())
-
-
-@pytest.mark.skipif(not HAS_INT8, reason="this CPU has no 8-bit products")
-@pytest.mark.parametrize("n_in", [1, 2, 17, 1024, 4096])
-@pytest.mark.parametrize("n_rows", [1, 2, 5, 80])
-def test_sums_of_8_bit_products_are_exact(n_in: int, n_rows: int) -> None:
-    """At the ends of the range, where 16 bits would not hold two products."""
-    signs = torch.where(random(1, n_in) < 0, -127.0, 127.0)
-    x, integers = signs.repeat(n_rows, 1), signs.repeat(24, 1).to(torch.int8)
-    product = private_ops.int8_product(integers, torch.ones(24), None)
-    assert torch.equal(product(x), torch.full((n_rows, 24), 127.0 * 127 * n_in))
-
-
 def test_a_processor_has_bf16_where_onednn_says_so() -> None:
     assert has_bf16() == torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
@@ -169,10 +138,3 @@ def private_names(tree: ast.AST) -> Iterator[str]:
         names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         yield from (name for name in names if name.startswith("torch._"))
-
-
-def test_the_deprecation_of_quantised_tensors_is_not_seen() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        private_ops.works.cache_clear()
-        private_ops.works("int8_product")

@@ -19,6 +19,7 @@ import zstandard
 from mutate import BYTES, Mutator
 
 from dragoman.config import Config
+from dragoman.data.encodings import recognise
 from dragoman.data.texts import languages_of, read_one, texts_named
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.translate import open_document
@@ -191,8 +192,9 @@ def _document(suffix: str, _: Models | None, content: bytes, folder: Path) -> st
     opened = open_document(content, info)
     texts = opened.texts
     unchanged, report = opened.finish({})
-    if any(note.kind == "input" for note in report.notes):  # read in another encoding, and named: written in UTF-8
-        unchanged, content = (bytes(byte for byte in data if byte < 128) for data in (unchanged, content))
+    encoding = recognise(content, "en") if any(note.kind == "input" for note in report.notes) else None
+    if encoding is not None:  # which is named, and the file written in UTF-8
+        content = content.decode(encoding.codec).encode()
     if suffix in PACKAGES:
         if _texts_of(unchanged) != _texts_of(content):
             return "written without translations its members are others"

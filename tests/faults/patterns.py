@@ -50,6 +50,8 @@ EXAMPLES: dict[tuple[str, str], Any] = {}
 ONLY: dict[tuple[str, str], tuple[str, ...]] = {
     ("documents/office/package.py", "_MEMBERS"): ("fullmatch",),
     ("documents/subtitles/subrip.py", "SBV_TIMES"): ("match",),
+    ("serving/connections.py", "_CHUNK_LINE"): ("fullmatch",),  # h11 uses both
+    ("serving/connections.py", "_HEADER_LINE"): ("fullmatch",),
     ("documents/subtitles/subrip.py", "TIMES"): ("match",),
     ("translation/segments.py", "_SENTENCE_END"): ("finditer",),
     ("translation/segments.py", "_SPACE"): ("finditer",),
@@ -93,7 +95,7 @@ OF_ONE_CHARACTER = {
 @cache
 def registered() -> tuple[Registered, ...]:
     """Return all patterns that could be evaluated."""
-    return tuple(entry for entry in (*_all(), *of_scripts()) if isinstance(entry, Registered))
+    return tuple(entry for entry in (*_all(), *of_scripts(), *of_http()) if isinstance(entry, Registered))
 
 
 def unknown() -> list[str]:
@@ -117,6 +119,20 @@ def _all() -> list[Registered | str]:
                 if (str(path.relative_to(SRC)), source) not in OF_ONE_CHARACTER:
                     entries.append(f"{path.relative_to(SRC)}:{node.lineno}: of the package regex: {source}")
     return entries
+
+
+def of_http() -> list[Registered]:
+    """Return the patterns with which h11 reads requests, as they are once ``serving.connections`` has changed them."""
+    importlib.import_module("dragoman.serving.connections")
+    patterns = {
+        (f"h11/{module}.py", name): value for module in ("_readers", "_headers", "_events")
+        for name, value in vars(importlib.import_module(f"h11.{module}")).items() if isinstance(value, re.Pattern)
+    }  # fmt: skip
+    operation = {"obs_fold_re": "match"}
+    return [
+        Registered(f"{file}:{name}", pattern.pattern, pattern.flags, (operation.get(name, "fullmatch"),))
+        for (file, name), pattern in patterns.items() if name != "status_line_re"  # of answers, which are our own
+    ]  # fmt: skip
 
 
 def _uses(tree: ast.AST) -> dict[str, set[str]]:

@@ -1,4 +1,4 @@
-"""Many keys on one server, what it stores and logs for them, and exported pages: rows F4 and S15 to S18."""
+"""Many keys on one server, what it stores and logs for them, and exported pages: rows F4 and S15 to S19."""
 
 from __future__ import annotations
 
@@ -7,21 +7,27 @@ import logging
 import random
 import shutil
 import threading
+import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import h11
 import pytest
 from amounts import amounts
+from starlette.requests import Request
 
 from dragoman.bundle import load_bundle
 from dragoman.errors import BundleError
 from dragoman.serving import glossaries
 from dragoman.serving import log as log_module
+from dragoman.serving.connections import BoundedReader
 from dragoman.serving.glossaries import Dictionary, Glossaries
 from dragoman.serving.helpers import Helpers
+from dragoman.serving.http import fields_of
 from dragoman.serving.log import written_apart
 from dragoman.serving.pieces import Pieces
+from dragoman.serving.refusals import MOST_HEADER_BYTES, MalformedError
 from dragoman.toolkits.page.search import Page
 from dragoman.toolkits.page.write import write
 from dragoman.translation.assemble import Translation
@@ -146,3 +152,45 @@ def test_S18_a_log_that_nobody_reads_delays_nothing(n: int, monkeypatch: pytest.
     assert lines[0] == "line 0"
     assert any("lines of the log were lost" in line for line in lines)
     figure("S18", f"{n:,} lines to a full pipe: none waited, {n - 6:,} or more counted as lost")
+
+
+_HEAD = b"POST /translate HTTP/1.1\r\nhost: a\r\n"
+_CHUNKED = _HEAD + b"transfer-encoding: chunked\r\n\r\n"
+_PART = b'--e\r\nContent-Disposition: form-data; name="q"' + b";" * 4000 + b"\r\n\r\na\r\n"
+FRAMES = {
+    "a header of spaces": _HEAD + b"a:" + b" " * 16_000 + b"\0\r\n\r\n",
+    "a trailer of spaces": _CHUNKED + b"0\r\na:" + b" " * 16_000 + b"\0\r\n\r\n",
+    "a chunk's extension of spaces": _CHUNKED + b"1;" + b" " * 16_000 + b"\n\r\na\r\n",
+    "small chunks": _CHUNKED + b"1\r\na\r\n" * 400_000,
+    "many headers": _HEAD + b"a:\r\n" * 4000 + b"\r\n",
+    "semicolons in a form": _HEAD + b"content-length: %d\r\n\r\n" % (240 * len(_PART)) + _PART * 240,
+}
+"""Requests that a server refuses, whose framing alone cost the event loop up to a second."""
+
+
+def _read(sent: bytes) -> None:
+    """Read a request as the server does, up to the end of its form."""
+    reader = BoundedReader(h11.SERVER, MOST_HEADER_BYTES)
+    reader.receive_data(sent)
+    body, event = b"", reader.next_event()
+    while event is not h11.NEED_DATA and not isinstance(event, h11.EndOfMessage):
+        body, event = body + bytes(getattr(event, "data", b"")), reader.next_event()
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    headers = [(b"content-type", b"multipart/form-data; boundary=e")]
+    asyncio.run(fields_of(Request({"type": "http", "query_string": b"", "headers": headers}, receive)))
+
+
+@amounts(3, 50)
+def test_S19_the_framing_of_a_request_takes_milliseconds(n: int, figure: Any) -> None:
+    slowest_s = {}
+    for name, sent in FRAMES.items():
+        began = time.process_time()
+        for _ in range(n):
+            with pytest.raises((h11.RemoteProtocolError, MalformedError)):
+                _read(sent)
+        slowest_s[name] = (time.process_time() - began) / n
+        assert slowest_s[name] < 0.3, name
+    figure("S19", f"{len(FRAMES)} kinds, {n} of each: {max(slowest_s.values()) * 1000:.1f} ms of the processor at most")

@@ -50,6 +50,8 @@ def test_the_softmax_gradients_are_the_norms_of_the_jacobians() -> None:
     k, factor = rng.standard_normal((6, 5)), 0.3
     w = rng.dirichlet(np.ones(6), size=4)
     by_score, by_query = scaling.softmax_gradients(w, k, factor)
+    stacked = scaling.softmax_gradients(np.stack([w, w]), np.stack([k, k]), factor)
+    assert all(np.allclose(both, alone) for both, alone in zip(stacked, (by_score, by_query), strict=True))
     for i, row in enumerate(w):
         jacobian = np.diag(row) - np.outer(row, row)
         assert by_score[i] == pytest.approx(np.linalg.norm(jacobian))
@@ -64,11 +66,10 @@ def test_the_variance_of_a_product_is_d_k_times_the_fourth_power(sigma: float) -
 
 
 def test_undivided_scores_saturate_and_divided_ones_do_not() -> None:
-    rng = np.random.default_rng(4)
-    wide, narrow = (scaling.saturation(d_k, True, 300, rng) for d_k in (1024, 4))
+    wide, narrow = (scaling.saturation(d_k, 64, True, 600) for d_k in (1024, 4))
     assert abs(wide["entropy"] - narrow["entropy"]) < 0.2
-    undivided = scaling.saturation(1024, False, 300, rng)
-    assert undivided["entropy"] < 0.3 < math.log(scaling.N_KEYS) / 2 < wide["entropy"]
+    undivided = scaling.saturation(1024, 64, False, 600)
+    assert undivided["entropy"] < 0.3 < math.log(64) / 2 < wide["entropy"]
     assert undivided["gradient_median"] < 0.01 * wide["gradient_median"]
     assert undivided["gradient_by_query_mean"] > wide["gradient_by_query_mean"]  # the claim that it is lost in the mean
     # too would be wrong
@@ -78,3 +79,13 @@ def test_scaling_says_which_formula_is_wrong(tmp_path: Path) -> None:
     said = verdict(scaling.run(Lab(tmp_path, quick=True)))
     assert said["The variance of q · k is d_k σ⁴, where components have variance σ²"] is True
     assert said["It is d_k σ², as one of the five documents says"] is False
+
+
+def test_the_number_of_keys_that_makes_no_difference_is_read_between_two_numbers() -> None:
+    rows = {
+        n: {"scaled": [{"gradient_median": 1.0}], "unscaled": [{"gradient_median": g}]}
+        for n, g in ((4, 0.5), (16, 2.0))
+    }
+    numbers = {"widths": [64], "keys": [4, 16], "grid": {str(n): row for n, row in rows.items()}}
+    assert scaling.even_at(numbers, 64) == pytest.approx(8)
+    assert scaling.even_at({**numbers, "keys": [16]}, 64) is None

@@ -13,7 +13,7 @@ import torch
 
 from dragoman.config import Config, TrainConfig
 from dragoman.errors import DragomanError
-from dragoman.lab import architectures, complexity, costs, paths
+from dragoman.lab import accounts, architectures, complexity, costs, paths
 from dragoman.lab.experiment import Lab
 from dragoman.lab.report import run_experiment
 from dragoman.lab.runs import corpus_config
@@ -36,7 +36,7 @@ def quick(name: str, out: Path, config: Config | None = None) -> dict[str, Any]:
 
 @pytest.mark.parametrize("norm", [0.5, 1.0, 2.0])
 def test_without_tanh_an_orthogonal_matrix_gives_its_norm_to_the_power_of_the_distance(norm: float) -> None:
-    gradient = paths.reach(lambda: paths.plain_recurrent(8, norm, orthogonal=True, squashed=False), SIZES)
+    gradient = paths.reach(lambda: paths.plain_recurrent(8, norm, orthogonal=True, squashed=False), SIZES)["mean"]
     for k in range(1, 16):
         assert gradient[k] / gradient[1] == pytest.approx(norm ** (k - 1), rel=0.5)  # v is turned, w_xh is no rotation
 
@@ -65,7 +65,7 @@ def test_a_step_back_is_not_the_matrix_alone_but_the_matrix_and_the_slope_of_tan
 
 
 def test_convolutions_see_two_tokens_further_with_each_layer_and_nothing_beyond() -> None:
-    gradient = paths.reach(lambda: paths.convolutional(8, 6), SIZES)
+    gradient = paths.reach(lambda: paths.convolutional(8, 6), SIZES)["mean"]
     assert gradient[12] > 0
     assert gradient[13:] == [0.0, 0.0, 0.0]
 
@@ -81,7 +81,23 @@ def test_nothing_of_the_future_reaches_a_position() -> None:
 def test_paths_quickly(tmp_path: Path) -> None:
     numbers = quick("paths", tmp_path)["numbers"]
     assert set(numbers["reach"]) == set(paths.LAYERS)
-    assert numbers["reach"]["6 convolutions"][paths.FAR] == 0
+    assert numbers["reach"]["6 convolutions"]["mean"][paths.FAR] == 0
+
+
+def test_a_band_holds_every_drawing_and_the_mean_lies_in_it() -> None:
+    both = paths.reach(lambda: paths.self_attentive(8), SIZES)
+    alone = paths.reach(lambda: paths.self_attentive(8), SIZES._replace(seeds=1))  # the first of the two drawings
+    for low, mean, high, first in zip(both["low"], both["mean"], both["high"], alone["mean"], strict=True):
+        assert low <= mean <= high
+        assert min(abs(first / low - 1), abs(first / high - 1)) < 1e-9
+        assert mean == pytest.approx(math.sqrt(low * high))
+
+
+def test_the_lead_ends_where_self_attention_passes_on_more() -> None:
+    numbers = {"reach": {"self-attention": {"mean": [8.0, 0.4, 0.4, 0.4]}, "LSTM": {"mean": [2.0, 1.0, 0.3, 0.05]}}}
+    assert paths.lead(numbers, "LSTM", as_share=False) == 1
+    assert paths.lead(numbers, "LSTM", as_share=True) == 2
+    assert paths.times_weaker([8.0, 0.2, 0.8]) == pytest.approx(20)
 
 
 # --- complexity -------------------------------------------------------------------------------------------------------
@@ -105,6 +121,33 @@ def test_restricted_attention_is_attention_under_a_band() -> None:
     places = torch.arange(256)
     band = (places[:, None] - places).abs() <= side
     torch.testing.assert_close(costs.restricted(x), attend(x[:, None], x[:, None], x[:, None], band)[0][:, 0])
+
+
+@pytest.mark.parametrize(
+    ("cell", "none", "recurrent", "both"), [("plain RNN", 0.5, 1, None), ("GRU", 1.5, 3, 1), ("LSTM", 2, 4, 2)]
+)
+def test_a_crossing_depends_on_what_is_counted(cell: str, none: float, recurrent: float, both: float | None) -> None:
+    for d in (5, 16):
+        crossings = [accounts.crossing_over_d(cell, counted, d) for counted in ("none", "recurrent", "both")]
+        assert crossings == [pytest.approx(none), pytest.approx(recurrent), both and pytest.approx(both)]
+
+
+def test_neighbourhood_and_kernel_are_counted_at_any_size() -> None:
+    n, d = 192, 8
+    for r in (16, 32, 64):
+        assert costs.operations(costs.restricted_to(r), n, d) == 6 * n * r * d
+    for k in (1, 3, 5):
+        layer = costs.convolution_of(k)
+        assert costs.operations(layer, n, d) == 2 * k * n * d * d
+        inputs = [torch.randn(1, n, d), *costs.weights(layer, d, torch.device("cpu"))]
+        torch.testing.assert_close(layer.compute(*inputs, fused=True), layer.compute(*inputs))
+
+
+def test_projected_attention_is_attention_between_its_projections() -> None:
+    torch.manual_seed(0)
+    x, weights = torch.randn(1, 5, 3), [torch.randn(3, 3) for _ in range(4)]
+    q, k, v = ((x @ w.T)[:, None] for w in weights[:3])
+    torch.testing.assert_close(accounts.projected_attention(x, *weights), attend(q, k, v, None)[0][:, 0] @ weights[3].T)
 
 
 def test_exponents_and_crossings_are_read_off_power_laws() -> None:

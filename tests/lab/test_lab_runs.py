@@ -27,6 +27,7 @@ from dragoman.lab.runs import (
     measured,
     prediction_interval,
     run_of,
+    t_quantile,
     trained,
     trial,
 )
@@ -143,8 +144,19 @@ def test_intervals_are_students() -> None:
     assert more.high - 2 == pytest.approx(4.303 * math.sqrt(4 / 3), abs=1e-3)
     assert format(found, ".2f") == "2.00 [-0.48, 4.48]"
     assert format(interval([1.0]), ".1f") == "1.0 (one seed)"
-    with pytest.raises(ValueError, match="11 seeds"):
-        interval([0.0] * 12)
+
+
+@pytest.mark.parametrize(
+    ("p", "df", "quantile"),  # https://www.itl.nist.gov/div898/handbook/eda/section3/eda3672.htm
+    [(0.975, 1, 12.706), (0.975, 2, 4.303), (0.975, 4, 2.776), (0.975, 10, 2.228), (0.999, 2, 22.327), (0.9, 5, 1.476)],
+)
+def test_quantiles_are_those_of_the_tables(p: float, df: int, quantile: float) -> None:
+    assert t_quantile(p, df) == pytest.approx(quantile, abs=6e-4)
+
+
+def test_an_interval_for_several_comparisons_is_as_wide_as_their_share_of_chance_asks() -> None:
+    alone, of_all = prediction_interval([1.0, 2.0, 3.0, 4.0, 5.0]), prediction_interval([1.0, 2.0, 3.0, 4.0, 5.0], 19)
+    assert (of_all.high - 3) / (alone.high - 3) == pytest.approx(t_quantile(1 - 0.025 / 19, 4) / 2.776, rel=1e-3)
 
 
 def test_differences_are_taken_seed_by_seed() -> None:
@@ -158,4 +170,4 @@ def test_differences_are_taken_seed_by_seed() -> None:
 
 
 def test_the_mean_of_curves_is_taken_where_all_have_points() -> None:
-    assert mean_curve([[[5, 1.0], [10, 3.0]], [[10, 5.0], [15, 1.0]]]) == ([10], [4.0])
+    assert mean_curve([[[5, 1.0], [10, 3.0]], [[10, 5.0], [15, 1.0]]]) == ([10], [4.0], [3.0], [5.0])

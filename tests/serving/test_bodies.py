@@ -170,7 +170,9 @@ def test_on_a_network_names_are_accepted_that_nobody_can_register(host: str, on_
     assert Hosts(named, on_network=False).accept(host) is elsewhere
 
 
-def test_one_key_takes_half_of_the_room_and_one_body_always_fits() -> None:
+def test_one_key_takes_half_of_the_room_and_one_body_always_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "LARGE", 0)
+
     async def run() -> None:
         budget = BodyBudget(1000, has_keys=True)
         async with asyncio.timeout(None) as limit:
@@ -194,6 +196,31 @@ def test_one_key_takes_half_of_the_room_and_one_body_always_fits() -> None:
             alone = BodyBudget(1000)
             for _ in range(4):
                 Share(alone, limit, "", is_document=False).take(250)
+
+    asyncio.run(run())
+
+
+def test_small_bodies_have_room_beside_many_large_ones_of_their_key() -> None:
+    async def run() -> None:
+        budget = BodyBudget(1_000_000, has_keys=True)
+        async with asyncio.timeout(None) as limit:
+            flood = [Share(budget, limit, "", is_document=False) for _ in range(5)]
+            for share in flood:
+                share.take(100_000)
+            for is_document in (False, True):  # whose key stands in the body
+                small, large = (Share(budget, limit, "", is_document=is_document) for _ in range(2))
+                small.expect(bodies.LARGE)
+                small.take(bodies.LARGE)
+                with pytest.raises(BusyError):
+                    large.expect(bodies.LARGE + 1)
+                with pytest.raises(BusyError):
+                    small.take(1)
+            while budget.used_by[""] + bodies.LARGE <= 750_000:
+                Share(budget, limit, "", is_document=False).take(bodies.LARGE)
+            with pytest.raises(BusyError):
+                Share(budget, limit, "", is_document=False).take(bodies.LARGE)
+            other = Share(budget, limit, "ann", is_document=False)
+            other.take(200_000)
 
     asyncio.run(run())
 

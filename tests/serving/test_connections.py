@@ -19,7 +19,7 @@ import pytest
 
 from dragoman.serving import bodies, connections
 from dragoman.serving.keys import make_key
-from limits import LONG_S, wait_until
+from limits import LONG_S, cpu_limit, wait_until
 
 N_SLOW = 60
 HEAD = b"POST /v1/translate HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -120,8 +120,13 @@ def test_who_sends_more_and_more_still_reads_why_it_is_refused(
 
 
 def test_headers_are_bounded(connect: Callable[[bytes], socket.socket]) -> None:
-    client = connect(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " + b"a" * 17_000)
-    assert b" 431 " in client.recv(1 << 16)
+    head = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    assert b" 431 " in connect(head + b"X-Long: " + b"a" * 17_000).recv(1 << 16)
+    assert b" 431 " in connect(head + b"a:\r\n" * 200).recv(1 << 16)
+    assert b" 200 " in connect(head + b"a:\r\n" * 199 + b"\r\n").recv(1 << 16)
+    many = b"a:\r\n" * 150 + b"\r\n"  # several requests in one packet
+    with connect((head + many) * 3 + head + b"Connection: close\r\n\r\n").makefile("rb") as answers:
+        assert answers.read().count(b" 200 OK") == 4
 
 
 def test_no_log_has_a_text_or_a_key(
@@ -198,3 +203,35 @@ def test_the_limit_is_half_of_the_files_that_may_be_open(monkeypatch: pytest.Mon
     connections.bound_connections()
     assert limits == [(1000, 1000)]
     assert connections.MOST_CONNECTIONS == 500
+
+
+@pytest.mark.parametrize("kind", ["header", "trailer", "chunk"])
+def test_lines_of_spaces_are_refused_in_linear_time(connect: Callable[[bytes], socket.socket], kind: str) -> None:
+    """h11's own patterns take the square of their length: a second of the event loop for each request."""
+    spaces = b" " * 15_000
+    chunked = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+    sent = {
+        "trailer": chunked + b"0\r\na:" + spaces + b"\0\r\n\r\n",
+        "chunk": chunked + b"1;" + spaces + b"\n\r\na\r\n",
+    }
+    with cpu_limit(4.0):
+        for _ in range(10):
+            answer = connect(sent.get(kind, HEAD + b"a:" + spaces + b"\0\r\n\r\n")).recv(1 << 16)
+            assert b" 400 " in answer
+            assert len(answer) < 3000
+
+
+def test_a_body_has_few_small_chunks(connect: Callable[[bytes], socket.socket]) -> None:
+    head = HEAD + b"Connection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    text = json.dumps({"text": "the dog", "source": "en", "target": "de"}).encode()
+    body = b"".join(b"1\r\n%c\r\n" % byte for byte in text.ljust(connections.MOST_CHUNKS - 1)) + b"0\r\n\r\n"
+    assert b" 200 " in connect(head + body).recv(1 << 16)
+    spaces = b"20\r\n" + b" " * 32 + b"\r\n"
+    assert b" 200 " in connect(head + spaces * 5000 + body).recv(1 << 16)
+    small = b"1\r\n \r\n"
+    with connect(head + small * 1100).makefile("rb") as answer:
+        assert b"a body may have 1,000 chunks of any size" in answer.read()
+    with cpu_limit(4.0):
+        for _ in range(10):
+            with contextlib.suppress(ConnectionError):
+                connect(head + small * 400_000)

@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -235,12 +236,13 @@ JOB = jobs.Job("a" * 32, "a.txt", "", "en-de", 0.0)
 
 def test_no_step_of_the_clock_ends_a_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, real_ages, steps, passed = time.time, time.monotonic, [0.0], [0.0]
-    monkeypatch.setattr(jobs.time, "time", lambda: real() + steps[0] + passed[0])
-    monkeypatch.setattr(jobs.time, "monotonic", lambda: real_ages() + passed[0])
+    # The clocks of this module alone: the event loop of another test's server would sleep for the hours that pass here.
+    clocks = SimpleNamespace(time=lambda: real() + steps[0] + passed[0], monotonic=lambda: real_ages() + passed[0])
+    monkeypatch.setattr(jobs, "time", clocks)
     stored, shares = jobs.Jobs(tmp_path), Shares(("",))
 
     def add(letter: str, status: str) -> jobs.Job:
-        job = replace(JOB, id=letter * 32, created=jobs.time.time())
+        job = replace(JOB, id=letter * 32, created=clocks.time())
         stored.under_way.add(job.id)
         stored.create(job, b"the dog", shares)
         if status:
@@ -261,6 +263,32 @@ def test_no_step_of_the_clock_ends_a_document(tmp_path: Path, monkeypatch: pytes
     assert stored.read(works.id)
     passed[0] *= 2
     assert stored.read(works.id) is None
+
+
+def test_an_upload_reads_no_file_of_other_jobs_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With thousands of keys there are thousands of jobs, and each upload looks at all of them."""
+    names = tuple(f"k{i}" for i in range(300))
+    stored, n_read = jobs.Jobs(tmp_path), 0
+
+    def add(number: int) -> None:
+        job = replace(JOB, id=f"{number:032x}", owner=names[number % 300], created=time.time(), left=[("a", "b")])
+        stored.create(job, b"the dog", Shares(names))
+
+    for number in range(300):
+        add(number)
+    loads = json.loads
+
+    def counted(text: str) -> Any:
+        nonlocal n_read
+        n_read += 1
+        return loads(text)
+
+    monkeypatch.setattr(jobs, "json", SimpleNamespace(loads=counted, dumps=json.dumps))
+    stored.end(replace(JOB, id="0" * 32, owner="k0", status="error", created=time.time()))
+    add(300)  # takes the place of the one that failed
+    assert n_read < 5
+    assert stored.read("0" * 32) is None
+    assert stored.read(f"{7:032x}").left == [["a", "b"]]
 
 
 def test_the_file_of_a_job_that_was_edited_ends_no_upload(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -224,8 +225,9 @@ def test_what_a_killed_server_left_goes_at_the_start_of_the_next(
         (folder / name).mkdir(parents=True)
     (folder / ("0" * 32) / "job.json").write_text("{")  # may be repaired
     (folder / ("1" * 32) / ".job.json.01234567.tmp").write_text("{")
-    real = time.time
-    monkeypatch.setattr(time, "time", lambda: real() + jobs.LOST_S + 1)
+    monkeypatch.setattr(
+        jobs, "time", SimpleNamespace(time=lambda: time.time() + jobs.LOST_S + 1, monotonic=time.monotonic)
+    )
     Jobs(folder)
     assert [path.name for path in folder.iterdir()] == ["0" * 32]
     temporary.mkdir()

@@ -9,14 +9,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 
 from dragoman.serving.apis.native import TranslateRequest
 from dragoman.serving.helpers import Helpers
-from dragoman.serving.http import MOST_FORM_FIELDS, read
+from dragoman.serving.http import FORM_PIECE, MOST_FORM_FIELDS, read, upload_of
 from dragoman.serving.refusals import MOST_MESSAGE, MalformedError, shortened
 from dragoman.serving.request_json import MOST_FIELDS, MOST_VALUES, strict_json
 from dragoman.serving.service import Service
 from dragoman.translation.options import TranslateOptions
+from limits import cpu_limit
 
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=e"
@@ -152,3 +154,52 @@ def test_a_request_with_a_glossary_is_prepared_outside_of_the_event_loop(monkeyp
         with pytest.raises(Prepared):
             asyncio.run(StubService().translate(["a"], None, options, ""))  # type: ignore[arg-type]
     assert [thread is threading.main_thread() for thread in threads] == [True, False]
+
+
+def test_a_header_of_a_form_has_few_parameters(live: Any) -> None:
+    part = '--e\r\nContent-Disposition: form-data; name="q{}"{}\r\n\r\na\r\n'
+    many = "".join(part.format(i, ";" * 4000) for i in range(240)) + "--e--\r\n"
+    few = part.format("", "; a=b" * 90) + part.format("x", "") + "--e--\r\n"
+    with cpu_limit(4.0):  # Python's parser alone takes a second for each
+        for _ in range(10):
+            reply = live("/translate", many.encode(), content_type=MULTIPART)
+            assert "at most 100 semicolons, got 4,001" in reply.body.decode()
+        assert live("/translate", b"a", content_type=MULTIPART + ";" * 15_000).status == 400
+    assert live("/translate?source=en&target=de", few.encode(), content_type=MULTIPART).status == 200
+
+
+def test_other_requests_run_while_a_form_is_read() -> None:
+    body = b'--e\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n' + b"dog " * 500_000
+    turns = 0
+
+    async def run() -> bytes:
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": body + b"\r\n--e--\r\n", "more_body": False}
+
+        headers = [(b"content-type", MULTIPART.encode())]
+        scope = {"type": "http", "path": "/v2/document", "query_string": b"", "headers": headers}
+        running = asyncio.create_task(others())
+        try:
+            return (await upload_of(Request(scope, receive)))[2]
+        finally:
+            running.cancel()
+
+    assert asyncio.run(run()) == b"dog " * 500_000
+    assert turns > len(body) // FORM_PIECE
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+def test_very_many_texts_where_dictionaries_must_be(serving: Callable[..., Any], tmp_path: Any, method: str) -> None:
+    server = serving(glossaries=tmp_path / "g")
+    path = "/v3/glossaries" + ("" if method == "POST" else "/" + "0" * 36)
+    with cpu_limit(4.0):
+        for _ in range(10):
+            reply = server(path, {"name": "a", "dictionaries": [""] * 190_000}, method=method)
+            assert reply.status == 400
+    assert "dictionaries" in reply.body.decode()

@@ -57,6 +57,12 @@ def test_what_is_in_flight_at_sigterm_finishes(start: Callable[..., Any], tiny_r
     assert process.wait(LONG_S) == 0
 
 
+def test_a_terminal_that_closes_ends_it_in_order(start: Callable[..., Any], tiny_run: Path) -> None:
+    process, _ = start(tiny_run)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(LONG_S) == 0
+
+
 def _metric(url: str, *names: str) -> float:
     """The sum of some figures at one moment."""
     with urllib.request.urlopen(url + "/metrics", timeout=LONG_S) as answer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -211,15 +210,6 @@ def test_scores_that_are_not_finite_are_refused(both: Both) -> None:
 
     with pytest.raises(DecodeError, match="scores are not finite"):
         search(changed(both.engine, translator=Diverged()), [[5]], DecodeConfig())
-
-
-def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    assert not ctranslate2_engine.is_installed()
-    with pytest.raises(
-        ConfigError, match="ctranslate2' needs ctranslate2, which is not installed: pip install ctranslate2"
-    ):
-        open_folder(tmp_path, "float32")
 
 
 def test_what_the_machine_cannot_do_is_named_with_what_it_can(both: Both, tmp_path: Path) -> None:

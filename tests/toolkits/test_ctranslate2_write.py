@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -177,15 +176,6 @@ def test_the_model_itself_stays_as_it_is(make: Make, tmp_path: Path, quantizatio
     before = {name: tensor.clone() for name, tensor in bundle.model.state_dict().items()}
     write(bundle, tmp_path, quantization)
     torch.testing.assert_close(dict(bundle.model.state_dict()), before, rtol=0, atol=0)
-
-
-def test_without_the_package_it_is_named(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ctranslate2", "ctranslate2.specs"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(
-        ConfigError, match=r"writing the format of CTranslate2 needs ctranslate2, .*: pip install ctranslate2"
-    ):
-        check("ctranslate2", make().model.config, "float32")
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)

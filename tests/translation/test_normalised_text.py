@@ -11,6 +11,8 @@ import pytest
 from benchmarks.normalising import ALTERATIONS, altered
 from dragoman.bundle import load_bundle
 from dragoman.data.normalisation import NO_RULES, with_normaliser
+from dragoman.translation.notes import QUIET
+from dragoman.translation.segments import segment
 from dragoman.translation.translator import Translator
 
 LINES = ["the dog sees a small cat", "a woman finds the red house today", "a man likes here the big tree"]
@@ -93,3 +95,13 @@ def test_subwords_without_rules_translate_every_character_as_it_is(old: Translat
 
 def test_a_bundle_names_its_normalisation(tiny_run: Path) -> None:
     assert load_bundle(tiny_run).manifest["normalisation"] == "standard"
+
+
+@pytest.mark.parametrize(
+    "line", ["the dog" + " " * 20_000, "\t" * 20_000 + "the dog", " " * 9000 + "the dog" + " " * 9000]
+)
+def test_an_older_model_reads_no_thousands_of_spaces(old: Translator, line: str) -> None:
+    [only] = segment([line], old.plan(), QUIET)
+    assert only.text == "the dog"
+    assert old.translate([line])[0].text == old.translate(["the dog"])[0].text
+    assert segment(["the dog  "], old.plan(), QUIET)[0].text == "the dog  "

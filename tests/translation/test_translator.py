@@ -338,19 +338,6 @@ def test_several_workers_find_the_same_in_order(translator: Translator, settings
         translator.translate(texts, threads=0, **settings)
 
 
-def test_rounded_weights_translate_nearly_the_same(translator: Translator) -> None:
-    texts = [" ".join(random.Random(i).choices(["dog", "cat", "tree", "runs"], k=1 + i % 9)) for i in range(40)]
-    try:
-        found = translator.translate(texts, precision="int8")
-    except ConfigError:
-        pytest.skip("this CPU has no 8-bit products")
-    want = translator.translate(texts)
-    same = sum(a.text == b.text for a, b in zip(found, want, strict=True))
-    print(f"int8: {same} of {len(texts)} translations are those of fp32")
-    assert same > 0.7 * len(texts)
-    assert [one.score for one in found] != [one.score for one in want]
-
-
 def test_words_that_were_cut_where_parts_meet_have_no_links(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     translator = Translator.load(tiny_run, "cpu")
     long = " ".join(["the dog sees a cat"] * 15)

@@ -18,10 +18,11 @@ from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.prompt import both_at_terminal, open_stdin, typed, warn
 from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.cli.tables import at_terminal
 from dragoman.documents.options import FormatOptions
 from dragoman.errors import ConfigError, DataError
 from dragoman.options import flags, option, option_group
-from dragoman.progress import Ticker, clear, has_live_line, say
+from dragoman.progress import Ticker, clear, columns, has_live_line, say, wrapped
 from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
 from dragoman.translation.options import TranslateOptions
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from dragoman.translation.plan import Plan
     from dragoman.translation.quality import Quality
     from dragoman.translation.translator import Translation, Translator
+
+MANY_LINES = 1000
+"""Number of lines from which on a faster way is named."""
 
 MOST_LISTED = 20
 """Largest number of untranslated segments that are listed."""
@@ -125,6 +129,8 @@ def translate(
             typed(translator, plan, expected_by) if interactive else _streamed(translator, plan, file, report, watch)
         )
         terms = _to_stdout(arriving, plan, output, None if interactive else report)
+    if not is_document and (report.n_lines or 0) >= MANY_LINES and (faster := translator.faster(plan)):
+        say(f"--fast is faster here ({faster}); some translations differ then")
     if plan.glossary is not None:
         say(f"glossary: {len(plan.glossary):,} terms read, {len(terms):,} found in the text")
 
@@ -169,13 +175,13 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
 
 def _check_formats(file: Path | None, output: Output, formats: Mapping[str, Any], is_document: bool) -> None:
     """Refuse options of formats that have no effect on ``file``; those of a folder are checked when it is read."""
-    from dragoman.documents.formats import check_options
-
     if output.column and not is_document:
         raise ConfigError("--column names a column of a .csv or .tsv: give such a FILE")
     if formats and not is_document:
         raise ConfigError(f"{flags(*formats)}: only for documents, give such a FILE")
     if file is not None and is_document and not file.is_dir():
+        from dragoman.documents.formats import check_options
+
         check_options([file.name], ["columns"] * bool(output.column) + list(formats))
 
 
@@ -403,7 +409,10 @@ class _Rendering:
         """Write a translation to stdout, and its alignment to ``links``."""
         from dragoman.decoding.alignment import pharaoh
 
-        sys.stdout.buffer.write(self(number, translation).encode() + b"\n")
+        text = self(number, translation)
+        if at_terminal() and not self.as_json:
+            text = wrapped(text, columns(sys.stdout))
+        sys.stdout.buffer.write(text.encode() + b"\n")
         if links is not None:
             links.write(pharaoh(translation.alignment or ()).encode() + b"\n")
 

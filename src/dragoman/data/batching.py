@@ -84,13 +84,19 @@ def _padded(rows: Sequence[Ids | Sequence[int]]) -> NDArray[np.int64]:
     return padded
 
 
-def all_batches(store: Store, batch_tokens: int) -> Iterator[Batch]:
+def all_batches(store: Store, batch_tokens: int, pairs: Indices | None = None) -> Iterator[Batch]:
     """Yield every pair of ``store`` once, in an order that never changes: for validation.
+
+    Args:
+        store: The pairs.
+        batch_tokens: Size of a batch.
+        pairs: Numbers of the pairs to yield; None: all.
 
     Raises:
         ConfigError: A single pair is longer than ``batch_tokens``.
     """
-    for indices in epoch_batches(store.src_lengths(), store.tgt_lengths(), batch_tokens, seed=0, epoch=0):
+    lengths = store.src_lengths(), store.tgt_lengths()
+    for indices in epoch_batches(*lengths, batch_tokens, seed=0, epoch=0, chosen=pairs):
         yield stored_batch(store, indices)
 
 

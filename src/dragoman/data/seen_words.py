@@ -7,6 +7,11 @@ A vocabulary of subwords cannot tell: nearly every word consists of known pieces
 together. A word is a run of letters and their marks, without regard to case; in scripts without spaces every character
 is one. A hash has 32 bits, so of N words one that never occurred passes for one that did with a chance of N / 2^32:
 one in 4,000 for a million words. A word that occurred is never reported.
+
+Chinese has no spaces, and its new words consist of known characters. So the pairs of neighbouring characters are kept
+too: all; those that stand together much more often than by chance, which bind both; and characters that are mostly
+bound to none, which are words of their own. Characters that never stood together are part of a new word if neither is
+bound to another neighbour nor a word of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 
@@ -24,7 +30,7 @@ from dragoman.data.store import Store
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError
 from dragoman.languages.composition import compose
-from dragoman.languages.words import CLUSTER_OF_WORD, LETTERS, kinds
+from dragoman.languages.words import CLUSTER_OF_WORD, HAN, LETTERS, kinds
 
 FILE = "words.hashes"
 
@@ -33,6 +39,17 @@ CHUNK = 4096
 
 _WORD = re.compile(rf"{LETTERS}|{CLUSTER_OF_WORD}")
 """Pattern, on ``kinds``, of a word of letters, or of a character of a script without spaces."""
+
+HAN_RUN = re.compile(f"[{HAN}]{{2,}}")
+BINDS = "\1"
+"""Stands before a pair that binds its characters, before a character that is a word of its own, and alone: a file that
+has it knows pairs."""
+LEAST_PAIRS, TIMES_CHANCE = 2, 20
+"""A pair binds its characters if it occurs as often as the first, and as often as by chance times the second."""
+LEAST_FREE, FREE_SHARE = 20, 0.4
+"""A character is a word of its own if it occurs as often as the first, and no pair binds this share of it."""
+SAMPLE = 4_000_000
+"""Number of Chinese characters of the training text in which those are sought that are words of their own."""
 
 _BYTES = 4
 _DTYPE = np.dtype("<u4")
@@ -62,15 +79,42 @@ class SeenWords:
         for word in words_of(text):
             first.setdefault(word.casefold(), word)
         words = list(first.values())
+        unseen = [word for word, is_seen in zip(words, self._are_seen(words), strict=True) if not is_seen]
+        new = self._unseen_of_pairs(compose(text)) if HAN_RUN.search(text) else []
+        return [word for word in unseen if not any(word in longer for longer in new)] + new
+
+    def _are_seen(self, words: Sequence[str]) -> list[bool]:
         if not len(self.hashes):
-            return words
+            return [False] * len(words)
         own = _hashes(words)
         places = np.searchsorted(self.hashes, own).clip(max=len(self.hashes) - 1)
-        return [words[i] for i in np.flatnonzero(self.hashes[places] != own)]
+        return (self.hashes[places] == own).tolist()
+
+    @cached_property
+    def _knows_pairs(self) -> bool:
+        return self._are_seen([BINDS])[0]
+
+    def _unseen_of_pairs(self, text: str) -> list[str]:
+        """Return the new words of known Chinese characters, each once; none of a file that knows no pairs."""
+        new_words: dict[str, None] = {}
+        for run in dict.fromkeys(HAN_RUN.findall(text)) if self._knows_pairs else ():
+            pairs = [run[i : i + 2] for i in range(len(run) - 1)]
+            seen = self._are_seen(pairs)
+            if all(seen):
+                continue
+            known = self._are_seen([BINDS + word for word in (*pairs, *run)])
+            binds, own = [False, *known[: len(pairs)], False], known[len(pairs) :]
+            loose = [not (binds[i] or binds[i + 1] or own[i]) for i in range(len(run))]
+            new = [not seen[i] and loose[i] and loose[i + 1] for i in range(len(pairs))]
+            new_words |= {run[start : end + 1]: None for start, end in _stretches(new)}
+        return list(new_words)
 
     def union(self, other: SeenWords) -> SeenWords:
-        """Return the words of both."""
-        return SeenWords(np.union1d(self.hashes, other.hashes))
+        """Return the words of both; they know pairs of Chinese characters if both do."""
+        words = np.union1d(self.hashes, other.hashes)
+        if self._knows_pairs == other._knows_pairs:
+            return SeenWords(words)
+        return SeenWords(np.setdiff1d(words, _hashes([BINDS])))
 
     def write(self, path: Path) -> None:
         """Write a file of little-endian integers of 32 bits, ascending.
@@ -112,10 +156,79 @@ def learn(store: Store, tokenizer: Tokenizer) -> SeenWords:
 
 def of_ids(chunks: Iterable[Sequence[Sequence[int]]], tokenizer: Tokenizer) -> SeenWords:
     """Return the words of encoded texts, which come in chunks."""
-    hashes = np.zeros(0, np.uint32)
+    hashes, pairs = np.zeros(0, np.uint32), _Pairs()
     for rows in chunks:
-        hashes = np.union1d(hashes, _hashes(set(words_of("\n".join(tokenizer.decode(rows))))))
-    return SeenWords(hashes)
+        text = "\n".join(tokenizer.decode(rows))
+        hashes = np.union1d(hashes, _hashes(set(words_of(text))))
+        if HAN_RUN.search(text):
+            pairs.add(compose(text))
+    return SeenWords(np.union1d(hashes, _hashes(pairs.words())))
+
+
+class _Pairs:
+    """Counts of Chinese characters and of pairs of neighbours, as integers: of a pair the code points of both."""
+
+    def __init__(self) -> None:
+        self._keys, self._counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._added: list[NDArray[np.int64]] = []
+        self._sample: list[NDArray[np.int64]] = []
+        self._n_added = self._n_sample = 0
+
+    def add(self, text: str) -> None:
+        """Count those of a text."""
+        runs = "\n".join(HAN_RUN.findall(text)) + "\n"
+        codes = np.frombuffer(runs.encode("utf-32-le"), "<u4").astype(np.int64)
+        if self._n_sample < SAMPLE:
+            self._sample.append(codes)
+            self._n_sample += len(codes)
+        self._added.append(codes[:-1] << 32 | codes[1:])
+        self._n_added += len(codes)
+        if self._n_added > SAMPLE:
+            self._merge()
+
+    def _merge(self) -> None:
+        keys, places = np.unique(np.concatenate([self._keys, *self._added]), return_inverse=True)
+        weights = np.concatenate([self._counts, *(np.ones(len(added), np.int64) for added in self._added)])
+        self._keys, self._counts = keys, np.bincount(places, weights, len(keys)).astype(np.int64)
+        self._added, self._n_added = [], 0
+
+    def words(self) -> list[str]:
+        """Return the pairs, and what ``BINDS`` stands before; nothing without Chinese text."""
+        if not self._n_sample:
+            return []
+        self._merge()
+        left, right = self._keys >> 32, self._keys & 0xFFFF_FFFF
+        characters, places = np.unique(left, return_inverse=True)
+        totals = np.bincount(
+            places, self._counts
+        )  # float; each character is the left one of a pair, if with a line's end
+        is_pair = (left != ord("\n")) & (right != ord("\n"))
+        keys, counts = self._keys[is_pair], self._counts[is_pair]
+        of_left, of_right = (totals[np.searchsorted(characters, side[is_pair])] for side in (left, right))
+        by_chance = of_left * of_right / totals[characters != ord("\n")].sum()
+        binding = keys[(counts >= LEAST_PAIRS) & (counts >= TIMES_CHANCE * by_chance)]
+        marked = [*map(_pair, binding.tolist()), *map(chr, self._own_words(binding)), ""]
+        return [*map(_pair, keys.tolist()), *(BINDS + word for word in marked)]
+
+    def _own_words(self, binding: NDArray[np.int64]) -> list[int]:
+        """Return the code points of characters that are words of their own, in the sample."""
+        codes = np.concatenate(self._sample)
+        binds = np.isin(codes[:-1] << 32 | codes[1:], binding)
+        is_free = ~(np.append(binds, False) | np.append(False, binds))
+        characters, places = np.unique(codes, return_inverse=True)
+        counts, free = np.bincount(places), np.bincount(places, is_free)
+        own = characters[(counts >= LEAST_FREE) & (free >= FREE_SHARE * counts) & (characters != ord("\n"))]
+        return own.tolist()
+
+
+def _pair(key: int) -> str:
+    return chr(key >> 32) + chr(key & 0xFFFF_FFFF)
+
+
+def _stretches(marks: Sequence[bool]) -> list[tuple[int, int]]:
+    """Return start and end of each stretch of marks."""
+    edges = np.flatnonzero(np.diff([False, *marks, False])).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def _hashes(words: Iterable[str]) -> Hashes:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections import deque
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -85,6 +86,8 @@ def parts(proto: bytes, also: tuple[int, ...] = ()) -> Parts:
     pieces, trainer, normalizer = messages
     if not 4 < len(pieces) <= MAX_PIECES or len(trainer) > 1 or len(normalizer) > 1:
         raise ValueError(f"it has {len(pieces):,} pieces, {len(trainer)} trainers, {len(normalizer)} normalisers")
+    for body in (*trainer, *normalizer):
+        deque(fields(body), 0)  # what is damaged there is found now, and by every caller
     return Parts([_piece(piece, i) for i, piece in enumerate(pieces)], b"".join(trainer), b"".join(normalizer))
 
 

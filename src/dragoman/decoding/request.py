@@ -80,12 +80,12 @@ class SearchSettings:
 
     decode: DecodeConfig  # beam, length penalty, patience, extra tokens, size of a batch
     n_best: int = 1  # hypotheses of each segment
+    with_spare: bool = False  # return other finished hypotheses of the beam after these, if the engine has them
     sampling: Sampling | None = None  # None: search instead of drawing
     allow_unk: bool = False  # the unknown subword may be chosen
     longest: int | None = None  # most tokens that the model has positions for, eos counted; None: any number
     shortlist: bool = False  # search the bundle's shortlist for each segment without constraints
     # how fast, not what is found
-    precision: str = "fp32"  # fp32, bf16 or int8
     workers: int = 1  # batches searched at a time
     balance: bool = False  # take smaller batches than ``decode`` says, where that is faster
     special: SpecialIds = SPECIAL_IDS

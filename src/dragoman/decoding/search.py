@@ -126,7 +126,8 @@ def beam_search(model: Model, batch: SearchBatch, settings: SearchSettings) -> l
         settings: With a beam of 1 take ``greedy_search``; ``sampling`` is not looked at.
 
     Returns:
-        For each row its ``n_best`` hypotheses, best first; those of a cancelled row mean nothing.
+        For each row its ``n_best`` hypotheses, best first, then the spare ones if wanted; those of a cancelled row mean
+        nothing.
 
     Raises:
         DecodeError: ``n_best`` is larger than the beam, or the model's scores are not finite.
@@ -189,7 +190,7 @@ def beam_search(model: Model, batch: SearchBatch, settings: SearchSettings) -> l
             scores, history = scores[rows], history[rows]
         state = state.select(on_device((rows[:, None] * width + beams).ravel(), device))
         last, width = tokens.ravel(), k
-    return [hypotheses[:n_best] for hypotheses in finished.hypotheses]
+    return [hypotheses[: k if settings.with_spare else n_best] for hypotheses in finished.hypotheses]
 
 
 class _Finished:

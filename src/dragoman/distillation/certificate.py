@@ -200,7 +200,7 @@ def _by_another_engine(teacher: Translator, direction: Mapping[str, Any], measur
 def _fastest(translator: Translator, direction: Mapping[str, Any]) -> tuple[str, str]:
     """Return the engine and precision of ``--fast``."""
     options = translator.plan(TranslateOptions(fast=True, **direction)).options
-    return options.engine, options.precision
+    return options.chosen_engine, options.precision
 
 
 def _megabytes(translator: Translator, engine: str, precision: str) -> float:

@@ -82,7 +82,8 @@ def finished(
     concerns = document.concerns(lambda parts: write(parts, usable))
     tag_like = [unit.plain for unit in units_of(document.parts) if _TAG_LIKE.fullmatch(unit.plain)]
     reasons |= {text: "it looks like a tag" for text in tag_like if text not in aligned}
-    segments += [text for text in tag_like if text not in segments]
+    known = set(segments)
+    segments += [text for text in tag_like if text not in known]
     named = [*document.left, *(Untranslated(text, reasons[text]) for text in segments if text in reasons)]
     lost: list[Lost] = []
     content = document.save(lambda parts: write(parts, usable, lost))

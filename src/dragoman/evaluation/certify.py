@@ -387,7 +387,7 @@ def _why_nothing(lines: Sequence[str], translations: Sequence[str]) -> str:
         return "all lines are blank; give a text"
     if not any(text.strip() for text in translations):
         return "all translations are empty; the model is undertrained, train it longer"
-    return "no line is translated in one piece; give shorter lines"
+    return "all lines are longer than those that the model was trained on; give shorter lines"
 
 
 def token_differences(
@@ -399,9 +399,9 @@ def token_differences(
 ) -> list[float]:
     """Return the difference of both log-probabilities in nats for each token of some translations.
 
-    Lines that are split into several segments are left out.
+    A line of several sentences is read in one piece by both. Longer lines than the model was trained on are left out.
     """
-    scores = translator.score(lines, texts, to=plan.options.to)
+    scores = translator.score(lines, texts, to=plan.options.to, sentence_split=False)
     src_ids, tgt_ids = plan.src_tokenizer.encode(list(lines)), translator.tgt_tokenizer.encode(list(texts))
     most = translator.max_tokens
     whole = [i for i, score in enumerate(scores) if score.n_tokens and max(len(src_ids[i]), len(tgt_ids[i])) <= most]

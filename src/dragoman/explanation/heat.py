@@ -23,6 +23,7 @@ class HeatMap(NamedTuple):
     title: str = ""
     rows: Sequence[str] | None = None  # None: numbered from 0
     columns: Sequence[str] | None = None
+    texts: Sequence[Sequence[str]] | None = None  # written into the cells, in place of ``Look.numbers``
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,7 @@ def heat_maps(maps: Sequence[HeatMap], row_label: str, column_label: str, legend
             first, top = i % n_columns == 0, i < n_columns
             picture = _draw_cells(spot, heat_map, style)
             _name_cells(spot, heat_map, (not shared or first, not shared or top), size)
-            if style.numbers:
+            if style.numbers or heat_map.texts is not None:
                 _write_values(spot, heat_map, style)
             spot.set_ylabel(row_label if first else "")
             last = i + n_columns >= len(maps)
@@ -151,9 +152,16 @@ def _name_cells(axes: Any, heat_map: HeatMap, shown: tuple[bool, bool], cell_siz
     if heat_map.columns is not None:
         axes.xaxis.tick_top()
         axes.xaxis.set_label_position("top")
-        if any(sum(1 + is_cjk(character) for character in name) > 2 for name in heat_map.columns):
+        if not _fit_side_by_side(heat_map.columns, cell_size[1]):
             for label in axes.get_xticklabels():
                 label.set(rotation=50, ha="left", rotation_mode="anchor")
+
+
+def _fit_side_by_side(names: Sequence[str], inches: float) -> bool:
+    """Return True if names of columns can be written without a slope: two letters each, or numbers in wide cells."""
+    if all(name.isdigit() for name in names) and inches >= 0.5:
+        return max(map(len, names)) <= 4
+    return all(sum(1 + is_cjk(character) for character in name) <= 2 for name in names)
 
 
 def _name_missing(axes: Any, missing: str) -> None:
@@ -167,9 +175,12 @@ def _name_missing(axes: Any, missing: str) -> None:
 
 
 def _write_values(axes: Any, heat_map: HeatMap, style: Look) -> None:
-    """Write the value of each cell into it, in white on deep colours."""
+    """Write the text of each cell into it, or its value, in white on deep colours."""
     highest = max(map(abs, style.limits))
     for (row, column), value in np.ndenumerate(np.asarray(heat_map.values, dtype=float)):
-        text = "NaN" if np.isnan(value) else format(value, f"z{style.numbers}").replace("-", "−")  # z: no −0.0
+        if heat_map.texts is not None:
+            text = heat_map.texts[row][column]
+        else:
+            text = "NaN" if np.isnan(value) else format(value, f"z{style.numbers}").replace("-", "−")  # z: no −0.0
         axes.text(column, row, text, ha="center", va="center", fontsize=8.5,
                   color=PAPER if abs(value) > 0.55 * highest else INK)  # fmt: skip

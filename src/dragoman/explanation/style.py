@@ -17,6 +17,7 @@ import contextlib
 import io
 import math
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -161,13 +162,24 @@ def fit(figure: Any, axes: NDArray[Any], width: float, height: float) -> None:
     n_rows = sum(ratios) / ratios[0]
     figure.set_size_inches(n_columns * width + 2, n_rows * height + 2)
     for _ in range(3):  # ticks may change with the size, and with them the room they take
-        figure.get_layout_engine().execute(figure)  # gives the axes their places, and draws nothing
+        _give_places(figure)
         box = axes[0, 0].get_window_extent()
         spare = n_columns * (width - box.width / figure.dpi), n_rows * (height - box.height / figure.dpi)
         if max(map(abs, spare)) < 0.01:
             return
         figure.set_size_inches(figure.get_size_inches() + spare)
-    figure.get_layout_engine().execute(figure)
+    _give_places(figure)
+
+
+def _give_places(figure: Any) -> None:
+    """Give the axes their places without drawing; enlarge a figure whose letters leave no room for them."""
+    for _ in range(5):
+        with warnings.catch_warnings(record=True) as collapsed:
+            warnings.simplefilter("always")
+            figure.get_layout_engine().execute(figure)
+        if not collapsed:
+            return
+        figure.set_size_inches(figure.get_size_inches() + 2)
 
 
 def number(value: float) -> str:

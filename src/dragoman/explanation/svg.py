@@ -23,6 +23,9 @@ DARK_OF = {
 }  # fmt: skip
 """For each colour of a figure, its colour on a dark page."""
 
+DARK_ARMS = ((*DARK[:2], "#a8d4ff"), (*DARK_ORANGES[:2], "#ffbd96"))
+"""Colours of a scale with two arms on a dark page, each from 0 to its end."""
+
 FONTS = '"DejaVu Sans", Verdana, "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsoft YaHei", sans-serif'
 """Fonts in order of preference. Places are computed for DejaVu Sans; Verdana is as wide."""
 
@@ -54,7 +57,7 @@ def _style(svg: str) -> str:
     used = set(re.findall(r"#[0-9a-f]{6}", svg))
     rules = [
         f'[style*="{part}: {light}"]{{{part}:{dark}!important}}'
-        for light, dark in sorted(_dark_colours().items())
+        for light, dark in sorted(_dark_colours(diverging=bool(used & _second_arm())).items())
         if light in used
         for part in ("fill", "stroke")
         if f"{part}: {light}" in svg
@@ -66,11 +69,19 @@ def _style(svg: str) -> str:
 
 
 @cache
-def _dark_colours() -> Mapping[str, str]:
-    """Return the dark colour of every colour that a figure may have, those of cells included."""
+def _second_arm() -> frozenset[str]:
+    """Return the colours that only cells of a scale with two arms have: those of its second arm."""
+    return frozenset(map(hexadecimal, blend(ORANGES, SCALE_COLOURS // 2)[1:]))
+
+
+@cache
+def _dark_colours(diverging: bool) -> Mapping[str, str]:
+    """Return the dark colour of every colour that a figure may have, those of cells included.
+
+    A scale with two arms ends in a light blue and a light orange, and not nearly in white, so that its sign is seen.
+    """
+    arms = ((BLUES, DARK_ARMS[0], SCALE_COLOURS // 2), (ORANGES, DARK_ARMS[1], SCALE_COLOURS // 2))
     cells: dict[str, str] = {}
-    for light, dark, n in (
-        (BLUES, DARK, SCALE_COLOURS), (BLUES, DARK, SCALE_COLOURS // 2), (ORANGES, DARK_ORANGES, SCALE_COLOURS // 2)
-    ):  # fmt: skip
+    for light, dark, n in arms if diverging else ((BLUES, DARK, SCALE_COLOURS),):
         cells |= dict(zip(map(hexadecimal, blend(light, n)), map(hexadecimal, blend(dark, n)), strict=True))
     return {**cells, **DARK_OF}

@@ -7,8 +7,6 @@
   AMD processors, where ``F.linear`` is slow, it is a packed product.
 - **bf16** multiplies bfloat16 by bfloat16 and sums in float32. On a CPU the weights are packed: laid out beforehand as
   oneDNN reads them. A residual is added in the same pass.
-- **int8** (CPU) stores weights as 8-bit integers with one scale for each output. Inputs are rounded to 8 bits at each
-  call, with one scale for each row (dynamic quantisation). Sums are exact, outputs float32.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.device import capabilities, has_bf16
-from dragoman.fast.private_ops import int8_product, packed_product
+from dragoman.fast.private_ops import packed_product
 
 
 class Product(Protocol):
@@ -46,14 +44,12 @@ def prepared(weight: Tensor, bias: Tensor | None, precision: str) -> Product:
     Args:
         weight: ``(out, in)``. Inputs and outputs have its dtype (except for bf16) and its device.
         bias: ``(out,)`` or None.
-        precision: ``fp32``, ``bf16`` or ``int8``; see ``device.check_precision``.
+        precision: ``fp32`` or ``bf16``.
     """
     weight, bias = weight.detach(), None if bias is None else bias.detach()
     if precision == "fp32":
         packs = weight.device.type == "cpu" and weight.dtype == torch.float32 and is_amd()
         return _packed_but_for_one_row(weight, bias) if packs else _plain(weight, bias)
-    if precision == "int8":
-        return _int8(weight, bias)
     weight, bias = weight.bfloat16(), None if bias is None else bias.bfloat16()
     if weight.device.type == "cpu" and has_bf16():
         return packed_product(weight, bias)
@@ -90,10 +86,3 @@ def is_amd() -> bool:
     The name of the processor decides, not a timed product: the bits of a result must not depend on the machine's load.
     """
     return str(capabilities().get("cpu_name", "")).startswith("AMD")
-
-
-def _int8(weight: Tensor, bias: Tensor | None) -> Product:
-    weight = weight.float()
-    scales = weight.abs().amax(dim=1).clamp_min(torch.finfo(torch.float32).tiny) / 127  # (out,)
-    integers = (weight / scales[:, None]).round().to(torch.int8)
-    return int8_product(integers, scales, None if bias is None else bias.float())

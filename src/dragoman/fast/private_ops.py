@@ -11,8 +11,6 @@ test finds private names elsewhere in the code.
 ``version``            ``Tensor._version``; else the sum of the elements
 ``packed_product``     ``torch.ops.mkldnn._reorder_linear_weight`` and ``_linear_pointwise``, which need a CPU and
                        oneDNN, and for bfloat16 also ``device.has_bf16``; else ``F.linear`` and a separate addition
-``int8_product``       ``torch._int_mm``, which needs 8-bit products (see ``device.check_precision``), as its sums
-                       overflow without them; else float32 products of inputs rounded to 8 bits
 """
 
 from __future__ import annotations
@@ -78,33 +76,6 @@ def packed_product(weight: Tensor, bias: Tensor | None) -> Callable[..., Tensor]
     return product
 
 
-def int8_product(integers: Tensor, scales: Tensor, bias: Tensor | None) -> Callable[..., Tensor]:
-    """Return a ``linear.Product`` of an 8-bit matrix: ``integers`` (out, in), each row times its scale (out,).
-
-    Each row of inputs is rounded to 8 bits with a step of its own, so that no row depends on another. Sums of integers
-    are exact.
-    """
-    if not works("int8_product"):
-        rounded = functools.partial(_linear, integers * scales[:, None], bias)
-        return lambda x, plus=None, relu=False: rounded(_in_8_bits(x, steps := _steps(x)) * steps, plus, relu)
-    transposed = integers.T
-
-    def sums(x: Tensor) -> Tensor:
-        if integers.size(1) == 1:  # the operator is wrong for one column (torch 2.13); this product is exact, too
-            return x * transposed.to(x.dtype)
-        return torch._int_mm(x.to(torch.int8), transposed).to(x.dtype)
-
-    def product(x: Tensor, plus: Tensor | None = None, relu: bool = False) -> Tensor:
-        steps = _steps(x)
-        y = sums(_in_8_bits(x, steps)).mul_(scales)
-        y = y.mul_(steps) if bias is None else torch.addcmul(bias, y, steps, out=y)
-        if relu:
-            y.relu_()
-        return y if plus is None else y.add_(plus)
-
-    return product
-
-
 @functools.cache
 def works(name: str) -> bool:
     """Return True if this torch has the private operator behind the function ``name``, with the expected arguments."""
@@ -130,12 +101,6 @@ def _try_packed() -> None:
     ops._linear_pointwise.binary(x, x, weight, None, "add")
 
 
-def _try_int8() -> None:
-    most = torch.full((5, 64), 127, dtype=torch.int8, device="cpu")
-    if torch._int_mm(most, most[:3].T).ne(64 * 127 * 127).any():
-        raise RuntimeError("its sums overflow")
-
-
 def _ones(*shape: int) -> Tensor:
     return torch.ones(shape, device="cpu")
 
@@ -146,7 +111,6 @@ TRIALS: dict[str, Callable[[], object]] = {
     "lerp_all": lambda: torch._foreach_lerp_([_ones(2)], [_ones(2)], 0.5),
     "version": lambda: torch.Tensor._version,
     "packed_product": _try_packed,
-    "int8_product": _try_int8,
 }
 
 
@@ -156,13 +120,3 @@ def _linear(weight: Tensor, bias: Tensor | None, x: Tensor, plus: Tensor | None 
     if relu:
         y.relu_()
     return y if plus is None else y.add_(plus)
-
-
-def _steps(x: Tensor) -> Tensor:
-    """Return the rounding step of each row, ``(rows, 1)``: its largest absolute value divided by 127, and above 0."""
-    return x.abs().amax(dim=1, keepdim=True).clamp_min_(torch.finfo(x.dtype).tiny * 127).div_(127)
-
-
-def _in_8_bits(x: Tensor, steps: Tensor) -> Tensor:
-    """Return each number as a multiple of its row's step: whole numbers from -127 to 127, in floating point."""
-    return (x / steps).round_()

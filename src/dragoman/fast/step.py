@@ -48,7 +48,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.device import check_precision
 from dragoman.errors import ConfigError
 from dragoman.fast.linear import Product, prepared
 from dragoman.fast.private_ops import version
@@ -57,6 +56,7 @@ from dragoman.model.feed_forward import activate
 from dragoman.model.layers import DecoderLayer, EncoderLayer
 from dragoman.model.masks import read_tokens
 from dragoman.model.transformer import NO_DECODER, Transformer
+from dragoman.options import not_among
 
 LEAST_SOURCE = 16
 """Shorter sources are padded to this number of tokens: a softmax over fewer is many times slower on a CPU."""
@@ -189,19 +189,20 @@ class FastTransformer:
 
         Args:
             model: The model; it is not changed.
-            precision: ``fp32`` computes in the dtype of the weights and ``bf16`` in bfloat16. ``int8`` rounds the
-                weights, and the inputs of products, to 8 bits and computes everything else in float32.
+            precision: ``fp32`` computes in the dtype of the weights, and ``bf16`` in bfloat16.
 
         Raises:
-            ConfigError: The model has no decoder, or this machine lacks the precision.
+            ConfigError: The model has no decoder, or the precision is another one.
         """
         self.config, self._versions = model.config, weight_versions(model)
         if not self.config.n_decoder_layers:
             raise ConfigError(NO_DECODER)
         weight = model.generator.weight
-        check_precision(precision, weight.device)
+        dtypes = {"fp32": weight.dtype, "bf16": torch.bfloat16}
+        if precision not in dtypes:
+            raise not_among("precision", precision, tuple(dtypes))
         self.precision, self.device = precision, weight.device
-        self.dtype = {"fp32": weight.dtype, "bf16": torch.bfloat16, "int8": torch.float32}[precision]
+        self.dtype = dtypes[precision]
         with torch.no_grad():
             self._encoder, self._src_embed = list[Layer](), torch.empty(0)
             if self.config.n_encoder_layers:

@@ -115,8 +115,8 @@ def run(lab: Lab) -> Findings:
     variants = [Variant(row.name, changed(config, model=row.model, train=row.train)) for row in table[1:]]
     base = trials(lab, Variant("base", config), BASE_SEEDS[:1] if lab.quick else BASE_SEEDS)
     results = {"base": base[0], **{variant.name: trial(lab, variant, 1) for variant in variants}}
-    chance = prediction_interval(losses(base))
-    differences = {name: result.loss - chance.mean for name, result in results.items()}
+    mean = interval(losses(base)).mean
+    differences = {name: result.loss - mean for name, result in results.items()}
     paper = {row.name: math.log(row.perplexity / table[0].perplexity) for row in table}
     numbers = {
         "base": config.model.model_dump(),
@@ -132,10 +132,17 @@ def run(lab: Lab) -> Findings:
             for row in table
         ],
         "base_seeds": [result._asdict() for result in base],
-        "chance": chance._asdict(),
+        **chances(base, len(variants)),
         "rank_correlation": spearman([*differences.values()][1:], [*paper.values()][1:]),
     }
     return Findings(numbers, sections(plain(numbers)), verdict(plain(numbers)))
+
+
+def chances(base: Sequence[Trial], rows: int) -> dict[str, Any]:
+    """Return by how much chance may change a loss: in one row, and (``chance``) in any of the rows together."""
+    alone, together = prediction_interval(losses(base)), prediction_interval(losses(base), rows)
+    half_widths = {"one_row": alone.high - alone.mean, "all_rows": together.high - together.mean}
+    return {"chance_of_one_row": alone._asdict(), "chance": together._asdict(), "half_widths": half_widths}
 
 
 # --- the report -------------------------------------------------------------------------------------------------------
@@ -145,10 +152,11 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     """Return the claims of the experiment, each decided by the numbers of a run."""
     results = {row["name"]: Trial(**row["found"]) for row in numbers["rows"]}
     base = [Trial(**row) for row in numbers["base_seeds"]]
-    loss, bleu = prediction_interval(losses(base)), prediction_interval(bleus(base))
+    rows = len(results) - 1
+    loss, bleu = prediction_interval(losses(base), rows), prediction_interval(bleus(base), rows)
 
     def beyond(value: float, chance: Interval) -> int:
-        """Return 1 above and -1 below the interval of one more base model; 0 inside: no difference is shown."""
+        """Return 1 above and -1 below the interval of as many base models as rows; 0 inside: nothing is shown."""
         return int(value > chance.high) - int(value < chance.low)
 
     def claim(text: str, names: Sequence[str], sign: int) -> Claim:
@@ -159,8 +167,8 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
 
     smooth = beyond(results["D-ls0.0"].bleu, bleu)
     learned = beyond(results["E"].loss, loss)
-    correlation, n = numbers["rank_correlation"], len(results) - 1
-    low, high = _rank_interval(correlation, n)
+    correlation = numbers["rank_correlation"]
+    low, high = _rank_interval(correlation, rows)
     return [
         claim("(A) One head is worse than eight", ["A-1"], 1),
         claim("(A) Too many heads are worse, too", ["A-32"], 1),
@@ -185,7 +193,7 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
         Claim(
             "Rows that cost the paper's model more tend to cost this one more",
             low > 0 if low > 0 or high < 0 else None,
-            f"rank correlation {correlation:.2f} [{low:.2f}, {high:.2f}] over {n} rows",
+            f"rank correlation {correlation:.2f} [{low:.2f}, {high:.2f}] over {rows} rows",
         ),
     ]
 
@@ -206,7 +214,7 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
     model = ModelOptions(**numbers["base"])
     table = [Row(*(entry[name] for name in Row._fields)) for entry in numbers["rows"]]
     base = [Trial(**row) for row in numbers["base_seeds"]]
-    chance = numbers["chance"]
+    chance, alone = numbers["chance"], numbers["chance_of_one_row"]
     half = chance["high"] - chance["mean"]
     marks = {} if math.isnan(half) else {-half: "", half: "chance"}
     label = "loss over the base's (nats a token)"
@@ -223,9 +231,10 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
                 f"The base model has N = {model.n_encoder_layers}, d_model = {model.d_model}, d_ff = {model.d_ff}, "
                 f"h = {model.n_heads}, d_k = {model.head_d_k}, dropout {model.dropout:g}, is {model.norm}-norm, and is "
                 f"trained for {numbers['steps']:,} steps. Each row changes it in the paper's proportion.",
-                f"The base is trained {len(base)} times (loss {interval(losses(base)):.3f}). The 95% interval of one "
-                "more training of it is called chance. Rows are trained once: a difference within chance shows "
-                f"nothing, and of {len(table) - 1} rows without any effect one would be outside on average.",
+                f"The base is trained {len(base)} times (loss {interval(losses(base)):.3f}). Rows are trained once, "
+                f"and {len(table) - 1} rows are compared with it. Chance is the interval in which as many trainings of "
+                "the base would all lie with 95% probability: a difference within it shows nothing. For "
+                f"a single row it would be ±{alone['high'] - alone['mean']:.3f}.",
                 f"A change that costs the paper's model more tends to cost this one more: the rank correlation is "
                 f"{numbers['rank_correlation']:.2f}, which is moderate. The two models have different limits. The "
                 "paper's had 4.5 million sentences; this one has little text, little time, one learning rate and "
@@ -240,8 +249,8 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             ),
             "rows",
             _table(table, numbers),
-            "Left of zero (blue) is better than the base, right of it (orange) worse; grey may be chance. The two "
-            "scales differ.",
+            "Left of zero (blue) is better than the base, right of it (orange) worse; grey may be chance, all rows "
+            "taken together. The two scales differ.",
         ),
     ]
 

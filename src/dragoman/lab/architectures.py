@@ -264,13 +264,15 @@ def _learning(tried: Trials) -> Chart:
     longest = max(result.seconds for results in tried.values() for result in results)
     unit, label = (1, "training (seconds)") if longest < 300 else (60, "training (minutes)")
     for kind, results in tried.items():
-        steps, losses = mean_curve([result.curve for result in results])
         step_s = sum(result.seconds / result.steps for result in results) / len(results)
-        points = [(step * step_s / unit, math.exp(min(loss, 50))) for step, loss in zip(steps, losses, strict=True)]
-        points = [(x, y) for x, y in points if x * unit >= longest / 10] or points
+        points = [
+            (step * step_s / unit, *(math.exp(min(loss, 50)) for loss in bounds))
+            for step, *bounds in zip(*mean_curve([result.curve for result in results]), strict=True)
+        ]
+        points = [point for point in points if point[0] * unit >= longest / 10] or points
         colour, dashed = LOOKS[kind]
-        xs, ys = zip(*points, strict=True)
-        lines.append(Curve(KINDS[kind], xs, ys, colour=colour, dashed=dashed))
+        xs, mean, low, high = zip(*points, strict=True)
+        lines.append(Curve(KINDS[kind], xs, mean, low, high, colour=colour, dashed=dashed))
     return Chart(lines, label, "training perplexity (log scale)", y_log=10)
 
 

@@ -11,6 +11,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -65,15 +66,15 @@ def recurrent(x: Tensor, w_x: Tensor, w_h: Tensor, fused: bool = False) -> Tenso
 
 
 def convolution(x: Tensor, w: Tensor, fused: bool = False) -> Tensor:
-    """Compute a convolution of width ``KERNEL``: a product of all windows with a matrix."""
-    n, d = x.shape[1:]
+    """Compute a convolution: a product of all windows with a matrix, ``(d, k * d)`` for windows of width k."""
+    (n, d), k = x.shape[1:], w.size(1) // x.size(2)
     if fused:
         # An image one pixel high: unlike a sequence, its channels may be stored last, so that nothing is copied.
         image = x.mT[:, :, None].contiguous(memory_format=torch.channels_last)
-        kernel = w.view(d, KERNEL, d).mT[:, :, None]
-        return F.conv2d(image, kernel, padding=(0, KERNEL // 2))[:, :, 0].mT
-    padded = F.pad(x, (0, 0, KERNEL // 2, KERNEL // 2))
-    return torch.cat([padded[:, i : i + n] for i in range(KERNEL)], dim=-1) @ w.T
+        kernel = w.view(d, k, d).mT[:, :, None]
+        return F.conv2d(image, kernel, padding=(0, k // 2))[:, :, 0].mT
+    padded = F.pad(x, (0, 0, k // 2, k // 2))
+    return torch.cat([padded[:, i : i + n] for i in range(k)], dim=-1) @ w.T
 
 
 def neighbourhoods(x: Tensor, neighbours: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -96,19 +97,29 @@ def neighbourhoods(x: Tensor, neighbours: int) -> tuple[Tensor, Tensor, Tensor]:
     return queries, keys, mask[:, None]
 
 
-def restricted(x: Tensor, fused: bool = False) -> Tensor:
-    """Compute self-attention to the ``NEIGHBOURS`` positions around each query."""
-    queries, keys, mask = neighbourhoods(x, NEIGHBOURS)
+def restricted(x: Tensor, neighbours: int = NEIGHBOURS, fused: bool = False) -> Tensor:
+    """Compute self-attention to ``neighbours`` positions around each query."""
+    queries, keys, mask = neighbourhoods(x, neighbours)
     if fused:
         return F.scaled_dot_product_attention(queries, keys, keys, mask).reshape(x.shape)
     return attend(queries, keys, keys, mask)[0].view(x.shape)
 
 
+def convolution_of(width: int) -> Layer:
+    """Return the row of a convolution whose windows have this width, an odd number."""
+    return Layer("convolutional", convolution, lambda d: [(d, width * d)], 1, 2, "k · n · d²")
+
+
+def restricted_to(neighbours: int) -> Layer:
+    """Return the row of self-attention to this many neighbours, an even number."""
+    return Layer("restricted", partial(restricted, neighbours=neighbours), lambda d: [], 1, 1, "r · n · d")
+
+
 LAYERS = (
     Layer("self-attention", self_attention, lambda d: [], 2, 1, "n² · d"),
     Layer("recurrent", recurrent, lambda d: [(d, d), (d, d)], 1, 2, "n · d²"),
-    Layer("convolutional", convolution, lambda d: [(d, KERNEL * d)], 1, 2, "k · n · d²"),
-    Layer("restricted", restricted, lambda d: [], 1, 1, "r · n · d"),
+    convolution_of(KERNEL),
+    restricted_to(NEIGHBOURS),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -52,23 +52,45 @@ CONVENTIONS = {
 }
 
 
-def mix_up_conventions(n: int = 8, seed: int = 0) -> dict[str, dict[str, float | str]]:
-    """Apply a causal mask written in each convention as if it were written in each other one.
+class Reading(NamedTuple):
+    """The outcome of reading a mask by another convention than the one in which it is written."""
+
+    misplaced: float | str  # share of all attention that lies elsewhere than it should, or "nan"
+    on_hidden: float | str  # share of all attention on hidden keys, or "nan"
+
+
+HANDED_OVER: dict[str, Callable[[int], Tensor]] = {
+    "causal": lambda n: causal_mask(n)[0, 0],
+    "padding": lambda n: (torch.arange(n) < n - max(1, n // 4)).expand(n, n),
+    "nothing hidden": lambda n: torch.ones(n, n, dtype=torch.bool),
+}
+"""Masks ``(n, n)`` that are handed over, by kind: of the padding one a quarter of the keys is hidden; a sentence that
+fills its batch hides nothing."""
+
+
+def mix_up_conventions(keep: Tensor, seed: int = 0) -> dict[str, dict[str, Reading]]:
+    """Apply our mask ``keep``, written in each convention, as if it were written in each other one.
 
     Returns:
-        By the convention written and the convention read, the fraction of all attention on hidden keys, which should
-        be 0; or "nan".
+        By the convention written and the convention read, what comes of it.
     """
-    generator = torch.Generator().manual_seed(seed)
-    scores, keep = torch.randn(n, n, generator=generator), causal_mask(n)[0, 0]
-    leaks: dict[str, dict[str, float | str]] = {}
+    n = len(keep)
+    scores = torch.randn(n, n, generator=torch.Generator().manual_seed(seed))
+    right = scores.masked_fill(~keep, -torch.inf).softmax(-1)
+    readings: dict[str, dict[str, Reading]] = {}
     for written, writer in CONVENTIONS.items():
-        leaks[written] = {}
+        readings[written] = {}
         for read, reader in CONVENTIONS.items():
             weights = reader.hide(scores, writer.write(keep)).softmax(-1)
-            leaked = float((weights * ~keep).sum() / n)
-            leaks[written][read] = leaked if weights.isfinite().all() else "nan"
-    return leaks
+            shares = float((weights - right).abs().sum() / 2 / n), float((weights * ~keep).sum() / n)
+            readings[written][read] = Reading(*(shares if weights.isfinite().all() else ("nan", "nan")))
+    return readings
+
+
+def outcome(reading: Sequence[float | str]) -> str:
+    """Return "right", "silent" (wrong weights without NaN or error) or "nan" for a ``Reading``, also a plain one."""
+    misplaced = reading[0]
+    return "nan" if misplaced == "nan" else "silent" if float(misplaced) > 1e-6 else "right"
 
 
 def round_trips(keep: Tensor) -> bool:

@@ -10,6 +10,7 @@ configuration can express are trained by the ordinary commands, see ``runs``.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -72,31 +73,29 @@ def warm_cosine(steps: int, peak: float, warmup: int) -> Callable[[int], float]:
     return partial(learning_rate, config=config, d_model=0)
 
 
-def learn(
-    model: nn.Module, batches: Iterator[Pairs], steps: int, rate: Callable[[int], float], clip: float | None = 1.0
-) -> list[float]:
-    """Train with the paper's settings of Adam, and return the loss of each step in nats per target token.
+def updates(
+    model: nn.Module, batches: Iterator[Pairs], rate: Callable[[int], float], clip: float | None = 1.0
+) -> Iterator[float]:
+    """Train with the paper's settings of Adam, and yield the loss of each step in nats per target token.
 
-    Training ends early at a loss that is not finite, which is the last one returned.
+    Training ends at a loss that is not finite, which is the last one yielded.
 
     Args:
         model: The model.
-        batches: As many batches as steps, or more.
-        steps: Number of updates.
+        batches: A batch for each step.
         rate: Learning rate by step, from 1.
         clip: Largest norm of the gradient; None does not clip.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9)
     device = next(model.parameters()).device
-    losses: list[float] = []
     model.train()
-    for step in range(1, steps + 1):
-        src, tgt_in, tgt_out = (side.to(device) for side in next(batches))
+    for step, batch in enumerate(batches, 1):
+        src, tgt_in, tgt_out = (side.to(device) for side in batch)
         loss, _ = label_smoothed_loss(model(src, tgt_in), tgt_out, PAD_ID, 0.0)
         loss = loss / (tgt_out != PAD_ID).sum()
-        losses.append(loss.item())
-        if not math.isfinite(losses[-1]):
-            break
+        if not math.isfinite(loss.item()):
+            yield loss.item()
+            return
         optimizer.zero_grad()
         torch.autograd.backward(loss)
         if clip is not None:
@@ -104,7 +103,14 @@ def learn(
         for group in optimizer.param_groups:
             group["lr"] = rate(step)
         optimizer.step()
-    return losses
+        yield loss.item()
+
+
+def learn(
+    model: nn.Module, batches: Iterator[Pairs], steps: int, rate: Callable[[int], float], clip: float | None = 1.0
+) -> list[float]:
+    """Make ``steps`` of ``updates`` and return their losses, fewer if one is not finite."""
+    return list(updates(model, itertools.islice(batches, steps), rate, clip))
 
 
 def endless(count: int, shortest: int, longest: int, n_letters: int = 20, seed: int = 0) -> Iterator[Pairs]:

@@ -13,9 +13,11 @@ from dragoman.explanation.figures import Chart, Curve, curves
 from dragoman.explanation.style import SERIES
 from dragoman.lab.epsilon import FORMULAS, constant_row, dependence_on_others, spread_of_output
 from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
+from dragoman.lab.rates import rate_claims, rate_section, rate_trials
 from dragoman.lab.stacks import (
     VARIANTS,
     gradient_by_layer,
+    residual_path,
     residual_shares,
     train_variant,
     trained_claims,
@@ -50,7 +52,12 @@ def run(lab: Lab) -> Findings:
         "gradients": gradients,
         "depths": depths,
         "residual_shares": {norm: np.mean([residual_shares(norm, 6, s) for s in seeds], 0) for norm in ("post", "pre")},
+        "residual_path": {
+            norm: {str(depth): [residual_path(norm, depth, s)[0] for s in seeds] for depth in depths}
+            for norm in ("post", "pre")
+        },
         "trained": trained,
+        "rates": rate_trials(lab, seeds[:2], steps, trained),
         "steps": steps,
         "others": others,
         "dependence": [dependence_on_others(n, 20 if lab.quick else 100, generator) for n in others],
@@ -93,40 +100,11 @@ def _last_over_first(numbers: Mapping[str, Any], norm: str, side: str) -> float:
 
 def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     """Return the claims of the experiment, each decided by the numbers of a run."""
-    deepest = numbers["depths"][-1]
-    sides = ("decoder", "encoder")
-    post, pre = ({side: _last_over_first(numbers, norm, side) for side in sides} for norm in ("post", "pre"))
-    last = {norm: [mean_gradients(numbers, norm, d)[-1] for d in numbers["depths"]] for norm in ("post", "pre")}
-    slope = {norm: float(np.polyfit(np.log(numbers["depths"]), np.log(last[norm]), 1)[0]) for norm in last}
     dependence = numbers["dependence"]
     return [
-        Claim(
-            "In a fresh post-norm decoder the last layers have the largest gradients; in a pre-norm one all are alike",
-            bool(post["decoder"] > 3 and 1 / 3 < pre["decoder"] < 3),
-            f"{deepest} layers, last over first: post-norm {post['decoder']:,.{0 if post['decoder'] > 100 else 2}f}, "
-            f"pre-norm {pre['decoder']:.2f}",
-        ),
-        Claim(
-            "So it is in the encoder",
-            bool(post["encoder"] > 3),
-            f"{deepest} layers, last over first: post-norm {post['encoder']:.2f}, pre-norm {pre['encoder']:.2f}. As in "
-            "https://arxiv.org/abs/2004.08249, which concludes that unbalanced gradients are not what makes post-norm "
-            "hard to train",
-        ),
-        Claim(
-            "In the decoder the last layer's gradient hardly depends on depth with post-norm, and falls about as "
-            "1/sqrt(L) with pre-norm",
-            abs(slope["post"]) < 0.25 and abs(slope["pre"] + 0.5) < 0.25,
-            f"exponents of depth: post-norm {slope['post']:.2f}, pre-norm {slope['pre']:.2f} "
-            "(https://arxiv.org/abs/2002.04745 derives 0 and −0.5)",
-        ),
-        Claim(
-            "In a fresh encoder more than half of what a sub-layer hands on is its input, by the residual path",
-            min(min(shares) for shares in numbers["residual_shares"].values()) > 0.5,
-            "share of the input over 6 layers: "
-            + ", ".join(f"{norm}-norm {min(s):.0%} to {max(s):.0%}" for norm, s in numbers["residual_shares"].items()),
-        ),
+        *fresh_claims(numbers),
         *trained_claims(numbers),
+        *rate_claims(numbers["rates"]),
         Claim(
             "A layer norm's output for a sentence depends on that sentence alone, a batch norm's on its neighbours",
             dependence[0]["layer norm"] < 1e-6 < dependence[0]["batch norm"],
@@ -136,6 +114,58 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
         ),
         *_epsilon_claims(numbers),
     ]
+
+
+def fresh_claims(numbers: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims about gradients and residuals before any training."""
+    deepest = str(numbers["depths"][-1])
+    sides = ("decoder", "encoder")
+    post, pre = ({side: _last_over_first(numbers, norm, side) for side in sides} for norm in ("post", "pre"))
+    last = {norm: [mean_gradients(numbers, norm, d)[-1] for d in numbers["depths"]] for norm in ("post", "pre")}
+    slope = {norm: float(np.polyfit(np.log(numbers["depths"]), np.log(last[norm]), 1)[0]) for norm in last}
+    least = {norm: min(shares) for norm, shares in numbers["residual_shares"].items()}
+    path = {norm: [float(np.mean(of_seeds)) for of_seeds in paths.values()]
+            for norm, paths in numbers["residual_path"].items()}  # fmt: skip
+    by_seed = [trial["decoder"][-1] / trial["decoder"][0] for trial in numbers["gradients"]["post"][deepest]]
+    return [
+        Claim(
+            "In a fresh post-norm decoder the last layers have the largest gradients; in a pre-norm one all are alike",
+            bool(min(by_seed) > 5 and 1 / 5 < pre["decoder"] < 5),
+            f"{deepest} layers, last over first: post-norm {post['decoder']:,.{0 if post['decoder'] > 100 else 2}f} "
+            f"(from {min(by_seed):,.0f} to {max(by_seed):,.0f} by seed), pre-norm {pre['decoder']:.2f}",
+        ),
+        Claim(
+            "The imbalance is the decoder's: in the encoder it is a fifth of that at most",
+            bool(post["encoder"] < post["decoder"] / 5),
+            f"{deepest} layers, last over first: post-norm {post['encoder']:.2f}, pre-norm {pre['encoder']:.2f}. As in "
+            "https://arxiv.org/abs/2004.08249, which concludes that unbalanced gradients are not what makes post-norm "
+            "hard to train",
+        ),
+        Claim(
+            "In the decoder the last layer's gradient falls with depth with pre-norm, with post-norm it hardly does",
+            abs(slope["post"]) < 0.3 and slope["pre"] < -0.2,
+            f"exponents of depth: post-norm {slope['post']:.2f}, pre-norm {slope['pre']:.2f} "
+            "(https://arxiv.org/abs/2002.04745 derives 0 and −0.5)",
+        ),
+        Claim(
+            "In a fresh encoder the residual path has a third or more of what a sub-layer hands on, two thirds or more "
+            "with pre-norm",
+            least["post"] > 1 / 3 and least["pre"] > 2 / 3,
+            "share of the input over 6 layers: "
+            + ", ".join(f"{norm}-norm {min(s):.0%} to {max(s):.0%}" for norm, s in numbers["residual_shares"].items()),
+        ),
+        Claim(
+            "By the residual path alone the gradient passes a pre-norm stack unchanged, and shrinks at every post-norm",
+            min(path["pre"]) > 0.999 and path["post"] == sorted(path["post"], reverse=True) and path["post"][-1] < 0.1,
+            f"what is left at the first of {_listed(numbers['depths'])} layers: post-norm "
+            f"{_listed([f'{share:.2g}' for share in path['post']])}, pre-norm {min(path['pre']):.0f}",
+        ),
+    ]
+
+
+def _listed(items: Sequence[Any]) -> str:
+    """Return "2, 6, 12"."""
+    return ", ".join(map(str, items))
 
 
 def _epsilon_claims(numbers: Mapping[str, Any]) -> list[Claim]:
@@ -202,7 +232,16 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             for (norm, s), colour in zip(numbers["residual_shares"].items(), SERIES, strict=False)
             for first, name in enumerate(("attention", "feed-forward"))
         ],
-        "layer of the encoder", "share of the input", y_range=(0, 1.05),
+        "layer of the encoder", "share of the input", "Share of x in x + f(x)", y_range=(0, 1.05),
+    )  # fmt: skip
+    path = Chart(
+        [
+            Curve(f"{norm}-norm", list(numbers["depths"]), *_with_band(list(by_depth.values())), points=True,
+                  colour=colour)
+            for (norm, by_depth), colour in zip(numbers["residual_path"].items(), SERIES, strict=False)
+        ],
+        "layers of the encoder", "gradient left at the first (log scale)", "Gradient by that path alone", y_log=10,
+        y_range=(None, 2), x_names={depth: str(depth) for depth in numbers["depths"]},
     )  # fmt: skip
     return [
         Section(
@@ -221,17 +260,29 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             "a slope is an imbalance between layers. Only the post-norm decoder's is steep.",
         ),
         Section(
-            "The residual path's share",
-            "The share of x in the sum x + f(x) is more than half in a fresh stack. With post-norm each norm scales "
-            "the sum down again, and the share stays. With pre-norm the sum grows, and higher layers add a smaller "
-            "share.",
-            curves([shares], width=6.4),
+            "The residual path",
+            [
+                "With post-norm each norm scales the sum x + f(x) down again, and the share of x in it stays. With "
+                "pre-norm the sum grows, and higher layers add a smaller share.",
+                "The gradient takes the same path back. With pre-norm nothing stands on it: what arrives at the top "
+                "reaches every layer, whatever the sub-layers do. With post-norm it passes two norms a layer, and each "
+                "divides it by the standard deviation of the sum.",
+            ],
+            curves([shares, path], n_columns=1, width=5.6, height=2.6),
             "shares",
-            caption="Share of x in x + f(x), fresh encoders of 6 layers, mean of the seeds.",
+            caption="Fresh encoders, mean of the seeds. Above: 6 layers. Below: the gradient at the first layer's "
+            "output over that at the last one's, with what sub-layers add held constant; bands: lowest and highest "
+            "seed.",
         ),
         *trained_sections(numbers),
+        rate_section(numbers["rates"]),
         *_layer_norm_sections(numbers),
     ]  # fmt: skip
+
+
+def _with_band(of_seeds: Sequence[Sequence[float]]) -> tuple[list[float], list[float], list[float]]:
+    """Return mean, lowest and highest over the seeds, at each place."""
+    return [float(np.mean(values)) for values in of_seeds], list(map(min, of_seeds)), list(map(max, of_seeds))
 
 
 def _layer_norm_sections(numbers: Mapping[str, Any]) -> list[Section]:

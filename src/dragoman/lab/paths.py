@@ -1,10 +1,13 @@
-"""Measure the gradient that reaches a token k steps back in each kind of layer (section 4, Table 1)."""
+"""Measure the gradient that reaches a token k steps back in each kind of layer (section 4, Table 1).
+
+A gradient has a size, and its fall with distance is another thing: both are measured, and for several lengths.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -23,6 +26,12 @@ from dragoman.model.masks import causal_mask
 FAR = 50
 """Distance in tokens that is compared with distance 1."""
 
+LENGTHS = (26, 51, 101, 201)
+"""Lengths of the sequences in which self-attention is measured; a recurrent layer does not see what comes before."""
+
+RECURRENT = ("plain RNN", "GRU", "LSTM")
+"""The recurrent layers as they are initialised."""
+
 Layer = Callable[[Tensor], Tensor]
 """A function from ``(B, n, d)`` to the same shape, in which a position depends on itself and earlier ones."""
 
@@ -36,25 +45,35 @@ class Sizes(NamedTuple):
     seeds: int  # drawings of weights
 
 
-def reach(make: Callable[[], Layer], sizes: Sizes) -> list[float]:
+def reach(make: Callable[[], Layer], sizes: Sizes) -> dict[str, list[float]]:
     """Return the size of the gradient of the last output by the token k steps back, for k = 0 to n - 1.
 
     The size is ``|J^T v|`` for the Jacobian J and a random ``v``: its mean square is the squared Frobenius norm of J.
-    The mean over rows and seeds is geometric, so that it describes a typical case and not the largest.
+    Means over rows and seeds are geometric, so that they describe a typical case and not the largest.
 
     Args:
         make: Creates a layer with fresh weights.
         sizes: Sizes of the measurement.
+
+    Returns:
+        ``mean``, and ``low`` and ``high``, the smallest and the largest of the seeds; each with n numbers.
     """
-    logs = torch.zeros(sizes.n, dtype=torch.float64)
+    logs = []
     for seed in range(sizes.seeds):
         torch.manual_seed(seed)
         layer = make()
         x = torch.randn(sizes.rows, sizes.n, sizes.d, dtype=torch.float64, requires_grad=True)
         v = torch.randn(sizes.rows, sizes.d, dtype=torch.float64)
         (gradient,) = torch.autograd.grad((layer(x)[:, -1] * v).sum(), x)
-        logs += gradient.norm(dim=-1).log().mean(dim=0) / sizes.seeds
-    return list(logs.flip(0).exp().tolist())
+        logs.append(gradient.norm(dim=-1).log().mean(dim=0).flip(0))
+    of_seeds = torch.stack(logs)  # (seeds, n)
+    bounds = {"mean": of_seeds.mean(0), "low": of_seeds.amin(0), "high": of_seeds.amax(0)}
+    return {name: list(values.exp().tolist()) for name, values in bounds.items()}
+
+
+def _numbers(values: Sequence[int]) -> str:
+    """Return numbers as a list in a sentence."""
+    return ", ".join(map(str, values))
 
 
 # --- the layers -------------------------------------------------------------------------------------------------------
@@ -133,12 +152,12 @@ LAYERS: dict[str, Callable[[int], Layer]] = {
     "25 convolutions": lambda d: convolutional(d, 25),
 }
 
-COLOURS = {
-    "self-attention": SERIES[0], "plain RNN": SERIES[1], "GRU": SERIES[2], "LSTM": SERIES[3],
-    "6 convolutions": SERIES[4], "25 convolutions": SERIES[4],
-}  # fmt: skip
+COLOURS = {"self-attention": SERIES[0], "plain RNN": SERIES[1], "GRU": SERIES[1], "LSTM": SERIES[3]}
+NAMES = {"plain RNN": "", "GRU": "RNN, GRU"}
+"""Names in the figure that differ: two lines that end beside each other have one name."""
+
 SHORT = "6 convolutions"
-DASHED = ("LSTM, forget bias 4", "25 convolutions")
+DASHED = ("LSTM, forget bias 4",)
 
 STEPS = {  # number of layers or cells between tokens that are k apart
     "self-attention": "1", "plain RNN": "k", "GRU": "k", "LSTM": "k", "LSTM, forget bias 4": "k",
@@ -150,58 +169,122 @@ STEPS = {  # number of layers or cells between tokens that are k apart
 
 
 def run(lab: Lab) -> Findings:
-    """Measure all layers; claims: at distance 50 self-attention keeps its gradient, and a plain RNN does not."""
+    """Measure all layers; claims: self-attention's gradient is flat but thin, a recurrent one steep but strong."""
     sizes = Sizes(n=FAR + 2, d=16, rows=4, seeds=1) if lab.quick else Sizes(n=101, d=128, rows=16, seeds=8)
+    lengths = (13, 26) if lab.quick else LENGTHS
     norms = [0.5, 1.0, 2.0] if lab.quick else [2 ** (i / 4) for i in range(-4, 13)]  # 0.5 to 8
-    numbers: dict[str, Any] = {"sizes": sizes._asdict(), "reach": {}, "recurrent": [], "sweep": []}
-    for name, make in LAYERS.items():
-        numbers["reach"][name] = reach(functools.partial(make, sizes.d), sizes)
+    numbers = measured(sizes, lengths) | {"recurrent": [], "sweep": []}
     for squashed in (True, False):
         for orthogonal in (True, False):
             for norm in norms:
                 row: dict[str, Any] = {"norm": norm, "squashed": squashed, "orthogonal": orthogonal}
-                gradient = reach(functools.partial(plain_recurrent, sizes.d, **row), sizes)
+                gradient = reach(functools.partial(plain_recurrent, sizes.d, **row), sizes)["mean"]
                 numbers["sweep"].append(row | {"ratio": gradient[FAR] / gradient[1]})
         for norm in (0.5, 1.0, 1.5, 2.0, 3.0):
             row = {"norm": norm, "squashed": squashed, "orthogonal": True}
-            gradient = reach(functools.partial(plain_recurrent, sizes.d, **row), sizes)
+            gradient = reach(functools.partial(plain_recurrent, sizes.d, **row), sizes)["mean"]
             numbers["recurrent"].append(row | {"gradient": gradient[: FAR + 1]})
     return Findings(numbers, sections(numbers), verdict(numbers))
 
 
-def _ratio(numbers: dict[str, Any], name: str) -> float:
-    gradient = numbers["reach"][name]
-    return float(gradient[FAR] / gradient[1])
+def measured(sizes: Sizes, lengths: Sequence[int]) -> dict[str, Any]:
+    """Return the gradient by distance of every layer, and that of self-attention in sequences of several lengths."""
+    make = functools.partial(self_attentive, sizes.d)
+    numbers: dict[str, Any] = {
+        "sizes": sizes._asdict(),
+        "reach": {name: reach(functools.partial(new, sizes.d), sizes) for name, new in LAYERS.items()},
+        "lengths": {str(n): reach(make, sizes._replace(n=n)) for n in lengths},
+    }
+    leads = {how: {name: lead(numbers, name, how == "share") for name in RECURRENT} for how in ("size", "share")}
+    by_length = {"here": numbers["reach"]["self-attention"], **numbers["lengths"]}
+    return numbers | {
+        "leads": leads, "times_weaker": {name: times_weaker(gradient["mean"]) for name, gradient in by_length.items()}
+    }  # fmt: skip
 
 
-def stable_norms(numbers: dict[str, Any], squashed: bool, orthogonal: bool) -> list[float]:
+def times_weaker(gradient: Sequence[float]) -> float:
+    """Return how many times weaker the gradient by another token is than that by the token itself.
+
+    The mean over distances is geometric.
+    """
+    return gradient[0] / math.exp(sum(map(math.log, gradient[1:])) / (len(gradient) - 1))
+
+
+def _mean(numbers: Mapping[str, Any], name: str) -> list[float]:
+    """Return the gradient of a layer by distance."""
+    gradient: list[float] = numbers["reach"][name]["mean"]
+    return gradient
+
+
+def _ratio(numbers: Mapping[str, Any], name: str) -> float:
+    """Return a layer's gradient at distance ``FAR`` over that at distance 1."""
+    gradient = _mean(numbers, name)
+    return gradient[FAR] / gradient[1]
+
+
+def lead(numbers: Mapping[str, Any], name: str, as_share: bool) -> int:
+    """Return the distance up to which a layer passes on more gradient than self-attention; 0 if it never does.
+
+    Args:
+        numbers: Numbers of a run.
+        name: Name of the layer.
+        as_share: True to compare shares of the gradient at distance 0, and not the sizes themselves.
+    """
+    other, attention = _mean(numbers, name), _mean(numbers, "self-attention")
+    factor = attention[0] / other[0] if as_share else 1.0
+    behind = (k for k in range(1, len(other)) if other[k] * factor <= attention[k])
+    return next(behind, len(other)) - 1
+
+
+def stable_norms(numbers: Mapping[str, Any], squashed: bool, orthogonal: bool) -> list[float]:
     """Return the spectral norms at which a plain RNN's gradient neither fades below 1/1000 nor grows above 1000."""
     kind = (squashed, orthogonal)
     rows = [row for row in numbers["sweep"] if (row["squashed"], row["orthogonal"]) == kind]
     return [row["norm"] for row in rows if 1e-3 <= row["ratio"] <= 1e3]
 
 
-def verdict(numbers: dict[str, Any]) -> list[Claim]:
+def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     """Return the claims of the experiment, each decided by the numbers of a run."""
+    return [*reach_claims(numbers), *_norm_claims(numbers)]
+
+
+def reach_claims(numbers: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims about the layers as they are initialised."""
     attention, plain = _ratio(numbers, "self-attention"), _ratio(numbers, "plain RNN")
     lstm, remembering_lstm = _ratio(numbers, "LSTM"), _ratio(numbers, "LSTM, forget bias 4")
     six, deep = _ratio(numbers, SHORT), _ratio(numbers, "25 convolutions")
-    tanh, linear = (
-        {row["norm"]: row["ratio"] for row in numbers["sweep"] if row["squashed"] is kind and row["orthogonal"]}
-        for kind in (True, False)
-    )
-    above = min((norm for norm in tanh if norm > 1), default=1.0)
-    stable = stable_norms(numbers, True, True)
+    weaker = numbers["times_weaker"]
+    here = weaker["here"]
+    by_length = [times for n, times in weaker.items() if n != "here"]
+    sizes, parts = (list(numbers["leads"][how].values()) for how in ("size", "share"))
     return [
         Claim(
-            f"Self-attention's gradient at distance {FAR} is that at distance 1, within a factor of 3",
+            f"Self-attention's gradient is flat: at distance {FAR} it is that at distance 1, within a factor of 3",
             1 / 3 <= attention <= 3,
             f"{attention:.2f} times",
         ),
         Claim(
+            "But it is thin: that by another token is less than a tenth of that by the token itself",
+            here > 10,
+            f"1/{here:.0f} in a sequence of {numbers['sizes']['n']} tokens, mean over all distances",
+        ),
+        Claim(
+            "And the longer the sequence, the thinner it is",
+            by_length == sorted(by_length),
+            "1/" + ", 1/".join(f"{times:.0f}" for times in by_length) + " in sequences of "
+            + ", ".join(numbers["lengths"]) + " tokens",
+        ),
+        Claim(
+            "A fresh recurrent layer's is steep but strong: near tokens get more from it than from self-attention, "
+            "far ones less",
+            min(*sizes, *parts) > 0 and max(*sizes, *parts) < FAR,
+            f"more up to a distance of {_numbers(sizes)} for a plain RNN, a GRU and an LSTM; as a share of the "
+            f"gradient by the token itself, up to {_numbers(parts)}",
+        ),
+        Claim(
             "A plain RNN's has faded below 1/1000 or grown above 1000, as it is initialised (spectral norm of W_hh: 1)",
             not 1e-3 <= plain <= 1e3,
-            f"{plain:.1e} times",
+            f"{plain:.1e} times that at distance 1, at distance {FAR}",
         ),
         Claim(
             "An LSTM forgets more slowly, and hardly at all once its forget gate is open",
@@ -213,6 +296,18 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
             six == 0.0 and deep > 0.0,
             f"at distance {FAR}: 6 layers of width 3 (12 back): exactly {six:g}; 25 layers: {deep:.1e} times",
         ),
+    ]  # fmt: skip
+
+
+def _norm_claims(numbers: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims about the spectral norm of a plain RNN."""
+    tanh, linear = (
+        {row["norm"]: row["ratio"] for row in numbers["sweep"] if row["squashed"] is kind and row["orthogonal"]}
+        for kind in (True, False)
+    )
+    above = min((norm for norm in tanh if norm > 1), default=1.0)
+    stable = stable_norms(numbers, True, True)
+    return [
         Claim(
             "A spectral norm of W_hh above 1 makes the gradient explode, as one of the five documents says",
             tanh[above] > 1,
@@ -228,7 +323,7 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
     ]
 
 
-def _by_distance(numbers: dict[str, Any], squashed: bool, label: str, title: str) -> Chart:
+def _by_distance(numbers: Mapping[str, Any], squashed: bool, label: str, title: str) -> Chart:
     """Draw the gradient of plain RNNs over distance, a line for each spectral norm."""
     lines = [
         Curve(f"norm {row['norm']:g}", range(1, FAR + 1), [value / row["gradient"][1] for value in row["gradient"][1:]])
@@ -238,43 +333,78 @@ def _by_distance(numbers: dict[str, Any], squashed: bool, label: str, title: str
     return Chart(lines, "distance (tokens)", label, title, y_log=10, y_range=(1e-25, 1e25))
 
 
-def sections(numbers: dict[str, Any]) -> list[Section]:
+SIDE = ("25 convolutions", SHORT)
+"""Layers that the table has and the figure leaves out: 25 layers are no single layer, and six end at 12 tokens."""
+
+
+FLOOR = 1e-6
+"""Gradient at which curves end in the figure."""
+
+
+def _curve(name: str, gradient: Mapping[str, list[float]], divisor: float, **look: Any) -> Curve:
+    """Draw a gradient with its band from distance 1 on, down to ``FLOOR``."""
+    mean, low, high = ([value / divisor for value in gradient[bound][1:]] for bound in ("mean", "low", "high"))
+    visible = next((k for k, value in enumerate(mean) if value < FLOOR), len(mean))
+    return Curve(name, range(1, visible + 1), mean[:visible], low[:visible], high[:visible], **look)
+
+
+def _reach_charts(numbers: Mapping[str, Any]) -> list[Chart]:
+    """Draw the gradient over distance: all kinds of layers in absolute size and as a share, and self-attention by n."""
+    absolute, shares = [], []
+    for name, gradient in numbers["reach"].items():
+        if name in SIDE:
+            continue
+        look = {"colour": COLOURS[name.split(",")[0]], "dashed": name in DASHED}
+        at_end = NAMES.get(name, name)
+        absolute.append(_curve(at_end, gradient, 1.0, **look))
+        shares.append(_curve(at_end, gradient, gradient["mean"][0], **look))
+    by_length = [
+        _curve(f"n = {n}", gradient, gradient["mean"][0], colour=colour)
+        for (n, gradient), colour in zip(numbers["lengths"].items(), SERIES, strict=False)
+    ]
+    label, share = "distance (tokens)", "share of that by the token itself (log scale)"
+    return [
+        Chart(absolute, label, "gradient (log scale)", "Size", y_log=10, y_range=(FLOOR, 20)),
+        Chart(shares, label, share, "Share", y_log=10, y_range=(FLOOR, 3)),
+        Chart(by_length, label, share, "Self-attention, n tokens", y_log=10, y_range=(2e-3, 0.2)),
+    ]
+
+
+def sections(numbers: Mapping[str, Any]) -> list[Section]:
     """Return the sections of the report, with figures and tables made from the numbers of a run."""
     sizes = numbers["sizes"]
-    lines = []
-    for name, gradient in numbers["reach"].items():
-        ratios = [value / gradient[1] or math.nan for value in gradient[1:]]  # a curve ends where its gradient is 0
-        colour = COLOURS[name.split(",")[0]]
-        at_end = "" if name == SHORT else name  # its label would cover other lines: a mark names it instead
-        lines.append(Curve(at_end, range(1, sizes["n"]), ratios, colour=colour, dashed=name in DASHED))
     label = "gradient, over that at distance 1 (log scale)"
-    marks: dict[float, str] = {12: f"{SHORT} end", FAR: f"{FAR} tokens"}
-    every = Chart(lines, "distance (tokens)", label, y_log=10, y_range=(1e-21, 1e4), marks=marks)
     by_distance = [
         _by_distance(numbers, squashed, label, title)
         for squashed, title in ((True, "With tanh"), (False, "Without it"))
     ]
     sweeps = [_sweep_chart(numbers, True, "Orthogonal"), _sweep_chart(numbers, False, "Gaussian")]
+    near = [k for k in (0, 1, 5, 10, 20, FAR) if k < sizes["n"]]
     table = Table(
-        ("layer", "steps between tokens k apart", "gradient at 1", f"at {FAR}", "over that at 1"),
-        [(name, STEPS[name], g[1], g[FAR], g[FAR] / g[1]) for name, g in numbers["reach"].items()],
+        ("layer", "steps between tokens k apart", *(f"gradient at {k}" if k else "by the token itself" for k in near)),
+        [(name, STEPS[name], *(_mean(numbers, name)[k] for k in near)) for name in numbers["reach"]],
     )
     return [
         Section(
             "What reaches a token k steps back",
             [
                 f"One layer with fresh weights reads {sizes['n']} random tokens of width {sizes['d']}. How strongly "
-                "does its last output still depend on the token k steps before? The figure shows the size of that "
-                "gradient, as a geometric mean over many drawings, relative to the one at distance 1.",
-                "In self-attention every token is one step away. In a recurrent layer the gradient passes k cells, in "
-                "convolutions about k / 2 windows: many paths lead to tokens at middle distances, only one to the "
-                "furthest token.",
+                "does its last output still depend on the token k steps before? Lines are geometric means over "
+                f"{sizes['rows']} sequences and {sizes['seeds']} drawings of the weights.",
+                "In self-attention every token is one step away, so that its gradient is flat. It is also thin: a "
+                "fresh softmax spreads over all tokens, and the more there are, the less each gets. In a recurrent "
+                "layer the gradient passes k cells. It is strong for near tokens and falls steeply. Which of the two "
+                "is better depends on how far what matters is.",
+                "In convolutions the gradient passes about k / 2 windows: many paths lead to tokens at middle "
+                "distances, only one to the furthest token. Six causal convolutions end at 12 tokens: beyond, the "
+                "gradient is exactly zero. (Centred ones, as in an encoder, see 6 to either side.)",
             ],
-            curves([every], width=6.2, height=4.4),
+            curves(_reach_charts(numbers), n_columns=2, width=3.2, height=3.0),
             "reach",
             table,
-            "Gradient by distance. Six causal convolutions end at 12 tokens: beyond, it is exactly zero. (Centred "
-            "ones, as in an encoder, see 6 to either side.)",
+            "Gradient of the last output by a token so far back; bands: the lowest and the highest of "
+            f"{sizes['seeds']} drawings. Recurrent layers start high and fall, self-attention is low and flat, and "
+            "lower in longer sequences.",
         ),
         Section(
             "Why recurrence fades",
@@ -298,7 +428,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
     ]
 
 
-def _sweep_chart(numbers: dict[str, Any], orthogonal: bool, title: str) -> Chart:
+def _sweep_chart(numbers: Mapping[str, Any], orthogonal: bool, title: str) -> Chart:
     """Draw the gradient at distance ``FAR`` over the spectral norm, for one kind of matrix."""
     lines = []
     for squashed, name in ((True, "with tanh"), (False, "without")):

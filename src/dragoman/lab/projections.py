@@ -188,6 +188,6 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             "so the layer begins as a copy of its input, and the score is the same in both directions.",
             curves([Chart(lines, "step", "training loss (nats a target token)")], width=6.4),
             "learning",
-            caption=f"Training loss, dropout on, mean over {n_seeds} seeds.",
+            caption=f"Training loss, dropout on, mean of {n_seeds} seeds; bands: the lowest and the highest seed.",
         ),
     ]

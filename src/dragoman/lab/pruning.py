@@ -76,17 +76,21 @@ def sentence_losses(model: Transformer, batches: Sequence[Batch]) -> tuple[Numbe
     return np.concatenate(losses), np.concatenate(counts)
 
 
-def bootstrapped(differences: Numbers, counts: Numbers, n_samples: int = 1000, seed: int = 1) -> tuple[float, float]:
+def bootstrapped(
+    differences: Numbers, counts: Numbers, comparisons: int = 1, n_samples: int = 10_000, seed: int = 1
+) -> tuple[float, float]:
     """Return the 95% bootstrap interval, over sentences, of a difference in nats per token.
 
     Args:
         differences: Difference of the loss of each sentence in nats, ``(N,)``.
         counts: Target tokens of each sentence, ``(N,)``.
+        comparisons: Number of intervals of which all hold with 95% probability (Bonferroni).
         n_samples: Number of resamples.
         seed: Seed of the resampling.
     """
     rows = np.random.default_rng(seed).integers(0, len(counts), (n_samples, len(counts)))
-    low, high = np.quantile(differences[rows].sum(1) / counts[rows].sum(1), (0.025, 0.975))
+    tail = 0.025 / comparisons
+    low, high = np.quantile(differences[rows].sum(1) / counts[rows].sum(1), (tail, 1 - tail))
     return float(low), float(high)
 
 

@@ -19,6 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dragoman.config import Config, DataConfig, each
 from dragoman.data import phrasebook
 from dragoman.data.store import Store
@@ -330,9 +332,15 @@ def from_rows(rows: Mapping[str, Any]) -> dict[str, list[Trial]]:
     return {name: [Trial(**row) for row in of_variant] for name, of_variant in rows.items()}
 
 
-T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-"""0.975 quantiles of Student's t distribution for 1 to 10 degrees of freedom
-(https://www.itl.nist.gov/div898/handbook/eda/section3/eda3672.htm)."""
+def t_quantile(p: float, df: int) -> float:
+    """Return the quantile ``p`` (0.5 or more) of Student's t distribution with ``df`` degrees of freedom.
+
+    With ``t = sqrt(df) tan(a)`` its density becomes ``cos(a)^(df - 1)`` times a constant, which is summed.
+    """
+    angles = np.linspace(0, math.pi / 2, 20_001)
+    density = np.cos(angles) ** (df - 1)
+    summed = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    return math.sqrt(df) * math.tan(float(np.interp(p - 0.5, 0.5 * summed / summed[-1], angles)))
 
 
 def interval(values: Sequence[float]) -> Interval:
@@ -350,34 +358,40 @@ def difference(base: Sequence[float], other: Sequence[float]) -> Interval:
     return interval([b - a for a, b in zip(base, other, strict=True)])
 
 
-def mean_curve(curves: Sequence[Sequence[Sequence[float]]]) -> tuple[list[float], list[float]]:
-    """Return the mean of several curves: the steps that all of them have, and the mean value at each.
+def mean_curve(
+    curves: Sequence[Sequence[Sequence[float]]],
+) -> tuple[list[float], list[float], list[float], list[float]]:
+    """Return the mean of several curves with their band: steps that all have, and mean, lowest and highest there.
 
     Args:
         curves: One curve per seed, each a list of points ``(step, value)``.
     """
     by_step: list[dict[float, float]] = [{point[0]: point[1] for point in curve} for curve in curves]
     steps = [step for step in by_step[0] if all(step in values for values in by_step)]
-    return steps, [statistics.fmean(values[step] for values in by_step) for step in steps]
+    there = [[values[step] for values in by_step] for step in steps]
+    return steps, [statistics.fmean(values) for values in there], list(map(min, there)), list(map(max, there))
 
 
-def prediction_interval(values: Sequence[float]) -> Interval:
+def prediction_interval(values: Sequence[float], comparisons: int = 1) -> Interval:
     """Return the mean over seeds with the interval in which one more training would fall with 95% probability.
 
     A single training of another variant whose number is inside shows no difference.
+
+    Args:
+        values: One number per seed.
+        comparisons: Number of trainings that are compared with the interval; with 95% probability all of them would
+            fall inside if they were like the others (Bonferroni).
     """
     mean = statistics.fmean(values)
-    half = _half_width(values) * math.sqrt(1 + 1 / len(values))
+    half = _half_width(values, comparisons) * math.sqrt(1 + 1 / len(values))
     return Interval(mean, mean - half, mean + half)
 
 
-def _half_width(values: Sequence[float]) -> float:
+def _half_width(values: Sequence[float], comparisons: int = 1) -> float:
     """Return the t quantile times the standard deviation; nan for one value, which has no standard deviation."""
     if len(values) < 2:
         return math.nan
-    if len(values) - 1 > len(T_975):
-        raise ValueError(f"quantiles are known for {len(T_975) + 1} seeds at most, not for {len(values)}")
-    return T_975[len(values) - 2] * statistics.stdev(values)
+    return t_quantile(1 - 0.025 / comparisons, len(values) - 1) * statistics.stdev(values)
 
 
 def holds(delta: Interval, sign: int) -> bool | None:

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from dragoman.config import ModelConfig
-from dragoman.explanation.figures import Chart, Curve, curves
+from dragoman.explanation.figures import Chart, Curve, HeatMap, curves, heat_maps
 from dragoman.explanation.style import PALE, SERIES
 from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.model.attention import MultiHeadAttention
 from dragoman.reference import Array
 
-N_KEYS = 64
-SIGMAS = (0.5, 1.0, 2.0)  # standard deviations of the components of queries and keys
+WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+"""Widths of a head."""
+
+KEYS = (5, 12, 25, 64, 256)
+"""Numbers of keys: a phrase, a caption of Multi30k, a sentence of WMT, a paragraph, a page."""
+
+SIGMAS = (0.5, 1.0, 2.0)
+"""Standard deviations of the components of queries and keys."""
+
+N_SETS = 20
+"""Sets of random keys for each width, so that no result rests on one set."""
 
 
 def variances(widths: list[int], sigma: float, n: int, rng: np.random.Generator) -> list[dict[str, float]]:
@@ -35,52 +46,93 @@ def variances(widths: list[int], sigma: float, n: int, rng: np.random.Generator)
 
 
 def softmax_gradients(w: Array, k: Array, factor: float) -> tuple[Array, Array]:
-    """Return the Frobenius norms of ``d w / d scores = diag(w) - w w^T`` and of ``d w / d q``, each ``(n,)``.
+    """Return the Frobenius norms of ``d w / d scores = diag(w) - w w^T`` and of ``d w / d q``, each ``(..., n)``.
 
     Both have a closed form; row ``i`` of ``d w / d q`` is ``factor * w_i (k_i - mean)``.
 
     Args:
-        w: Attention weights ``(n, K)``.
-        k: Keys ``(K, d_k)``.
+        w: Attention weights ``(..., n, K)``.
+        k: Keys ``(..., K, d_k)``.
         factor: Factor on the products, ``1/sqrt(d_k)`` or 1.
     """
-    second, third = (w**2).sum(axis=1), (w**3).sum(axis=1)
+    second, third = (w**2).sum(axis=-1), (w**3).sum(axis=-1)
     by_score: Array = np.sqrt(np.maximum(second - 2 * third + second**2, 0))
-    mean = w @ k  # (n, d_k)
-    distance = (k**2).sum(axis=1) - 2 * mean @ k.T + (mean**2).sum(axis=1, keepdims=True)  # |k_i - mean|^2, (n, K)
-    by_query: Array = factor * np.sqrt((w**2 * np.maximum(distance, 0)).sum(axis=1))
+    mean = w @ k  # (..., n, d_k)
+    squares = (k**2).sum(axis=-1)[..., None, :]  # (..., 1, K)
+    distance = squares - 2 * mean @ k.swapaxes(-1, -2) + (mean**2).sum(axis=-1, keepdims=True)  # |k_i - mean|^2
+    by_query: Array = factor * np.sqrt((w**2 * np.maximum(distance, 0)).sum(axis=-1))
     return by_score, by_query
 
 
-def saturation(d_k: int, scaled: bool, n: int, rng: np.random.Generator) -> dict[str, float]:
-    """Measure the softmax over ``N_KEYS`` random keys for ``n`` random queries of unit variance.
+def saturation(d_k: int, n_keys: int, scaled: bool, n: int, seed: int = 0) -> dict[str, float]:
+    """Measure the softmax over ``n_keys`` random keys for ``n`` random queries of unit variance.
 
     Args:
         d_k: Width of queries and keys.
+        n_keys: Number of keys.
         scaled: True divides the scores by ``sqrt(d_k)``.
-        n: Number of queries.
-        rng: Source of random numbers.
+        n: Number of queries, spread over ``N_SETS`` sets of keys.
+        seed: Seed of queries and keys; they are the same whether the scores are divided or not.
 
     Returns:
         Mean entropy in nats, mean greatest weight, and mean and median of ``softmax_gradients`` over the queries.
     """
+    rng = np.random.default_rng([seed, d_k, n_keys])
     factor = 1 / math.sqrt(d_k) if scaled else 1.0
-    q, k = rng.standard_normal((n, d_k)), rng.standard_normal((N_KEYS, d_k))
-    scores = q @ k.T * factor
-    exps = np.exp(scores - scores.max(axis=1, keepdims=True))
-    w: Array = exps / exps.sum(axis=1, keepdims=True)  # (n, N_KEYS)
-    entropy = -(w * np.log(np.maximum(w, 1e-300))).sum(axis=1)
+    q, k = rng.standard_normal((N_SETS, n // N_SETS, d_k)), rng.standard_normal((N_SETS, n_keys, d_k))
+    scores = q @ k.swapaxes(-1, -2) * factor
+    exps = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    w: Array = exps / exps.sum(axis=-1, keepdims=True)  # (N_SETS, n / N_SETS, n_keys)
+    entropy = -(w * np.log(np.maximum(w, 1e-300))).sum(axis=-1)
     by_score, by_query = softmax_gradients(w, k, factor)
     return {
         "d_k": d_k,
         "entropy": float(entropy.mean()),
-        "entropy_standard_error": float(entropy.std() / math.sqrt(n)),
-        "greatest_weight": float(w.max(axis=1).mean()),
+        "entropy_standard_error": float(entropy.mean(axis=1).std() / math.sqrt(N_SETS)),
+        "greatest_weight": float(w.max(axis=-1).mean()),
         "gradient_median": float(np.median(by_score)),
         "gradient_mean": float(by_score.mean()),
         "gradient_by_query_median": float(np.median(by_query)),
         "gradient_by_query_mean": float(by_query.mean()),
     }
+
+
+class Grid(NamedTuple):
+    """The widths and numbers of keys at which the softmax is measured."""
+
+    widths: Sequence[int] = WIDTHS
+    keys: Sequence[int] = KEYS
+    queries: int = 4000
+    seed: int = 0
+
+
+def measured(grid: Grid) -> dict[str, Any]:
+    """Return ``saturation`` for each number of keys and width of a grid, divided ("scaled") and not ("unscaled")."""
+    return {
+        str(n_keys): {
+            name: [saturation(d_k, n_keys, name == "scaled", grid.queries, grid.seed) for d_k in grid.widths]
+            for name in ("scaled", "unscaled")
+        }
+        for n_keys in grid.keys
+    }
+
+
+def remaining(numbers: Mapping[str, Any], n_keys: int, d_k: int, gradient: str = "gradient_median") -> float:
+    """Return a gradient without the division over the same with it."""
+    place, of_keys = list(numbers["widths"]).index(d_k), numbers["grid"][str(n_keys)]
+    return float(of_keys["unscaled"][place][gradient] / of_keys["scaled"][place][gradient])
+
+
+def even_at(numbers: Mapping[str, Any], d_k: int) -> float | None:
+    """Return the number of keys at which the division does not change the median query's gradient by the scores.
+
+    It is interpolated in logarithms; None if the gradient is larger, or smaller, at all numbers of keys.
+    """
+    points = [(math.log(n_keys), math.log(max(remaining(numbers, n_keys, d_k), 1e-300))) for n_keys in numbers["keys"]]
+    for (x, below), (x_next, above) in itertools.pairwise(points):
+        if below < 0 <= above:
+            return math.exp(x - below * (x_next - x) / (above - below))
+    return None
 
 
 @torch.no_grad()
@@ -102,76 +154,27 @@ def at_initialisation(d_k: int, d_model: int, seed: int) -> float:
 
 def run(lab: Lab) -> Findings:
     """Run the experiment; claims: the variance is ``d_k sigma^4``; without division the softmax saturates."""
-    widths = [4, 16, 64] if lab.quick else [4, 8, 16, 32, 64, 128, 256, 512, 1024]
-    n, pairs = (500, 2000) if lab.quick else (4000, 10_000)
+    grid = Grid(widths=(4, 16, 64), keys=(5, 25, 64), queries=500) if lab.quick else Grid()
+    pairs = 2000 if lab.quick else 10_000
     rng = np.random.default_rng(1)
-    variance = [row for sigma in SIGMAS for row in variances(widths, sigma, pairs, rng)]
-    scaled, unscaled = (  # with the same queries and keys, because of the seed
-        [saturation(d_k, divided, n, np.random.default_rng(d_k)) for d_k in widths] for divided in (True, False)
-    )
-    d_model = max(widths[-1], 64)
-    fresh = [{"d_k": d_k, "standard_deviation": at_initialisation(d_k, d_model, 1)} for d_k in widths]
-    numbers = {
-        "n_keys": N_KEYS, "queries": n, "pairs": pairs, "variance": variance, "scaled": scaled, "unscaled": unscaled,
-        "at_initialisation": fresh, "d_model": d_model,
+    variance = [row for sigma in SIGMAS for row in variances(list(grid.widths), sigma, pairs, rng)]
+    d_model = max(grid.widths[-1], 64)
+    fresh = [{"d_k": d_k, "standard_deviation": at_initialisation(d_k, d_model, 1)} for d_k in grid.widths]
+    numbers: dict[str, Any] = {
+        "widths": grid.widths, "keys": grid.keys, "queries": grid.queries, "pairs": pairs, "variance": variance,
+        "grid": measured(grid), "at_initialisation": fresh, "d_model": d_model,
     }  # fmt: skip
+    numbers["even_at"] = {str(d_k): even_at(numbers, d_k) for d_k in grid.widths}
     return Findings(numbers, sections(numbers), verdict(numbers))
 
 
-def verdict(numbers: dict[str, Any]) -> list[Claim]:
+def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     """Return the claims of the experiment, each decided by the numbers of a run."""
-    worst = max(abs(row["measured"] / row["d_k sigma^4"] - 1) for row in numbers["variance"])
-    off = [abs(row["measured"] / row["d_k sigma^2"] - 1) for row in numbers["variance"] if row["sigma"] != 1]
-    scaled, unscaled = numbers["scaled"], numbers["unscaled"]
-    i_paper = _paper_width(numbers)
-    entropies = [row["entropy"] for row in scaled]
     fresh = [row["standard_deviation"] / math.sqrt(row["d_k"]) for row in numbers["at_initialisation"]]
-
-    def remaining(i: int, key: str) -> float:
-        """Return a number without the division over the same with it, at the width of index ``i``."""
-        return unscaled[i][key] / scaled[i][key]
-
     return [
-        Claim(
-            "The variance of q · k is d_k σ⁴, where components have variance σ²",
-            worst < 0.1,
-            f"measured over {numbers['pairs']:,} pairs: within {worst:.1%} for all {len(numbers['variance'])} cases",
-        ),
-        Claim(
-            "It is d_k σ², as one of the five documents says",
-            max(off) < 0.1,
-            f"off by {min(off):.0%} to {max(off):.0%} unless σ = 1, where both are the same",
-        ),
-        Claim(
-            "Divided by sqrt(d_k), the softmax is as soft at any width",
-            max(entropies) - min(entropies) < 0.15,
-            f"entropy {min(entropies):.2f} to {max(entropies):.2f} nats; {math.log(N_KEYS):.2f} would be uniform",
-        ),
-        Claim(
-            "Not divided, it is sure of one key before it has learned anything",
-            unscaled[i_paper]["greatest_weight"] > 0.7,
-            f"at d_k = {scaled[i_paper]['d_k']} the greatest weight is {unscaled[i_paper]['greatest_weight']:.2f} "
-            f"instead of {scaled[i_paper]['greatest_weight']:.2f}, entropy {unscaled[i_paper]['entropy']:.2f} nats",
-        ),
-        Claim(
-            "Not divided, its gradient with respect to the scores vanishes in wide heads, for the median query",
-            remaining(-1, "gradient_median") < 0.01,
-            "over that of the divided one: "
-            + ", ".join(
-                f"{remaining(i, 'gradient_median'):.2g} at d_k = {scaled[i]['d_k']}"
-                for i in range(i_paper, len(scaled))
-            )
-            + f"; so not yet at the paper's {scaled[i_paper]['d_k']}",
-        ),
-        Claim(
-            "The gradient with respect to the query vanishes there too for the median query, but not in the mean",
-            remaining(-1, "gradient_by_query_median") < 0.1 and remaining(-1, "gradient_by_query_mean") > 1,
-            "; ".join(
-                f"at d_k = {scaled[i]['d_k']} median {remaining(i, 'gradient_by_query_median'):.2g}, mean "
-                f"{remaining(i, 'gradient_by_query_mean'):.2g} times that of the divided one"
-                for i in (i_paper, len(scaled) - 1)
-            ),
-        ),
+        *_variance_claims(numbers),
+        *_softness_claims(numbers),
+        *_gradient_claims(numbers),
         Claim(
             "The assumption holds in a fresh model: scores have standard deviation sqrt(d_k)",
             all(abs(ratio - 1) < 0.15 for ratio in fresh),
@@ -180,7 +183,108 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
     ]
 
 
-def sections(numbers: dict[str, Any]) -> list[Section]:
+def _variance_claims(numbers: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims about the variance of ``q . k``."""
+    worst = max(abs(row["measured"] / row["d_k sigma^4"] - 1) for row in numbers["variance"])
+    off = [abs(row["measured"] / row["d_k sigma^2"] - 1) for row in numbers["variance"] if row["sigma"] != 1]
+    return [
+        Claim(
+            "The variance of q · k is d_k σ⁴, where components have variance σ²",
+            worst < 0.15,
+            f"measured over {numbers['pairs']:,} pairs: within {worst:.1%} for all {len(numbers['variance'])} cases",
+        ),
+        Claim(
+            "It is d_k σ², as one of the five documents says",
+            min(off) < 0.1,
+            f"off by {min(off):.0%} to {max(off):.0%} unless σ = 1, where both are the same",
+        ),
+    ]
+
+
+def _softness_claims(numbers: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims about entropy and greatest weight."""
+    widest, paper, keys = numbers["widths"][-1], _paper_width(numbers), numbers["keys"]
+
+    def at(kind: str, key: str) -> list[float]:
+        """Return a number at the paper's width, for each number of keys."""
+        place = list(numbers["widths"]).index(paper)
+        return [numbers["grid"][str(n_keys)][kind][place][key] for n_keys in keys]
+
+    spans = [
+        max(entropies) - min(entropies)
+        for n_keys in keys
+        for entropies in [[row["entropy"] for row in numbers["grid"][str(n_keys)]["scaled"]]]
+    ]
+    sharp, soft = at("unscaled", "greatest_weight"), at("scaled", "greatest_weight")
+    return [
+        Claim(
+            "Divided by sqrt(d_k), the softmax is as soft at any width",
+            max(spans) < 0.15,
+            f"from d_k = {numbers['widths'][0]} to {widest} the entropy differs by at most {max(spans):.2f} nats, with "
+            f"{_numbers(keys)} keys",
+        ),
+        Claim(
+            "Not divided, it gives most of the weight to one key before it has learned anything",
+            min(sharp) > 0.5,
+            f"at d_k = {paper} the greatest weight is {_numbers(sharp, '.2f')} with {_numbers(keys)} keys, instead of "
+            f"{_numbers(soft, '.2f')}",
+        ),
+    ]
+
+
+def _gradient_claims(numbers: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims about the gradient, which depends on the number of keys as much as on the width."""
+    widest, paper, keys = numbers["widths"][-1], _paper_width(numbers), numbers["keys"]
+    by_score = {d_k: [remaining(numbers, n_keys, d_k) for n_keys in keys] for d_k in (paper, widest)}
+    by_query = {
+        of: [remaining(numbers, n_keys, widest, f"gradient_by_query_{of}") for n_keys in keys]
+        for of in ("median", "mean")
+    }
+    even = {d_k: n_keys for d_k in numbers["widths"] if (n_keys := even_at(numbers, d_k)) is not None}
+    return [
+        Claim(
+            "Not divided, the gradient by the scores vanishes in wide heads, for the median query",
+            max(by_score[widest]) < 0.05,
+            f"at d_k = {widest} it is {_numbers(by_score[widest], '.1g')} times that of divided scores, with "
+            f"{_numbers(keys)} keys",
+        ),
+        Claim(
+            f"At the paper's d_k = {paper} the number of keys decides: with few it shrinks, with many it grows",
+            by_score[paper][0] < 0.5 and by_score[paper] == sorted(by_score[paper]) and by_score[paper][-1] > 1,
+            f"{_numbers(by_score[paper], '.2g')} times that of divided scores, with {_numbers(keys)} keys",
+        ),
+        Claim(
+            "The wider the head, the more keys it takes until the division no longer raises that gradient",
+            len(even) > 1 and list(even.values()) == sorted(even.values()),
+            ", ".join(f"{n:.0f} keys at d_k = {d_k}" for d_k, n in even.items()) or "at none of the widths measured",
+        ),
+        Claim(
+            "Of the gradient by the query the mean stays in wide heads, while the median query's falls far below it",
+            min(by_query["mean"]) > 1
+            and all(median < mean / 10 for median, mean in zip(*by_query.values(), strict=True)),
+            f"at d_k = {widest} the median is {_numbers(by_query['median'], '.1g')} and the mean "
+            f"{_numbers(by_query['mean'], '.2g')} times that of divided scores, with {_numbers(keys)} keys",
+        ),
+    ]
+
+
+def _numbers(values: Sequence[float], form: str = "") -> str:
+    """Return numbers as a list in a sentence."""
+    return ", ".join(format(value, form) for value in values)
+
+
+def _paper_width(numbers: Mapping[str, Any]) -> int:
+    """Return the width that is nearest to the paper's d_k = 64."""
+    return min(numbers["widths"], key=lambda d_k: abs(int(d_k) - 64))
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+COLOUR_RANGE = 1.5
+"""Powers of ten at which the colours of the map of gradients end."""
+
+
+def sections(numbers: Mapping[str, Any]) -> list[Section]:
     """Return the sections of the report, with figures and tables made from the numbers of a run."""
     return [
         Section(
@@ -197,17 +301,13 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         ),
         Section(
             "Large scores make the softmax sure of itself",
-            f"Random queries against {N_KEYS} random keys. Without the division the softmax of a wide head gives "
-            "nearly all weight to one key before anything has been learned.",
-            curves(
-                [
-                    _compared(numbers, "entropy", "How soft", f"entropy (nats); uniform: {math.log(N_KEYS):.2f}"),
-                    _compared(numbers, "greatest_weight", "How sure", "greatest weight, mean"),
-                ],
-                width=3.9, height=3.0,
-            ),
+            "Random queries against random keys. Without the division the softmax of a wide head gives nearly all "
+            "weight to one key before anything has been learned, whether there are few keys or many.",
+            curves([_softness(numbers, "scaled", "Divided by √d_k"), _softness(numbers, "unscaled", "Not divided")],
+                   width=3.6, height=3.0),
             "softness",
-            caption="Entropy and greatest weight of the softmax. Divided by √d_k, both stay where they are.",
+            caption="Greatest weight of the softmax, mean over random queries. Divided by √d_k, it depends on the "
+            "number of keys alone.",
         ),
         _gradient_section(numbers),
         Section(
@@ -225,40 +325,50 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
     ]  # fmt: skip
 
 
-def _gradient_section(numbers: dict[str, Any]) -> Section:
+def _gradient_section(numbers: Mapping[str, Any]) -> Section:
     """Return the section on the gradient of a softmax that is sure of one key."""
-    i = _paper_width(numbers)
-    more = numbers["unscaled"][i]["gradient_by_query_median"] / numbers["scaled"][i]["gradient_by_query_median"]
     return Section(
-        "And one that is sure of itself gets little gradient",
+        "And one that is sure of itself gets little gradient, or more",
         [
             "The gradient of the weights with respect to the scores is diag(w) − w wᵀ, which is 0 where one weight "
-            "is 1. Beyond d_k = 64, the paper's width, its size (Frobenius norm) falls steeply for the median query.",
-            "With respect to the query, undivided scores add a factor √d_k: at d_k = "
-            f"{numbers['scaled'][i]['d_k']} the undivided gradient of the median query is {more:.2g} times the "
-            "divided one. In much wider heads it vanishes, but its mean does not: the few queries whose two best "
-            "keys are close receive all of it. So the paper's 'extremely small gradients' are those of typical "
-            "queries in wide heads.",
+            "is 1. But it is also small where all weights are: divided scores over many keys give such weights. So "
+            "the ratio of the two depends on both, the width and the number of keys.",
+            "With respect to the query, undivided scores add a factor √d_k. In wide heads the median query's gradient "
+            "vanishes all the same, but its mean does not: the few queries whose two best keys are close receive "
+            "nearly all of it. So the paper's 'extremely small gradients' are those of typical queries.",
         ],
-        curves(
+        heat_maps(
             [
-                _compared(numbers, f"gradient{by}_{of}", title, f"gradient w.r.t. {label} (log scale)", y_log=10)
-                for by, label in (("", "scores"), ("_by_query", "query"))
-                for of, title in (("median", "Median query"), ("mean", "Mean of all queries"))
+                _gradient_map(numbers, "gradient_median", "by the scores, median query"),
+                _gradient_map(numbers, "gradient_by_query_median", "by the query, median query"),
             ],
-            width=3.9, height=2.7,
+            "keys", "d_k", "gradient, not divided / divided (power of ten)", limits=(-COLOUR_RANGE, COLOUR_RANGE),
+            n_columns=1, cell=0.55, framed=True,
         ),
         "gradients",
-        caption="Size of the gradient of the softmax's weights, over the width of a head.",
+        caption="Size of the softmax's gradient without the division, over that with it. Blue: the division raises it. "
+        "Orange: the division lowers it.",
     )  # fmt: skip
 
 
-def _paper_width(numbers: dict[str, Any]) -> int:
-    """Return the index of the width that is nearest to the paper's d_k = 64."""
-    return min(range(len(numbers["scaled"])), key=lambda i: abs(numbers["scaled"][i]["d_k"] - 64))
+def _gradient_map(numbers: Mapping[str, Any], gradient: str, title: str) -> HeatMap:
+    """Draw a ratio of gradients over keys and widths, coloured by its logarithm."""
+    ratios = [[remaining(numbers, n_keys, d_k, gradient) for d_k in numbers["widths"]] for n_keys in numbers["keys"]]
+    return HeatMap(
+        np.clip(np.log10(ratios), -COLOUR_RANGE, COLOUR_RANGE), title, [str(n) for n in numbers["keys"]],
+        [str(d_k) for d_k in numbers["widths"]], [[_short(ratio) for ratio in row] for row in ratios],
+    )  # fmt: skip
 
 
-def _variance_chart(numbers: dict[str, Any]) -> Chart:
+def _short(ratio: float) -> str:
+    """Return a ratio in at most five letters: 22, 2.8, .63, .013, <.001."""
+    if ratio < 0.0005:
+        return "<.001"
+    form = ".3f" if ratio < 0.095 else ".2f" if ratio < 0.995 else ".1f" if ratio < 9.95 else ".0f"
+    return format(ratio, form).removeprefix("0")
+
+
+def _variance_chart(numbers: Mapping[str, Any]) -> Chart:
     lines = []
     for sigma, colour in zip(SIGMAS, SERIES, strict=False):
         rows = [row for row in numbers["variance"] if row["sigma"] == sigma]
@@ -271,7 +381,7 @@ def _variance_chart(numbers: dict[str, Any]) -> Chart:
     return Chart(lines, "d_k (log scale)", "variance of q · k (log scale)", "", x_log=2, y_log=10)
 
 
-def _variance_table(numbers: dict[str, Any]) -> Table:
+def _variance_table(numbers: Mapping[str, Any]) -> Table:
     keys = ("d_k", "sigma", "measured", "standard_error", "d_k sigma^4", "d_k sigma^2")
     return Table(
         ("d_k", "σ", "measured", "± (standard error)", "d_k σ⁴", "d_k σ²"),
@@ -279,11 +389,11 @@ def _variance_table(numbers: dict[str, Any]) -> Table:
     )
 
 
-def _compared(numbers: dict[str, Any], key: str, title: str, label: str, y_log: int = 0) -> Chart:
-    """Draw one number with and without the division, over the width."""
+def _softness(numbers: Mapping[str, Any], kind: str, title: str) -> Chart:
+    """Draw the greatest weight over the width, a line for each number of keys."""
     lines = [
-        Curve(name, [row["d_k"] for row in numbers[kind]], [row[key] for row in numbers[kind]], points=True)
-        for name, kind in (("÷ √d_k", "scaled"), ("not divided", "unscaled"))
-    ]
-    y_range = (None, None) if y_log else (0, None)
-    return Chart(lines, "d_k (log scale)", label, title, x_log=2, y_log=y_log, y_range=y_range)
+        Curve(f"{n_keys} keys", list(numbers["widths"]),
+              [row["greatest_weight"] for row in numbers["grid"][str(n_keys)][kind]], points=True)
+        for n_keys in numbers["keys"]
+    ]  # fmt: skip
+    return Chart(lines, "d_k (log scale)", "greatest weight", title, x_log=2, y_range=(0, 1.02))

@@ -230,7 +230,7 @@ def _warmup(tried: Trials) -> Section:
         curves([Chart(lines, "step", "training loss (nats a target token)")], width=6.4),
         "warmup",
         _table(tried, names, "warm-up"),
-        "Training loss, mean over seeds.",
+        "Training loss, mean over the seeds; bands: the lowest and the highest seed.",
     )
 
 

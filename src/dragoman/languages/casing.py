@@ -10,6 +10,7 @@ Scripts without case, and letters that are hardly ever written in another case (
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -30,6 +31,7 @@ LEAST_SHARE = 0.9
 SHORT_WORD = 3
 """Words of up to this many letters may be small in Title Case, such as "of" and "the"."""
 
+_SMALL_LETTER = re.compile("[a-z]")
 APOSTROPHES = "'\u2019"
 _DOTLESS = ("tr", "az")
 _NO_OTHER_CASE = (
@@ -88,7 +90,7 @@ def case_of(text: str, fixed: Sequence[Span] = ()) -> Case | None:
     Args:
         fixed: Spans that keep their case, such as addresses; they do not count.
     """
-    if not _may_have_case(text):
+    if not _may_have_case(text) or (not fixed and _is_plainly_usual(text)):
         return None
     n_letters = n_cased = n_capitals = whole = 0
     titled: list[bool] = []
@@ -119,6 +121,14 @@ def _may_have_case(text: str) -> bool:
     next(long_words, None)
     second = next(long_words, "A")
     return not (second[0].islower() and second.islower())
+
+
+def _is_plainly_usual(text: str) -> bool:
+    """True if ASCII letters alone show that a line is in usual case, so that no word need be looked at."""
+    small = any(
+        len(word) > SHORT_WORD and word.isascii() and word.isalpha() and word.islower() for word in text.split()
+    )
+    return small and len(_SMALL_LETTER.findall(text)) > (1 - LEAST_SHARE) * len(text)
 
 
 def lower(text: str, lang: str | None) -> str:

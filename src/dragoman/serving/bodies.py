@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import zlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
@@ -26,8 +25,12 @@ DOCUMENT_S = 120.0
 ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 """Content codings of bodies, each with the ``wbits`` of zlib."""
 
-OF_OWNER = 0.5
-"""Largest share of the room for bodies that one key may take, where there are keys."""
+OF_OWNER, OF_OWNER_SMALL = 0.5, 0.75
+"""Largest share of the room for bodies that one key may take, where there are keys, and with its small bodies too.
+
+Until a body is read, it counts as one without a key if the key is in it: a flood without a key takes half of the
+room at most, and leaves some for small bodies.
+"""
 
 LARGE = 16 * 1024
 """Body in bytes from which few requests are answered at a time: parsed it may take ten times its size."""
@@ -61,7 +64,7 @@ class BodyBudget:
     def __init__(self, most_bytes: int, *, has_keys: bool = False) -> None:
         """Allow ``most_bytes`` for all bodies, and half of it for those of one key if there are keys."""
         self.most_bytes, self.used = most_bytes, 0
-        self.of_owner = OF_OWNER if has_keys else math.inf
+        self.has_keys = has_keys
         self.used_by: Counter[str] = Counter()  # by the key in the headers
         self.arriving: dict[Share, None] = {}  # in the order in which they began
         self.turns = Turns(LARGE_AT_ONCE, LARGE_OF_OWNER if has_keys else None)
@@ -74,7 +77,8 @@ class BodyBudget:
             BusyError: There is no room, or the other bodies of its key take what one key may.
         """
         most_bytes, by_owner = own.most, self.used_by[own.owner]
-        if by_owner > own.n_bytes and by_owner + n_bytes > self.of_owner * most_bytes:
+        most_of_owner = OF_OWNER_SMALL if own.n_bytes + n_bytes <= LARGE else OF_OWNER
+        if self.has_keys and by_owner > own.n_bytes and by_owner + n_bytes > most_of_owner * most_bytes:
             raise BusyError(2.0)
         # A document has two minutes to arrive. Nobody has more than the time of any other body while others wait, so
         # clients that stop in the middle cannot keep the room for themselves.

@@ -2,18 +2,24 @@
 
 uvicorn ends connections that are idle between two requests. It would keep one for ever whose client sends its headers
 byte by byte, or never reads its answer. What is no HTTP at all is refused here, as JSON and with the security headers.
+
+h11 reads each byte in the thread of the event loop, so what it reads must be cheap: two of its patterns are rewritten,
+and very many headers and small chunks are refused.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
+from typing import Any
 
 import h11
+from h11 import _abnf, _readers
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dragoman.serving.refusals import LongHeadersError
+from dragoman.serving.refusals import MOST_HEADER_BYTES, MOST_HEADERS, LongHeadersError, shortened
 from dragoman.serving.transport import HEADERS
 
 HEADERS_S = 15.0
@@ -50,11 +56,62 @@ def bound_connections() -> None:
     MOST_CONNECTIONS = max(1, min(MOST_FILES, files) // 2)
 
 
+MOST_CHUNKS, LEAST_CHUNK = 1_000, 32
+"""Number of chunks of a body that may be small, and smallest mean size of further ones in bytes.
+
+A chunk of one byte takes as long to read as one of a kilobyte.
+"""
+
+_HEADER_LINE = re.compile(_abnf.header_field.replace(r":[ \t]*", r":[ \t]*+").encode())
+"""h11's pattern of a header, which after the colon takes all spaces at once: it tried every number of them, twice."""
+
+_CHUNK_LINE = re.compile(
+    _abnf.chunk_header.replace(r"(?P<chunk_ext>;.*)?[ \t]*", r"(?:(?P<chunk_ext>;.*)|[ \t]*)").encode()
+)
+"""h11's pattern of the line before a chunk, in which the spaces after an extension are a part of it alone."""
+
+_readers.header_field_re, _readers.chunk_header_re = _HEADER_LINE, _CHUNK_LINE
+
+
+class BoundedReader(h11.Connection):
+    """h11's reader of requests, which refuses very many headers, and a body in very many small chunks."""
+
+    _n_chunks = _n_bytes = 0
+
+    def next_event(self) -> Any:
+        """Return the next part of a request.
+
+        Raises:
+            h11.RemoteProtocolError: The request is not valid, or has too many headers or too many small chunks.
+        """
+        if self.their_state is h11.IDLE:
+            head = self.trailing_data[0][:MOST_HEADER_BYTES]
+            ends = [place for blank in (b"\n\n", b"\n\r\n") if (place := head.find(blank)) >= 0]
+            if head.count(b"\n", 0, min(ends, default=len(head))) > MOST_HEADERS:
+                raise h11.RemoteProtocolError("too many headers", error_status_hint=LongHeadersError.status)
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._n_chunks = self._n_bytes = 0
+        elif isinstance(event, h11.Data):
+            self._n_chunks += event.chunk_start
+            self._n_bytes += len(event.data)
+            if self._n_chunks > MOST_CHUNKS + self._n_bytes // LEAST_CHUNK:
+                raise h11.RemoteProtocolError(
+                    f"a body may have {MOST_CHUNKS:,} chunks of any size, then of {LEAST_CHUNK} bytes on average"
+                )
+        return event
+
+
 class PatientProtocol(H11Protocol):
     """uvicorn's protocol on h11 with both time limits, and a limit of all connections."""
 
     _until_headers: asyncio.TimerHandle | None = None
     _until_read: asyncio.TimerHandle | None = None
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        """Read requests by ``BoundedReader``."""
+        super().__init__(*arguments, **named)
+        self.conn = BoundedReader(h11.SERVER, MOST_HEADER_BYTES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time limit for headers; close the connection if there are too many."""
@@ -78,7 +135,7 @@ class PatientProtocol(H11Protocol):
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE) or not isinstance(error, h11.RemoteProtocolError):
             self.transport.close()  # in the middle of an answer nothing can be said any more
             return
-        status, message = 400, f"the request must be valid HTTP/1.1: {error}"
+        status, message = 400, shortened(f"the request must be valid HTTP/1.1: {error}")
         if error.error_status_hint == LongHeadersError.status:
             status, message = LongHeadersError.status, str(LongHeadersError())
         body = json.dumps({"error": message}).encode()

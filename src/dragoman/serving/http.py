@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar, get_type_hints
 from urllib.parse import parse_qsl
@@ -27,11 +27,19 @@ from dragoman.serving.service import Service
 from dragoman.serving.state import State
 from dragoman.translation.options import TranslateOptions
 
+R = TypeVar("R")
+
 MOST_FORM_FIELDS = 10_000
 """Largest number of fields of a form, each text of a list counted."""
 
 SHORT_BODY = 64 * 1024
 """Largest body in bytes that is read in the thread of the event loop."""
+
+FORM_PIECE = 16 * 1024
+"""Number of bytes of a multipart form that are read before other requests may run."""
+
+MOST_SEMICOLONS = 100
+"""Largest number of semicolons in a header of a form, whose parameters Python reads in the square of their number."""
 
 
 def state_of(request: Request) -> State:
@@ -69,15 +77,8 @@ async def fields_of(request: Request) -> dict[str, Any]:
     if not body.strip():
         return _fields(pairs)
     if kind == "application/x-www-form-urlencoded":
-        try:
-            form_pairs = parse_qsl(
-                body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FORM_FIELDS
-            )
-        except UnicodeDecodeError:
-            raise MalformedError("the form must be UTF-8 text") from None
-        except ValueError:
-            raise TooMuchError(f"a form may have at most {MOST_FORM_FIELDS:,} fields: send fewer at a time") from None
         # Forms send each line end as CR LF, whatever the user typed.
+        form_pairs = await _off_the_loop(_form_pairs, body)
         pairs += [(name, value.replace("\r\n", "\n")) for name, value in form_pairs]
         return _fields(pairs)
     if kind == "multipart/form-data":
@@ -89,6 +90,21 @@ async def fields_of(request: Request) -> dict[str, Any]:
     return {**_fields(pairs), **await _json_object(body)}
 
 
+def _form_pairs(body: bytes) -> list[tuple[str, str]]:
+    """Return the names and values of a form sent as application/x-www-form-urlencoded.
+
+    Raises:
+        MalformedError: It is in another encoding than UTF-8.
+        TooMuchError: It has too many fields.
+    """
+    try:
+        return parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FORM_FIELDS)
+    except UnicodeDecodeError:
+        raise MalformedError("the form must be UTF-8 text") from None
+    except ValueError:
+        raise TooMuchError(f"a form may have at most {MOST_FORM_FIELDS:,} fields: send fewer at a time") from None
+
+
 async def _form_of(request: Request) -> FormData:
     """Return a form sent as multipart/form-data.
 
@@ -96,20 +112,40 @@ async def _form_of(request: Request) -> FormData:
         MalformedError: It is damaged, in another encoding than UTF-8, or has too many or too long parts.
     """
     # The client chooses the codec: some of Python's take the square of the length, and some are for no text at all.
-    kind, parameters = parse_options_header(request.headers.get("content-type", ""))
+    content_type = request.headers.get("content-type", "")
+    _check_semicolons(content_type.encode("latin-1"))
+    kind, parameters = parse_options_header(content_type)
     if kind != b"multipart/form-data":
         return FormData()
     charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
     if charset.lower() not in ("utf-8", "utf8", "us-ascii"):
         raise MalformedError(f"the form must be UTF-8 text, got charset {charset[:40]!r}")
     try:
-        return await _Utf8Parser(request.headers, request.stream(), max_files=1, max_fields=MOST_FIELDS).parse()
+        return await _Utf8Parser(request.headers, _in_pieces(request), max_files=1, max_fields=MOST_FIELDS).parse()
     except MultiPartException as error:
         why = str(error.__cause__ or error.message).rstrip(".")
         raise MalformedError(
             f"the form must be valid multipart/form-data, with at most one file, {MOST_FIELDS:,} fields of 1 MiB, and "
             f"4,096 bytes in each header of a part (such as its names): {why}"
         ) from None
+
+
+async def _in_pieces(request: Request) -> AsyncGenerator[bytes, None]:
+    """Yield a body in pieces, and let other requests run between them."""
+    async for body in request.stream():
+        for start in range(0, len(body), FORM_PIECE):
+            yield body[start : start + FORM_PIECE]
+            await asyncio.sleep(0)
+
+
+def _check_semicolons(header: bytes) -> None:
+    """Check that a header of a form has few parameters.
+
+    Raises:
+        MalformedError: It has very many.
+    """
+    if (n := header.count(b";")) > MOST_SEMICOLONS:
+        raise MalformedError(f"a header of the form may have at most {MOST_SEMICOLONS} semicolons, got {n:,}")
 
 
 class _Utf8Parser(MultiPartParser):
@@ -128,6 +164,7 @@ class _Utf8Parser(MultiPartParser):
         self._decode(b"", final=True)
 
     def on_headers_finished(self) -> None:
+        _check_semicolons(self._current_part.content_disposition or b"")
         super().on_headers_finished()
         self._is_file = self._current_part.file is not None
 
@@ -203,8 +240,13 @@ class _StrictRequest(Request):
 
 
 async def _json(body: bytes) -> Any:
-    """Return the value of a JSON body; long ones are read in another thread, so that others are answered meanwhile."""
-    return strict_json(body) if len(body) <= SHORT_BODY else await asyncio.to_thread(strict_json, body)
+    """Return the value of a JSON body."""
+    return await _off_the_loop(strict_json, body)
+
+
+async def _off_the_loop(read_body: Callable[[bytes], R], body: bytes) -> R:
+    """Return what ``read_body`` makes of a body; a long one is read in another thread, so that others are answered."""
+    return read_body(body) if len(body) <= SHORT_BODY else await asyncio.to_thread(read_body, body)
 
 
 async def _json_object(body: bytes) -> dict[str, Any]:

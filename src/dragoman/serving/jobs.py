@@ -23,7 +23,7 @@ import stat
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,7 @@ class Jobs:
         self._folder, self._lock = folder, -1
         self._unstored: dict[str, Job] = {}  # last states that could not be written
         self.under_way: set[str] = set()  # ids of the jobs on which this process works
+        self._outlines: dict[str, tuple[Hashable, Job]] = {}  # with what tells the versions of the file apart
         self._lives, self._touches = Ages(), Ages()  # since they were created or ended, and since they were touched
         if folder is None:
             _remove_temporary_folders()
@@ -335,12 +336,27 @@ class Jobs:
         except (OSError, ValueError, TypeError, RecursionError):
             return None
 
+    def _outline(self, id_: str) -> Job | None:
+        """Return a job without what was left of it; only a file that has changed is read again."""
+        try:
+            state = (self.path(id_) / "job.json").stat()
+        except OSError:
+            return None
+        version = state.st_mtime_ns, state.st_ino, state.st_size
+        known = self._outlines.get(id_)
+        if known is None or known[0] != version:
+            job = self._read(id_)
+            if job is None:
+                return None
+            known = self._outlines[id_] = version, replace(job, left=())
+        return known[1]
+
     def _paths(self) -> list[Path]:
         return [path for path in self.folder.iterdir() if re.fullmatch(r"[0-9a-f]{32}", path.name)]
 
     def _all(self) -> Iterator[Job]:
         for path in self._paths():
-            job = self._read(path.name)
+            job = self._outline(path.name)
             if job is not None:
                 yield job
 
@@ -350,13 +366,20 @@ class Jobs:
         names = {path.name for path in paths}
         self._lives.keep(names)
         self._touches.keep(names)
+        for id_ in self._outlines.keys() - names:
+            del self._outlines[id_]
         for path in paths:
             with contextlib.suppress(OSError):
-                job, age_s = self._read(path.name), time.time() - path.stat().st_ctime
-                # An unreadable file may be repaired; servers of a former version make folders without the lock.
-                most_s = LIFETIME_S if (path / "job.json").exists() else LOST_S
-                if age_s > most_s if job is None else self._is_expired(job):
+                job = self._outline(path.name)
+                if _is_litter(path) if job is None else self._is_expired(job):
                     self.remove(path.name)
+
+
+def _is_litter(path: Path) -> bool:
+    """Return True if a folder without a readable job is too old to become one."""
+    # An unreadable file may be repaired; servers of a former version make folders without the lock.
+    most_s = LIFETIME_S if (path / "job.json").exists() else LOST_S
+    return time.time() - path.stat().st_ctime > most_s
 
 
 def _job_of(fields: Any, id_: str) -> Job:

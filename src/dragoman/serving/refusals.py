@@ -7,6 +7,8 @@ from dragoman.errors import ServeError
 MOST_HEADER_BYTES = 16 * 1024
 """Largest size of the first line and the headers of a request, in bytes."""
 
+MOST_HEADERS = 200
+"""Largest number of headers of a request: each takes time, however short it is."""
 
 MOST_MESSAGE = 1_000
 """Largest length of the message of a refusal, in characters."""
@@ -71,7 +73,9 @@ class LongHeadersError(RefusalError):
     status = 431
 
     def __init__(self) -> None:
-        super().__init__(f"path, query and headers of a request must have at most {MOST_HEADER_BYTES:,} bytes")
+        super().__init__(
+            f"path, query and headers must have at most {MOST_HEADER_BYTES:,} bytes, and {MOST_HEADERS} lines"
+        )
 
 
 class ElsewhereError(RefusalError):

@@ -47,7 +47,7 @@ LAST_S = 10.0
 
 
 def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **changes: Any) -> int:
-    """Serve runs until SIGINT or SIGTERM.
+    """Serve runs until SIGINT, SIGTERM or SIGHUP.
 
     Returns:
         The exit status: 0, or 1 if a part of the server failed that only a restart can mend.
@@ -121,7 +121,7 @@ async def _run(app: Any, state: State, options: ServeOptions, listener: socket.s
 
 
 class _Server(uvicorn.Server):
-    """Becomes unready at the first SIGINT or SIGTERM, before it stops listening."""
+    """Becomes unready at the first signal that ends it, before it stops listening."""
 
     def __init__(self, config: uvicorn.Config, state: State) -> None:
         super().__init__(config)
@@ -131,7 +131,10 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Handle SIGINT and SIGTERM during the block."""
         # uvicorn raises the signal again at the end, so an orderly shutdown would end as a death by signal.
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        # A terminal that closes sends SIGHUP, unless ``nohup`` lets it be ignored.
+        ends = [signal.SIGINT, signal.SIGTERM]
+        ends += [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else []
+        before = {number: signal.signal(number, self.handle_exit) for number in ends}
         try:
             yield
         finally:

@@ -195,7 +195,8 @@ class Gate:
         length = int(headers.get(b"content-length", b"0"))
         if length > most:
             raise TooMuchError(f"the body is longer than {most:,} bytes")
-        encoding = headers.get(b"content-encoding", b"").decode("latin-1")
+        codings = [value for name, value in scope["headers"] if name.lower() == b"content-encoding"]
+        encoding = b", ".join(codings).decode("latin-1")  # the header may be there twice
         seconds = bodies.DOCUMENT_S if is_document else bodies.BODY_S
         limit = asyncio.timeout(seconds)
         share = Share(self.limits.budget, limit, self.limits.owner_of(scope), is_document=is_document)

@@ -13,6 +13,8 @@ from dragoman.toolkits import argos, ctranslate2, huggingface, marian, onnx, our
 from dragoman.toolkits.toolkit import Toolkit, Writer
 
 OURS = ours.TOOLKIT
+FOR_INT8 = ctranslate2.TOOLKIT
+"""The toolkit whose engine translates in int8."""
 
 TOOLKITS: list[Toolkit] = [
     OURS,

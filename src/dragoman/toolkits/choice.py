@@ -67,14 +67,14 @@ class Engines:
         return name
 
     def _first_for_auto(self, needs: Needs) -> str:
-        reasons = []
+        reasons: list[str] = []
         for engine in by_preference():
             reason = engine.why_not_auto(self._models, needs)
             if not reason:
-                break
+                logger.info("engine: %s (%s)", engine.name, "; ".join(reasons) or engine.merit)
+                return engine.name
             reasons.append(reason)
-        logger.info("engine: %s (%s)", engine.name, "; ".join(reasons) or engine.merit)
-        return engine.name
+        raise ConfigError(f"no engine can do what is needed: {'; '.join(reasons)}")
 
     def refuse(self, engine: type[Searcher] | Searcher, needs: Needs) -> None:
         """Check that an engine meets all needs.
@@ -83,9 +83,9 @@ class Engines:
             ConfigError: It does not; the message names the first need that it cannot meet.
         """
         if obstacle := engine.obstacle(self._models, needs):
-            raise ConfigError(
-                f"engine = {engine.name!r} cannot do {obstacle}: use engine {OURS.engine} (or auto), or leave it out"
-            )
+            able = [other.name for other in by_preference() if not other.obstacle(self._models, needs)]
+            instead = f"use engine {able[-1]} (or auto), or leave it out" if able else "no engine can, so leave it out"
+            raise ConfigError(f"engine = {engine.name!r} cannot do {obstacle}: {instead}")
 
     def constrained(self, name: str, needs: Needs) -> tuple[str, str]:
         """Return engine and precision for constrained decoding: the engine itself if it has it, or ours in fp32."""

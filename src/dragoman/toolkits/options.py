@@ -19,15 +19,24 @@ def words() -> tuple[str, ...]:
 class EngineOptions(SearchOptions):
     """Settings of a search, and the engine that searches."""
 
-    engine: str = option(toolkits.OURS.engine, "Speed", f"Decoding engine: {either(words())}.")
+    engine: str | None = option(
+        None,
+        "Speed",
+        f"Decoding engine: {either(words())} (default: {toolkits.OURS.engine}; for int8 {toolkits.FOR_INT8.engine}).",
+    )
     precision: Precision = option("fp32", "Speed", f"Precision: {either(PRECISIONS)}.")
 
     @field_validator("engine")
     @classmethod
-    def _an_engine(cls, name: str) -> str:
-        if name not in words():
+    def _an_engine(cls, name: str | None) -> str | None:
+        if name is not None and name not in words():
             raise must(f"be {either(words())}")
         return name
+
+    @property
+    def chosen_engine(self) -> str:
+        """Name of the engine that searches, or ``auto``."""
+        return self.engine or (toolkits.FOR_INT8 if self.precision == "int8" else toolkits.OURS).engine
 
 
 @option_group
@@ -43,7 +52,7 @@ class FastOptions(EngineOptions):
 
     @model_validator(mode="after")
     def _check_fast(self) -> Self:
-        if self.fast and (self.engine != toolkits.OURS.engine or self.precision != "fp32" or self.patience is not None):
+        if self.fast and (self.engine is not None or self.precision != "fp32" or self.patience is not None):
             raise ValueError(
                 "fast already chooses engine, precision and patience: leave out fast, or leave out these options"
             )

@@ -264,6 +264,9 @@ def _chosen_settings(
             settings, speed = choice.settings, choice.tokens_per_second
             ticker.say(choice.reason)
     settings["train"] |= provisional
+    decode = overridden.get("decode")
+    if isinstance(decode, dict) and not decode.keys().isdisjoint(("length_penalty", "length_penalty_form")):
+        settings["train"]["choose_length_penalty"] = False
     if limits.get("schedule") == "noam":
         del settings["train"]["lr"]  # it is a rate, but noam's lr is a factor
     return settings, speed
@@ -295,6 +298,7 @@ def choose_sizes(n_pairs: int, model: Any = None) -> dict[str, Any]:
             "clip_norm": 1.0,
             "ema": 0.998,
             "average": 0,  # along a cosine, earlier checkpoints are unfinished
+            "choose_length_penalty": True,  # with the paper's, small models leave too much out
         },
     }
 

@@ -28,7 +28,7 @@ LAUNCH = "launch"
 
 RESUMABLE = (
     "max_steps", "max_epochs", "max_minutes", "patience", "goal", "max_bad_steps", "validate_every", "log_every",
-    "tensorboard", "accumulate", "device", "threads",
+    "tensorboard", "accumulate", "device", "threads", "choose_length_penalty",
 )  # fmt: skip
 """Settings of ``train`` that may change when a run is resumed; any other change would make it a different run."""
 

@@ -78,7 +78,7 @@ from dragoman.training.signals import StopRequest
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
 from dragoman.training.threads import threads_of_training
-from dragoman.training.validation import Validate, final_weights, learned_confidence, validator
+from dragoman.training.validation import Validate, final_weights, learned_confidence, validator, with_length_penalty
 
 Build = Callable[[ModelConfig], EncoderDecoder]
 
@@ -438,6 +438,7 @@ def _write_bundle(
     scores = {"loss": validation.loss, **validation.scores}
     store = Store.open(run / "store/train")
     text = facts_of_text(store)
+    config = with_length_penalty(Bundle(config, model, *tokenizers, text.as_manifest()), run, validation, log)
     words = words_seen(config, run, store, tokenizers[0]) if task_of(config).translates else None
     facts = replace(
         text, weights=origin, step=step, validation=scores,

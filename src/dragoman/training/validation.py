@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from dragoman.bundle import Bundle
-from dragoman.config import Config
+from dragoman.config import Config, LengthPenalty
 from dragoman.data.batching import all_batches
+from dragoman.data.order import Indices
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import PAD_ID, Tokenizer
 from dragoman.decoding.batches import search_all
@@ -21,6 +25,7 @@ from dragoman.decoding.cancellation import Cancellation
 from dragoman.decoding.request import Progress, SearchSettings, Segment
 from dragoman.errors import BundleError
 from dragoman.evaluation.calibration import guide, learn_confidence
+from dragoman.evaluation.metrics import bleu
 from dragoman.files import check_sealed, standing
 from dragoman.model.weights import read_weights, untied
 from dragoman.progress import Ticker
@@ -37,6 +42,14 @@ from dragoman.translation.confidence import MIN_SENTENCES
 from dragoman.translation.segments import one_line
 from dragoman.translation.translator import Translator
 
+LENGTH_PENALTIES = (LengthPenalty(0.6), LengthPenalty(1.0), LengthPenalty(1.0, "power"))
+"""Length penalties to choose from: the paper's, a stronger one, and the mean log-probability of a token.
+
+With ((5 + n) / 6) ** 1.8 and above, small models repeated themselves (docs/decisions/0075).
+"""
+MOST_JUDGED, LEAST_BLEU, LEAST_GAIN = 500, 1.0, 0.1
+"""Most validation pairs that length penalties are compared on, least BLEU of greedy search to do so, and least gain."""
+
 MOST_REPEATED = 0.1
 """Share of the validation set in the training text above which a confidence learned from it is not praised."""
 
@@ -49,19 +62,24 @@ class Validate(Protocol):
     def __call__(self, model: Any, must_stop: Callable[[], bool] = lambda: False) -> Validation: ...
 
 
-def validator(config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ticker) -> Validate:
+def validator(
+    config: Config, store: Store, tgt_tokenizer: Tokenizer, ticker: Ticker, pairs: Indices | None = None
+) -> Validate:
     """Return a function that measures a model on a store: unsmoothed loss, and BLEU and chrF (or F1) of greedy search.
 
-    If there are several target languages, each is measured separately, and the scores are means over them.
+    If there are several target languages, each is measured separately, and the scores are means over them. ``pairs``
+    are the numbers of the pairs to measure on; None: all.
     """
-    sources, references = store.texts(range(len(store)))
-    langs = target_languages(store)
+    numbers = np.arange(len(store)) if pairs is None else pairs
+    sources, references = store.texts(numbers)
+    of_all = target_languages(store)
+    langs = [of_all[i] for i in numbers]
     by_language = {lang: [i for i, tgt_lang in enumerate(langs) if tgt_lang == lang] for lang in dict.fromkeys(langs)}
     shown = [i for row in zip_longest(*by_language.values()) for i in row if i is not None][:3]
-    src_ids = [store.pair(i)[0].tolist() for i in range(len(store))]
+    src_ids = [store.pair(int(i))[0].tolist() for i in numbers]
     longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
     # Validation holds all logits of a batch, so its batches may be smaller than those of training.
-    batches = list(all_batches(store, max(longest, min(config.train.batch_tokens, VALIDATION_TOKENS))))
+    batches = list(all_batches(store, max(longest, min(config.train.batch_tokens, VALIDATION_TOKENS)), pairs))
     greedy = SearchSettings(decode=config.decode).with_decode(beam_size=1)
 
     def scores_of(lang: str | None, rows: Sequence[int], hyps: Sequence[str]) -> dict[str, float]:
@@ -123,6 +141,49 @@ def final_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module)
         except BundleError as error:
             logger.warning("%s; taking the last weights", error)
     return f"last, step {outcome.state.step}", untied(model)
+
+
+def with_length_penalty(bundle: Bundle, run: Path, validation: Validation, log: RunLog) -> Config:
+    """Return the configuration with the length penalty that suits the validation set best, if it is to be chosen.
+
+    Each of ``LENGTH_PENALTIES``, and the configured one, searches up to ``MOST_JUDGED`` pairs with the configured beam.
+    Another one is taken if it is better by ``LEAST_GAIN``; one of a model that cannot translate yet would be chance.
+    """
+    config = bundle.config
+    if not (config.train.choose_length_penalty and validation.bleu >= LEAST_BLEU):
+        return config
+    store = Store.open(run / "store/valid")
+    langs = target_languages(store)
+    rows = range(0, len(store), max(1, math.ceil(len(store) / MOST_JUDGED)))
+    references = dict(zip(rows, store.texts(rows)[1], strict=True))
+    segments = [Segment(ids=store.pair(i)[0].tolist()) for i in rows]
+    plan = Translator(bundle).plan(guard=False, to=langs[0] if len(bundle.src_tokenizer.targets) > 1 else None)
+
+    def quality(penalty: LengthPenalty) -> float:
+        settings = replace(plan.search, decode=_penalised(config, penalty).decode)
+        best = [own[0].ids for own in plan.engine.search(segments, settings).complete()]
+        hyps = dict(zip(rows, map(one_line, bundle.tgt_tokenizer.decode(best)), strict=True))
+        rows_of = {lang: [i for i in rows if langs[i] == lang] for lang in langs}
+        return mean_scores([
+            {"bleu": bleu([hyps[i] for i in own], [references[i] for i in own], lang or config.data.tgt_lang).value}
+            for lang, own in rows_of.items() if own
+        ])["bleu"]  # fmt: skip
+
+    before = config.decode.penalty
+    qualities = {penalty: quality(penalty) for penalty in dict.fromkeys((before, *LENGTH_PENALTIES))}
+    best = max(qualities, key=qualities.__getitem__)
+    chosen = best if qualities[best] >= qualities[before] + LEAST_GAIN else before
+    log.say(
+        f"length penalty {chosen.formula}: BLEU {qualities[chosen]:.1f} of {len(segments):,} validation pairs, "
+        f"with {before.formula}, as configured, {qualities[before]:.1f}"
+    )
+    return _penalised(config, chosen)
+
+
+def _penalised(config: Config, penalty: LengthPenalty) -> Config:
+    """Return a configuration with another length penalty."""
+    decode = replace(config.decode, length_penalty=penalty.alpha, length_penalty_form=penalty.form)
+    return config.model_copy(update={"decode": decode})
 
 
 def learned_confidence(bundle: Bundle, run: Path, log: RunLog) -> dict[str, Any] | None:

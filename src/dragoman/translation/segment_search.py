@@ -93,12 +93,16 @@ def _with_script(result: SegmentResult, segment: TextSegment, plan: Plan) -> Seg
 
 def _search(segments: Sequence[TextSegment], plan: Plan, progress: Progress | None) -> list[SegmentResult]:
     result = plan.engine.search([segment.search for segment in segments], plan.search, progress)
-    every = [hypothesis for hypotheses in result.hypotheses for hypothesis in hypotheses]
+    n_best = plan.search.n_best
+    every = [hypothesis for hypotheses in result.hypotheses for hypothesis in hypotheses[:n_best]]
     texts = iter(texts_of(every, plan.tgt_tokenizer))
     results = [
-        SegmentResult(tuple(own), tuple(next(texts) for _ in own), None if own else Note("dropped", "cancelled"))
+        SegmentResult(
+            tuple(own[:n_best]), tuple(next(texts) for _ in own[:n_best]),
+            None if own else Note("dropped", "cancelled"), spare=tuple(own[n_best:]),
+        )
         for own in result.hypotheses
-    ]
+    ]  # fmt: skip
     for i in result.out_of_memory:
         results[i] = SegmentResult(note=Note("memory", OUT_OF_MEMORY))
     return results

@@ -50,6 +50,7 @@ class SegmentResult:
     unknown: Note | None = None  # names unknown characters of the source
     script: Note | None = None  # names letters of the source that the model never saw
     read: TextSegment | None = None  # what the model read, if the line was written in another case
+    spare: tuple[Hypothesis, ...] = ()  # what else the search found, best first, for the guard
 
 
 def as_texts(texts: Iterable[str], what: str = "texts") -> list[str]:
@@ -130,6 +131,9 @@ def _parts(texts: Sequence[str], plan: Plan, events: Events) -> list[list[_Part]
                 plan.facts.longest_sentence,
             )  # fmt: skip
             if len(split) == 1:
+                # Thousands of spaces at an end would be read token by token, in the square of their number.
+                if len(ids) > max(plan.facts.usual_tokens, plan.facts.longest_sentence) and split[0] != group:
+                    group, ids = split[0], tokenizer.encode(split)[0]
                 pieces += [(group, ids, False)] if ids else []  # none: it holds only invisible characters
                 continue
             pieces += [(piece, own, True) for piece, own in zip(split, tokenizer.encode(split), strict=True) if own]

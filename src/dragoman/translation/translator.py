@@ -209,12 +209,13 @@ class Translator:
         elif options.n_best > decode.beam_size and not trees:
             raise ConfigError(f"n_best must be at most beam_size = {decode.beam_size}, got {options.n_best}")
         needs, workers = self._needs(options), options.threads or self._usual_workers(options)
-        name = self._engines.choose(options.engine, needs)
+        name = self._engines.choose(options.chosen_engine, needs)
         engine = self._engines.get(name, options.precision, workers)
         # a parser needs its whole beam, as hypotheses that are trees come first
         n_best = max(options.n_best, decode.beam_size) if trees and not options.sample else options.n_best
         search = SearchSettings(
-            decode=decode, n_best=n_best, sampling=sampling, precision=options.precision, workers=workers,
+            decode=decode, n_best=n_best, sampling=sampling, workers=workers,
+            with_spare=options.guard and sampling is None and not trees,
             balance=options.batch_tokens is None and self.device.type == "cpu", shortlist=options.shortlist,
             allow_unk=options.allow_unk, longest=self._models.longest,
         )  # fmt: skip
@@ -223,7 +224,7 @@ class Translator:
             options=options, needs=needs, engine=engine, search=search,
             constrained=EngineSearch(
                 self._engines.get(second, second_precision, workers),
-                replace(search, sampling=None, precision=second_precision, shortlist=False),
+                replace(search, sampling=None, with_spare=False, shortlist=False),
             ),
             reader=self._reader("bf16" if options.precision == "bf16" else "fp32", src_tokenizer, direction),
             direction=direction, facts=self._facts(), encoder=encoder, confidence=self.confidence,
@@ -264,6 +265,11 @@ class Translator:
             options, fast=False, engine=engine, precision=precision, patience=1.0, beam_size=beam_size,
             shortlist=shortlist,
         )  # fmt: skip
+
+    def faster(self, plan: Plan) -> str:
+        """Return the engine and precision of ``fast`` for what a plan needs; "" if the plan has them already."""
+        engine, precision = self._engines.fastest(replace(plan.needs, precision="fp32"))
+        return "" if (engine, precision) == (plan.engine.name, plan.needs.precision) else f"{engine} in {precision}"
 
     @checked
     def with_engine(self, plan: Plan, engine: Searcher) -> Plan:

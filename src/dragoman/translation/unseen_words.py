@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dragoman.data.seen_words import words_of
+from dragoman.data.seen_words import HAN_RUN, words_of
 from dragoman.translation.keeping.protected import find, without_spans
 from dragoman.translation.notes import Note
 from dragoman.translation.plan import Plan
@@ -27,7 +27,11 @@ def unseen_words(text: str, plan: Plan, terms: Iterable[str] = ()) -> tuple[str,
     if seen is None or not seen.unseen(text):  # the usual case
         return ()
     known = {word.casefold() for term in terms for word in words_of(term)}
-    words = [word for word in seen.unseen(without_spans(text, find(text))) if word.casefold() not in known]
+    unspaced = [term for term in terms if HAN_RUN.search(term)]
+    words = [
+        word for word in seen.unseen(without_spans(text, find(text)))
+        if word.casefold() not in known and not any(word in term or term in word for term in unspaced)
+    ]  # fmt: skip
     # what the tokenizer reads as other letters, such as full-width ones, the model has seen as these
     readings = tokenizer.decode(tokenizer.encode(words)) if words else []
     return tuple(word for word, reading in zip(words, readings, strict=True) if seen.unseen(reading))

@@ -83,7 +83,7 @@ class Piece:
     voice: str
     begins: bool
     breaks: list[Token] = field(default_factory=list)  # between the lines
-    copy_of: Piece | None = None  # the piece whose words this one repeats, as captions do that roll up
+    copy_of: Piece | None = None  # the first piece with the words that this one repeats, as captions do that roll up
 
     @property
     def tokens(self) -> list[Token]:

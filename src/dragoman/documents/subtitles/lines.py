@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from dragoman.languages.sentence_ends import ENDS
@@ -79,21 +79,27 @@ def broken(text: str, n_lines: int, limit: int | None) -> list[int]:
             high = min(high, max(low + 1, bisect_right(places, _furthest(columns, at, limit))))
             low = max(low, min(high - 1, bisect_left(places, earliest[line - 1])))
             high = max(low + 1, min(high, bisect_right(places, latest[line - 1]) if line <= len(latest) else high))
-        at = _best(text, places[low : max(high, low + 1)], columns, columns[-1] * line / n_lines)
+        at = _best(text, places, (low, max(high, low + 1)), columns, columns[-1] * line / n_lines)
         breaks.append(at)
     return breaks
 
 
-def _best(text: str, places: Sequence[int], columns: Sequence[int], wanted: float) -> int:
-    """Return the place nearest to ``wanted`` columns; a pause counts as nearer."""
+def _best(
+    text: str, places: Sequence[int], window: tuple[int, int], columns: Sequence[int], wanted: float
+) -> int:  # fmt: skip
+    """Return the place nearest to ``wanted`` columns in a window of ``places``; a pause counts as nearer."""
+    low, high = window[0], min(window[1], len(places))
     slack = max(4.0, columns[-1] / 8)
-    middle = bisect_left(places, wanted, key=lambda place: columns[place])
-    near = list(places[max(0, middle - 1) : middle + 1])
-    first = bisect_left(places, wanted - slack, key=lambda place: columns[place])
-    last = bisect_right(places, wanted + slack, key=lambda place: columns[place])
+
+    def behind(find: Callable[..., int], column: float) -> int:
+        return find(places, column, low, high, key=lambda place: columns[place])
+
+    middle = behind(bisect_left, wanted)
+    near = list(places[max(low, middle - 1) : min(high, middle + 1)])
+    first, last = behind(bisect_left, wanted - slack), behind(bisect_right, wanted + slack)
     near += places[first : min(last, first + 64)]
     return min(
-        near or places[:1],
+        near or places[low : low + 1],
         key=lambda place: abs(columns[place] - wanted) - (slack if _is_pause(text, place) else 0),
     )
 

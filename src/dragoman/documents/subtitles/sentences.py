@@ -154,8 +154,9 @@ def _repeated(segments: Sequence[Segment], shown: _Shown, previous: _Shown | Non
     """
     if previous is None or (len(segments) > 1 and shown.text == previous.text) or not _follows(previous.cue, shown.cue):
         return {}
+    # A copy of a copy is one of the first piece: a line may be repeated in thousands of captions.
     return {
-        i: previous.by_text[segment.text]
+        i: previous.by_text[segment.text].copy_of or previous.by_text[segment.text]
         for i, segment in enumerate(segments)
         if segment.text in previous.by_text and not any(token.kind == "time" for token in segment.tokens)
     }

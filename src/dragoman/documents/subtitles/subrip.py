@@ -43,7 +43,11 @@ def _token(match: re.Match[str]) -> Token:
 def seconds(time: str) -> float:
     """Return a time such as ``00:01:02,500``, ``1:02.5`` or ``62`` in seconds."""
     numbers = _NUMBERS.findall(time)
-    fraction = float(f"0.{numbers.pop()}") if len(numbers) == 4 or (len(numbers) > 1 and _has_fraction(time)) else 0.0
+    fraction = (
+        float(f"0.{numbers.pop().lstrip('-')}")
+        if len(numbers) == 4 or (len(numbers) > 1 and _has_fraction(time))
+        else 0.0
+    )
     total = 0.0
     for number in numbers:
         total = total * 60 + abs(int(number))

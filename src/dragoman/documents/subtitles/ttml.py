@@ -16,9 +16,9 @@ from dragoman.documents.subtitles.tokens import Token, tokenized
 from dragoman.errors import DataError
 
 _ENTITY = re.compile(r"&[^;&<>\s]{1,40};")
-_CLOCK = re.compile(r"(\d+):(\d{2}):(\d{2})(?:\.(\d+)|:(\d+)(?:\.\d+)?)?\Z")
+_CLOCK = re.compile(r"(\d{1,9}):(\d{2}):(\d{2})(?:\.(\d+)|:(\d{1,9})(?:\.\d+)?)?\Z")
 _OFFSET = re.compile(r"(\d+(?:\.\d+)?)(h|m|s|ms|f|t)\Z")
-_RATE = re.compile(r"\s[\w.-]+:(frameRate|tickRate)\s*=\s*[\"'](\d+)[\"']")
+_RATE = re.compile(r"\s[\w.-]+:(frameRate|tickRate)\s*=\s*[\"'](\d{1,9})[\"']")
 _TIMED = re.compile(r"\s(begin|end|dur)\s*=\s*(?:\"[^\"]*\"|'[^']*')|\sxml:id\s*=\s*(?:\"[^\"]*\"|'[^']*')")
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _OPAQUE = frozenset(["metadata", "set", "desc", "title", "agent", "actor", "audio"])

@@ -63,7 +63,7 @@ class _Writer:
                 tokens = _in_one_line(sentence.parts[i]) if own is None else own
                 words[piece] = self._joined(words[piece], tokens) if piece in words else tokens
         written = {
-            piece: self._piece(piece, words[_root(piece)] if _root(piece) in translated else None)
+            piece: self._piece(piece, words[root] if (root := piece.copy_of or piece) in translated else None)
             for piece in self.skeleton
             if isinstance(piece, Piece)
         }
@@ -270,12 +270,6 @@ def _words(text: str, unspaced: bool) -> list[str]:
 
 def _n_tags(tokens: Sequence[Token]) -> int:
     return sum(token.kind in ("open", "close", "point") for token in tokens)
-
-
-def _root(piece: Piece) -> Piece:
-    while piece.copy_of is not None:
-        piece = piece.copy_of
-    return piece
 
 
 def _plain(tokens: Sequence[Token]) -> list[str]:

@@ -73,7 +73,7 @@ worker.onmessage = ({ data }) => {
   if (data.error === undefined) resolve(data.found);
   else reject(new Error(data.error));
 };
-worker.onerror = (event) => fail(event);
+worker.onerror = (event) => { if (!broken) fail(event); }; // a damaged worker fails after the page has said so
 
 /** Promises what the worker answers; null if a later turn has made it needless. */
 function ask(task, fields) {

@@ -36,6 +36,10 @@ router = APIRouter(prefix="/v3/glossaries", tags=["DeepL"])
 _INDEXED = re.compile(r"dictionaries\[(\d{1,3})\]\.(\w+)")
 
 
+MOST_DICTIONARIES = 1_000
+"""Largest number of dictionaries in a request."""
+
+
 class DictionaryRequest(BaseModel):
     """Terms of one language pair."""
 
@@ -49,14 +53,14 @@ class GlossaryRequest(BaseModel):
     """Glossary of one or several language pairs."""
 
     name: Name
-    dictionaries: list[DictionaryRequest] = Field(min_length=1)
+    dictionaries: list[DictionaryRequest] = Field(min_length=1, max_length=MOST_DICTIONARIES)
 
 
 class ChangeRequest(BaseModel):
     """New name of a glossary, or terms to add."""
 
     name: Name | None = None
-    dictionaries: list[DictionaryRequest] = []
+    dictionaries: list[DictionaryRequest] = Field([], max_length=MOST_DICTIONARIES)
 
 
 @router.post("", status_code=201, openapi_extra=body_of(GlossaryRequest), summary="Store a glossary")

@@ -32,7 +32,7 @@ from dragoman.toolkits.ctranslate2 import write as ctranslate2
 
 TITLE = "Argos Translate"
 FILE = ".argosmodel"
-PACKAGES = ("ctranslate2", "onnx")
+PACKAGES = ("onnx",)
 QUANTIZATIONS = ctranslate2.QUANTIZATIONS
 
 MARKS = ENDS

@@ -46,7 +46,6 @@ from dragoman.toolkits.ctranslate2.write import why_not
 from dragoman.toolkits.engine import Models, Needs
 from dragoman.toolkits.export import KeptExport, kept_export
 from dragoman.toolkits.subwords import cut_differently_by_sentencepiece
-from dragoman.toolkits.toolkit import import_package
 
 PRECISIONS = {"fp32": "float32", "int8": "int8"}
 """Our precisions, and their names in CTranslate2."""
@@ -58,22 +57,13 @@ The sizes that were tried: benchmarks/records/decoding-speed.md.
 """
 
 
-def is_installed() -> bool:
-    """Return True if the package is installed."""
-    try:
-        import_module("ctranslate2")
-    except ImportError:
-        return False
-    return True
-
-
 def precisions(device: str) -> set[str]:
     """Return the precisions that CTranslate2 has on this ``cpu`` or ``cuda``.
 
     Raises:
-        ConfigError: The package is not installed, or it sees no GPU.
+        ConfigError: It sees no GPU.
     """
-    ctranslate2 = import_package("ctranslate2", "engine = 'ctranslate2'")
+    ctranslate2 = import_module("ctranslate2")
     if device == "cuda" and not ctranslate2.get_cuda_device_count():
         raise ConfigError("engine = 'ctranslate2' sees no GPU here: use engine torch, or device cpu")
     return set(ctranslate2.get_supported_compute_types(device))
@@ -143,23 +133,21 @@ class CTranslate2:
 
     @classmethod
     def is_installed(cls) -> bool:
-        """See ``Engine``."""
-        return is_installed()
+        """See ``Engine``: dragoman depends on it."""
+        return True
 
     @classmethod
     def why_not_auto(cls, models: Models, needs: Needs) -> str:
         """See ``Engine``: on a CPU it is faster than torch in the same precision."""
         if obstacle := cls.obstacle(models, needs):
             return f"CTranslate2 cannot do {obstacle}"
-        if models.device.type != "cpu":
-            return "a GPU"
-        return "" if is_installed() else "CTranslate2 is not installed"
+        return "" if models.device.type == "cpu" else "a GPU"
 
     @classmethod
     def fastest_precision(cls, models: Models, needs: Needs) -> Precision | None:
         """See ``Engine``."""
         in_int8 = replace(needs, precision="int8")
-        can = models.device.type == "cpu" and is_installed() and not cls.obstacle(models, in_int8)
+        can = models.device.type == "cpu" and not cls.obstacle(models, in_int8)
         return "int8" if can and "int8" in precisions(models.device.type) else None
 
     def cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> list[bool] | None:
@@ -317,7 +305,7 @@ class _Search:
         ]
         good = [i for i in batch if i not in late]
         for i, hypotheses in zip(good, self._finish(good, results, suppress), strict=True):
-            self.hypotheses[i] = hypotheses[: self.settings.n_best]
+            self.hypotheses[i] = hypotheses if self.settings.with_spare else hypotheses[: self.settings.n_best]
         for limit in sorted({self._limits[i] for i in late}):
             self.collect([i for i in late if self._limits[i] == limit], suppress=suppress)
         if not suppress:
@@ -338,7 +326,7 @@ class _Search:
         Raises:
             DecodeError: A score is not finite.
         """
-        engine, decode = self.engine, self.settings.decode
+        engine, decode, never = self.engine, self.settings.decode, frozenset(self.settings.never)
         log_probs_of: list[dict[tuple[int, ...], float]] = []  # for each source, by ids without eos
         unread: list[tuple[int, tuple[int, ...]]] = []
         for row, i in enumerate(good):
@@ -346,9 +334,9 @@ class _Search:
             for pieces, score in zip(results[i].hypotheses, results[i].scores, strict=True):
                 if not math.isfinite(score):
                     raise DecodeError(NOT_FINITE)
-                ids = tuple(engine.tgt_ids[piece] for piece in pieces)
+                ids = tuple(map(engine.tgt_ids.__getitem__, pieces))
                 ended = bool(ids) and ids[-1] == EOS_ID
-                if any(token in self.settings.never for token in ids):
+                if not never.isdisjoint(ids):
                     continue
                 if ended and not suppress:
                     log_probs_of[row][ids[:-1]] = score * len(ids) ** decode.length_penalty
@@ -374,7 +362,7 @@ def open_folder(folder: Path, precision: str, device: str = "cpu", workers: int 
         threads: Number of threads of each worker.
 
     Raises:
-        ConfigError: The package is not installed, or has no such precision on this machine.
+        ConfigError: The package has no such precision on this machine.
     """
     check(precision, device)
     n_threads = torch.get_num_threads()

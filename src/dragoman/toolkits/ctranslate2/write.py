@@ -34,7 +34,7 @@ MOST_BYTES = 2**32 - 1  # largest variable
 TITLE = "CTranslate2"
 _BLANK = re.compile(r"[ \t\r\n]")
 FILE = ""
-PACKAGES = ("ctranslate2",)
+PACKAGES = ()
 QUANTIZATIONS = ("float32", "float16", "bfloat16", "int8", "int8_float32", "int8_float16", "int8_bfloat16")
 
 

@@ -14,8 +14,7 @@ from dragoman.decoding.batches import Shortlisted, balanced, search_all
 from dragoman.decoding.ensemble import Ensemble, Mean
 from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Segment
 from dragoman.decoding.search import Model
-from dragoman.device import check_precision, has_int8, resolve_precision
-from dragoman.errors import ConfigError
+from dragoman.device import resolve_precision
 from dragoman.fast.step import FastTransformer
 from dragoman.model.transformer import Transformer
 from dragoman.options import Precision, not_among
@@ -38,7 +37,9 @@ class Torch:
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
-        """See ``Engine``: it supports everything; shortlists need a Transformer."""
+        """See ``Engine``: it supports all but int8; shortlists need a Transformer."""
+        if needs.precision == "int8":
+            return "precision int8"
         narrow = all(isinstance(member, Transformer) for member in _members(models))
         return "a shortlist (the model is no Transformer)" if needs.shortlist and not narrow else ""
 
@@ -50,28 +51,22 @@ class Torch:
     @classmethod
     def why_not_auto(cls, models: Models, needs: Needs) -> str:
         """See ``Engine``: ``auto`` takes it if it takes no other."""
-        return ""
+        return cls.obstacle(models, needs)
 
     @classmethod
     def fastest_precision(cls, models: Models, needs: Needs) -> Precision | None:
-        """See ``Engine``: bf16 if the machine multiplies faster in it, or else int8 if it can."""
-        if resolve_precision("auto", models.device) == "bf16":
-            return "bf16"
-        able = has_int8(models.device) and all(isinstance(bundle.model, Transformer) for bundle in models.bundles)
-        return "int8" if able else "fp32"
+        """See ``Engine``: bf16 if the machine multiplies faster in it."""
+        return resolve_precision("auto", models.device)
 
     @classmethod
     def load(cls, models: Models, precision: str, workers: int) -> Self:
         """See ``Engine``; a model that is no Transformer has no optimised implementation, which is logged."""
         device, members = models.device, _members(models)
         has_fast = all(isinstance(member, Transformer) for member in members)
-        if precision == "int8" and not has_fast:
-            raise ConfigError("precision = 'int8' needs a Transformer, which this model is not: use fp32 or bf16")
-        check_precision(precision, device)
         if not has_fast:
             logger.info("no optimised decoder for this model (not a Transformer): using the reference implementation")
             return cls(models, precision, None)
-        resolve_precision("fp32" if precision == "int8" else precision, device)
+        resolve_precision(precision, device)
         return cls(models, precision, [FastTransformer(member, precision) for member in members])
 
     def is_of(self, models: Models) -> bool:

@@ -1,0 +1,46 @@
+"""The page of ``dragoman doctor``, and that of the laboratory: three widths, both themes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from dragoman.data import phrasebook
+from dragoman.doctor.diagnosis import config_and_texts, diagnose_text
+from dragoman.doctor.page import write_page
+from dragoman.lab import EXPERIMENTS
+from dragoman.lab import page as lab_page
+
+pytestmark = pytest.mark.browser
+
+WIDTHS = {"phone": 375, "tablet": 768, "desktop": 1440}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("doctor")
+    src, tgt = folder / "a-name-that-is-longer-than-the-screen-of-a-phone.en", folder / "b.de"
+    phrasebook.write(300, src, tgt)
+    src.write_text(src.read_text("utf-8") + "We sing.\n" * 9, "utf-8")
+    tgt.write_text(tgt.read_text("utf-8") + "We sing.\n" * 9, "utf-8")
+    config, texts = config_and_texts([src, tgt], None)
+    write_page(diagnose_text(config, {"train": texts}, (), None, True).as_page(), folder / "found")
+    lab_page.write_index(folder, dict.fromkeys(EXPERIMENTS))
+    return {"doctor": folder / "found/doctor.html", "lab": folder / "index.html"}
+
+
+@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["doctor", "lab"])
+def test_it_fits(open_page: Callable[..., Any], pages: dict[str, Path], name: str, width: int, scheme: str) -> None:
+    page = open_page(pages[name].as_uri(), viewport={"width": width, "height": 800}, color_scheme=scheme)
+    wide, shown = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= shown
+    report = Axe().run(page)
+    assert report.violations_count == 0, report.generate_report()
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert light == (scheme == "light")
