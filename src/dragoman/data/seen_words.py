@@ -45,9 +45,9 @@ BINDS = "\1"
 """Stands before a pair that binds its characters, before a character that is a word of its own, and alone: a file that
 has it knows pairs."""
 LEAST_PAIRS, TIMES_CHANCE = 2, 20
-"""A pair binds its characters if it occurs as often, and so many times as often as by chance."""
+"""A pair binds its characters if it occurs as often as the first, and as often as by chance times the second."""
 LEAST_FREE, FREE_SHARE = 20, 0.4
-"""A character is a word of its own if it occurs as often, and no pair binds this share of its occurrences."""
+"""A character is a word of its own if it occurs as often as the first, and no pair binds this share of it."""
 SAMPLE = 4_000_000
 """Number of Chinese characters of the training text in which those are sought that are words of their own."""
 
