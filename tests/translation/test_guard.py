@@ -117,9 +117,7 @@ class World:
 
     def plan(self, decode: DecodeConfig, limit: int, src_lang: str, tgt_lang: str) -> Plan:
         """What the guard looks at of a plan."""
-        search = SearchSettings(
-            decode=decode, workers=2, shortlist=True, sampling=Sampling(seed=1), longest=limit
-        )
+        search = SearchSettings(decode=decode, workers=2, shortlist=True, sampling=Sampling(seed=1), longest=limit)
         second = SearchSettings(decode=decode, workers=1)
         known: Any = SimpleNamespace(
             engine=self, search=search, constrained=EngineSearch(cast(Any, self), second), tgt_tokenizer=self,
