@@ -4,7 +4,7 @@
 
 Each turn starts a process, which reads lines and writes translations with beam 5: ``dragoman translate`` by default,
 with ``--fast``, and each without the guard; and the script with float32 and int8, at its best number of workers and
-size of batches. More lines than the file has are its lines again and again, each numbered, so that none is known yet.
+size of batches. The lines are the first of the file, which must have as many.
 """
 
 from __future__ import annotations
@@ -32,12 +32,6 @@ OURS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 SCRIPTS = {"script float32": "float32", "script int8": "int8"}
 SETTINGS = [(workers, threads, batch) for workers, threads in ((2, 1), (1, 2)) for batch in (16, 32, 64)]
-
-
-def numbered(lines: Sequence[str], count: int) -> list[str]:
-    """Return ``count`` lines: those of a file, and after its end again with a number before."""
-    n = len(lines)
-    return [lines[i % n] if i < n else f"{i}: {lines[i % n]}" for i in range(count)]
 
 
 def timed(command: Sequence[str | Path], text: bytes) -> tuple[float, list[str]]:
@@ -105,11 +99,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     texts, refs = (path.read_text(encoding="utf-8").split("\n")[:-1] for path in (given.src, given.ref))
+    if len(texts) < max(given.lines) or len(refs) < max(given.lines):
+        parser.error(f"{given.src} and {given.ref} must have {max(given.lines):,} lines each")
     language = load_bundle(find_bundle(given.run)).config.data.tgt_lang
     figures = {}
     for count in given.lines:
         rounds = given.rounds if count <= 5000 else min(2, given.rounds)
-        figures[str(count)] = compare(given.run, numbered(texts, count), refs[:count], rounds, language)
+        figures[str(count)] = compare(given.run, texts[:count], refs[:count], rounds, language)
     counts = " ".join(map(str, given.lines))
     command = f"python -m benchmarks.everyday --run RUN --src SRC --ref REF --lines {counts}"
     save("everyday", {"rounds": given.rounds, "lines": figures}, command, ("torch", "numpy", "ctranslate2"))

@@ -245,7 +245,13 @@ def test_a_fact_that_was_changed_in_the_manifest_is_noticed(tmp_path: Path) -> N
     path.write_text(path.read_text(encoding="utf-8").replace('"en"', '"de"'), encoding="utf-8")
     with pytest.raises(BundleError, match="the manifest is damaged"):
         check_sealed(tmp_path / "x", "bundle")
-    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest = json.loads(path.read_text(encoding="utf-8").replace('"de"', '"en"'))
+    path.write_text(
+        json.dumps({{"sha256": "qha256"}.get(name, name): fact for name, fact in manifest.items()}), "utf-8"
+    )
+    with pytest.raises(BundleError, match="the manifest is damaged"):
+        check_sealed(tmp_path / "x", "bundle")
+    manifest["src_lang"] = "de"
     del manifest["sha256"]
     path.write_text(json.dumps(manifest), encoding="utf-8")
     assert check_sealed(tmp_path / "x", "bundle")["src_lang"] == "de"  # unsealed facts, as in the first bundles

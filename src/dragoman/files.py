@@ -315,9 +315,9 @@ def sealed_folder(
         _replace_folder(aside, folder)
 
 
-def _own_sum(manifest: dict[str, Any]) -> str:
-    """Return the SHA-256 of a manifest without its own ``sha256`` entry."""
-    entries = {key: value for key, value in manifest.items() if key != "sha256"}
+def _own_sum(manifest: dict[str, Any], own: str = "sha256") -> str:
+    """Return the SHA-256 of a manifest without the entry that holds it, whose name is ``own``."""
+    entries = {key: value for key, value in manifest.items() if key != own}
     return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
 
 
@@ -382,8 +382,9 @@ def read_manifest(folder: Path, what: str, name: str = MANIFEST) -> dict[str, An
     try:
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         _sums(manifest)
-        own = _own_sum(manifest)
-        if manifest.get("sha256", own) != own:
+        # Manifests of former versions have no sum of their own. Under another name it is one whose name was damaged.
+        own = {name: fact == _own_sum(manifest, name) for name, fact in manifest.items() if isinstance(fact, str)}
+        if not own.pop("sha256", "sha256" not in manifest) or any(own.values()):
             raise ValueError
     except FileNotFoundError:
         raise BundleError(f"{folder}: not a {what} of dragoman, or an unfinished one (no {name})") from None

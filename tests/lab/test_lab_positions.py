@@ -103,10 +103,20 @@ def test_masks_leak_or_do_not() -> None:
 def test_conventions_translate_and_mixing_them_up_shows() -> None:
     keep = causal_mask(5)[0, 0]
     assert hiding.round_trips(keep)
-    given = hiding.mix_up_conventions(5)
-    assert all(given[name][name] == 0 for name in hiding.CONVENTIONS)
-    assert given["true = may attend"]["true = hidden"] != 0
-    assert given["true = may attend"]["0 = keep, −inf = hide"] != 0  # True is added as 1
+    readings = hiding.mix_up_conventions(keep)
+    assert all(hiding.outcome(readings[name][name]) == "right" for name in hiding.CONVENTIONS)
+    assert hiding.outcome(readings["true = may attend"]["true = hidden"]) == "nan"
+    assert hiding.outcome(readings["true = may attend"]["0 = keep, −inf = hide"]) == "silent"  # True is added as 1
+
+
+def test_attention_may_be_misplaced_where_nothing_is_hidden() -> None:
+    """All scores at −1e9 give equal weights: no key is hidden, and yet the weights are not those of the scores."""
+    readings = hiding.mix_up_conventions(torch.ones(5, 5, dtype=torch.bool))
+    reading = readings["true = hidden"]["1 = keep, 0 = hide"]
+    assert reading.on_hidden == 0
+    assert hiding.outcome(reading) == "silent"
+    padded = hiding.mix_up_conventions((torch.arange(5) < 4).expand(5, 5))["true = may attend"]["true = hidden"]
+    assert padded == (pytest.approx(1), pytest.approx(1))  # all attention on the padding
 
 
 def test_ours_is_right_in_every_precision_and_others_are_not() -> None:

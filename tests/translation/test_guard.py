@@ -65,7 +65,7 @@ class World:
         self.answers = answers
         self.texts: dict[int, str] = {}
         self.asked: list[tuple[list[int], Effort]] = []
-        self.in_precision: list[str] = []  # of each search
+        self.workers: list[int] = []  # of each search
         self.least_ratio = 0.0
         self.read: list[tuple[int, int]] = []  # pairs looked at, by their lengths
 
@@ -95,7 +95,7 @@ class World:
             exclude = tuple(tuple(word.decode() for word in rule.exclude) for rule in strict)
             effort = Effort(settings.n_best, ngram, least, exclude)
         self.asked.append((indices, effort))
-        self.in_precision.append(settings.precision)
+        self.workers.append(settings.workers)
         return SearchResult([[self.hypothesis(*answer) for answer in self.answers(i, effort)] for i in indices])
 
     def guard(
@@ -118,9 +118,9 @@ class World:
     def plan(self, decode: DecodeConfig, limit: int, src_lang: str, tgt_lang: str) -> Plan:
         """What the guard looks at of a plan."""
         search = SearchSettings(
-            decode=decode, precision="int8", shortlist=True, sampling=Sampling(seed=1), longest=limit
+            decode=decode, workers=2, shortlist=True, sampling=Sampling(seed=1), longest=limit
         )
-        second = SearchSettings(decode=decode, precision="fp32")
+        second = SearchSettings(decode=decode, workers=1)
         known: Any = SimpleNamespace(
             engine=self, search=search, constrained=EngineSearch(cast(Any, self), second), tgt_tokenizer=self,
             src_lang=src_lang, tgt_lang=tgt_lang, encoder=SimpleNamespace(spelling=Spelling([])),
@@ -183,7 +183,7 @@ def test_a_short_translation_that_read_all_of_its_source_is_sound_and_so_is_any_
 def test_the_engine_itself_has_the_wider_beam_and_constraints_go_to_who_can_do_them() -> None:
     world = World(lambda i, effort: [(GOOD if strict(effort) else LOOP, -1.0)])
     assert world.guard([(SRC, LOOP)])[0].text == GOOD
-    assert world.in_precision == ["int8", "fp32"]
+    assert world.workers == [2, 1]
 
 
 def test_no_more_hypotheses_are_looked_at_than_it_takes() -> None:

@@ -86,7 +86,6 @@ class SearchSettings:
     longest: int | None = None  # most tokens that the model has positions for, eos counted; None: any number
     shortlist: bool = False  # search the bundle's shortlist for each segment without constraints
     # how fast, not what is found
-    precision: str = "fp32"  # fp32, bf16 or int8
     workers: int = 1  # batches searched at a time
     balance: bool = False  # take smaller batches than ``decode`` says, where that is faster
     special: SpecialIds = SPECIAL_IDS

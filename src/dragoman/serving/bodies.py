@@ -28,7 +28,7 @@ ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 OF_OWNER, OF_OWNER_SMALL = 0.5, 0.75
 """Largest share of the room for bodies that one key may take, where there are keys, and with its small bodies too.
 
-Until a body is read, it counts as one without a key if the key stands there: a flood without a key takes half of the
+Until a body is read, it counts as one without a key if the key is in it: a flood without a key takes half of the
 room at most, and leaves some for small bodies.
 """
 

@@ -214,7 +214,7 @@ class Translator:
         # a parser needs its whole beam, as hypotheses that are trees come first
         n_best = max(options.n_best, decode.beam_size) if trees and not options.sample else options.n_best
         search = SearchSettings(
-            decode=decode, n_best=n_best, sampling=sampling, precision=options.precision, workers=workers,
+            decode=decode, n_best=n_best, sampling=sampling, workers=workers,
             with_spare=options.guard and sampling is None and not trees,
             balance=options.batch_tokens is None and self.device.type == "cpu", shortlist=options.shortlist,
             allow_unk=options.allow_unk, longest=self._models.longest,
@@ -224,7 +224,7 @@ class Translator:
             options=options, needs=needs, engine=engine, search=search,
             constrained=EngineSearch(
                 self._engines.get(second, second_precision, workers),
-                replace(search, sampling=None, with_spare=False, precision=second_precision, shortlist=False),
+                replace(search, sampling=None, with_spare=False, shortlist=False),
             ),
             reader=self._reader("bf16" if options.precision == "bf16" else "fp32", src_tokenizer, direction),
             direction=direction, facts=self._facts(), encoder=encoder, confidence=self.confidence,
@@ -269,7 +269,7 @@ class Translator:
     def faster(self, plan: Plan) -> str:
         """Return the engine and precision of ``fast`` for what a plan needs; "" if the plan has them already."""
         engine, precision = self._engines.fastest(replace(plan.needs, precision="fp32"))
-        return "" if (engine, precision) == (plan.engine.name, plan.search.precision) else f"{engine} in {precision}"
+        return "" if (engine, precision) == (plan.engine.name, plan.needs.precision) else f"{engine} in {precision}"
 
     @checked
     def with_engine(self, plan: Plan, engine: Searcher) -> Plan:
