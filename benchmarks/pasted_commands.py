@@ -54,7 +54,7 @@ SHORT = [
     "model.n_decoder_layers=2", "data.tokenizer.vocab_size=700", "decode.max_extra_tokens=5",
 ]  # fmt: skip
 """Settings that are added to every training; those that a command sets itself win, except the number of steps."""
-TIMEOUT_S, DEMO_TIMEOUT_S = 900, 2400  # ends what hangs, also on a machine that has much else to do
+TIMEOUT_S, DEMO_TIMEOUT_S = 900, 2400  # they end what hangs, also on a busy machine
 
 SHIM = '''#!/usr/bin/env -S {python} -S -E
 """Sends a command to the process that has dragoman loaded; see ``benchmarks.pasted_commands``."""
