@@ -84,7 +84,11 @@ class Engines:
         """
         if obstacle := engine.obstacle(self._models, needs):
             able = [other.name for other in by_preference() if not other.obstacle(self._models, needs)]
-            instead = f"use engine {able[-1]} (or auto), or leave it out" if able else "no engine can, so leave it out"
+            instead = (
+                f"use engine {able[-1]} (or auto), or leave it out"
+                if able
+                else "no other engine can, so use precision fp32"
+            )
             raise ConfigError(f"engine = {engine.name!r} cannot do {obstacle}: {instead}")
 
     def constrained(self, name: str, needs: Needs) -> tuple[str, str]:
