@@ -266,6 +266,7 @@ class Translator:
             shortlist=shortlist,
         )  # fmt: skip
 
+    @checked
     def faster(self, plan: Plan) -> str:
         """Return the engine and precision of ``fast`` for what a plan needs; "" if the plan has them already."""
         engine, precision = self._engines.fastest(replace(plan.needs, precision="fp32"))
