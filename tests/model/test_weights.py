@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -112,3 +114,16 @@ def test_what_is_wrong_is_said(tmp_path: Path, header: str, data: int, says: str
     with pytest.raises(BundleError, match="x: cannot be read as safetensors") as caught:
         read(path)
     assert says in str(caught.value)
+
+
+def test_rounding_of_shapes_alone_gives_shapes_alone_and_does_not_load_the_compiler_of_torch() -> None:
+    script = """
+import sys, torch
+from dragoman.model.weights import rounded
+weights = {"a": torch.randn(5, 3), "b": torch.randn(4), "c": torch.zeros(2, 3, dtype=torch.int64)}
+shapes = rounded({name: tensor.to("meta") for name, tensor in weights.items()})
+for name, tensor in rounded(weights).items():
+    assert (shapes[name].is_meta, shapes[name].shape, shapes[name].dtype) == (True, tensor.shape, tensor.dtype)
+assert "torch._dynamo" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)

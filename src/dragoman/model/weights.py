@@ -117,12 +117,17 @@ SCALES = ".scales"
 def rounded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return weights whose matrices are 8-bit integers, with a scale for each row: a quarter of their size.
 
-    Vectors, and tensors of more axes, stay as they are. Rounding what ``restored`` returns gives the same integers.
+    Vectors, and tensors of more axes, stay as they are. Rounding what ``restored`` returns gives the same integers. Of
+    meta tensors only the shapes are made: to compute with them torch loads its compiler, which takes a second.
     """
     result = {}
     for name, tensor in weights.items():
         if tensor.ndim != 2 or tensor.dtype != torch.float32:
             result[name] = tensor
+            continue
+        if tensor.is_meta:
+            result[name] = tensor.new_empty(tensor.shape, dtype=torch.int8)
+            result[name + SCALES] = tensor.new_empty(tensor.size(0))
             continue
         scales = tensor.abs().amax(dim=1).clamp_min(torch.finfo(torch.float32).tiny * 127) / 127  # (rows,)
         result[name] = (tensor / scales[:, None]).round().to(torch.int8)
