@@ -45,3 +45,19 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
     for context in contexts:
         context.close()
     assert wrong == []
+
+
+@pytest.fixture
+def check_look() -> Callable[[Any, str], None]:
+    """A check that a page is no wider than its window, has no violation of axe, and is light or dark as asked."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    def check(page: Any, scheme: str) -> None:
+        wide, shown = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert wide <= shown
+        report = Axe().run(page)
+        assert report.violations_count == 0, report.generate_report()
+        light = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert light == (scheme == "light")
+
+    return check

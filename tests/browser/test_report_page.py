@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from dragoman.history.report import write_report
 from dragoman.history.translations import compare_outputs
@@ -34,14 +33,11 @@ def report(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits(open_page: Callable[..., Any], report: Path, width: int, scheme: str) -> None:
+def test_it_fits(
+    open_page: Callable[..., Any], check_look: Callable[[Any, str], None], report: Path, width: int, scheme: str
+) -> None:
     page = open_page(report.as_uri(), viewport={"width": width, "height": 800}, color_scheme=scheme)
-    wide, shown = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-    assert wide <= shown
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
-    light = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert light == (scheme == "light")
+    check_look(page, scheme)
 
 
 def test_curves_are_shown_over_steps_minutes_or_tokens(open_page: Callable[..., Any], report: Path) -> None:

@@ -74,7 +74,7 @@ def validator(
     sources, references = store.texts(numbers)
     of_all = target_languages(store)
     langs = [of_all[i] for i in numbers]
-    by_language = {lang: [i for i, tgt_lang in enumerate(langs) if tgt_lang == lang] for lang in dict.fromkeys(langs)}
+    by_language = places_of(langs)
     shown = [i for row in zip_longest(*by_language.values()) for i in row if i is not None][:3]
     src_ids = [store.pair(int(i))[0].tolist() for i in numbers]
     longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
@@ -117,6 +117,11 @@ def target_languages(store: Store) -> list[str | None]:
     return [part.tgt_lang for part in store.parts for _ in range(part.pairs)]
 
 
+def places_of(langs: Sequence[str | None]) -> dict[str | None, list[int]]:
+    """Return where each language stands in a list."""
+    return {lang: [i for i, other in enumerate(langs) if other == lang] for lang in dict.fromkeys(langs)}
+
+
 def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the mean of each score."""
     return {name: sum(by_name[name] for by_name in scores) / len(scores) for name in scores[0]}
@@ -153,20 +158,19 @@ def with_length_penalty(bundle: Bundle, run: Path, validation: Validation, log: 
     if not (config.train.choose_length_penalty and validation.bleu >= LEAST_BLEU):
         return config
     store = Store.open(run / "store/valid")
-    langs = target_languages(store)
     rows = range(0, len(store), max(1, math.ceil(len(store) / MOST_JUDGED)))
-    references = dict(zip(rows, store.texts(rows)[1], strict=True))
+    langs, references = target_languages(store)[rows.start :: rows.step], store.texts(rows)[1]
+    by_language = places_of(langs)
     segments = [Segment(ids=store.pair(i)[0].tolist()) for i in rows]
     plan = Translator(bundle).plan(guard=False, to=langs[0] if len(bundle.src_tokenizer.targets) > 1 else None)
 
     def quality(penalty: LengthPenalty) -> float:
         settings = replace(plan.search, decode=_penalised(config, penalty).decode)
         best = [own[0].ids for own in plan.engine.search(segments, settings).complete()]
-        hyps = dict(zip(rows, map(one_line, bundle.tgt_tokenizer.decode(best)), strict=True))
-        rows_of = {lang: [i for i in rows if langs[i] == lang] for lang in langs}
+        hyps = list(map(one_line, bundle.tgt_tokenizer.decode(best)))
         return mean_scores([
             {"bleu": bleu([hyps[i] for i in own], [references[i] for i in own], lang or config.data.tgt_lang).value}
-            for lang, own in rows_of.items() if own
+            for lang, own in by_language.items()
         ])["bleu"]  # fmt: skip
 
     before = config.decode.penalty
