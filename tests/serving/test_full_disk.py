@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -255,3 +257,18 @@ def test_a_disk_without_room_is_not_ready_and_the_server_is(
     assert 'dragoman_storage_has_room{what="documents"} 0.0' in server("/metrics").body.decode()
     assert server("/v1/translate", {"text": "the dog"}).status == 200
     assert json.loads(server("/v2/glossaries", TERMS).body)["ready"]
+
+
+def test_first_uploads_that_come_together_share_one_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    make = tempfile.mkdtemp
+
+    def make_slowly(**options: Any) -> str:
+        time.sleep(0.05)
+        return make(**options)
+
+    jobs = Jobs(None)
+    monkeypatch.setattr(tempfile, "mkdtemp", make_slowly)
+    with ThreadPoolExecutor(8) as pool:
+        folders = {future.result() for future in [pool.submit(lambda: jobs.folder) for _ in range(8)]}
+    jobs.close()
+    assert len(folders) == 1

@@ -21,6 +21,7 @@ import re
 import shutil
 import stat
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
@@ -120,7 +121,7 @@ class Jobs:
         Raises:
             DragomanError: The folder cannot be made.
         """
-        self._folder, self._lock = folder, -1
+        self._folder, self._lock, self._making = folder, -1, threading.Lock()
         self._unstored: dict[str, Job] = {}  # last states that could not be written
         self.under_way: set[str] = set()  # ids of the jobs on which this process works
         self._outlines: dict[str, tuple[Hashable, Job]] = {}  # with what tells the versions of the file apart
@@ -136,12 +137,13 @@ class Jobs:
     @property
     def folder(self) -> Path:
         """Folder of all jobs; a temporary one is made at first use."""
-        while self._folder is None:
-            made = Path(tempfile.mkdtemp(prefix=TEMPORARY))
-            with contextlib.suppress(FileNotFoundError, BlockingIOError):  # another server took it for a dead one's
-                self._lock = acquire(made / SERVER)
-                self._folder = made
-        return self._folder
+        with self._making:  # first uploads that come together must not make one each
+            while self._folder is None:
+                made = Path(tempfile.mkdtemp(prefix=TEMPORARY))
+                with contextlib.suppress(FileNotFoundError, BlockingIOError):  # another server took it for a dead one's
+                    self._lock = acquire(made / SERVER)
+                    self._folder = made
+            return self._folder
 
     def create(self, job: Job, data: bytes, shares: Shares) -> None:
         """Store a new job with its upload, and reserve room for its translation.
