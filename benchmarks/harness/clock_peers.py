@@ -160,7 +160,7 @@ def _eole(job: Job) -> list[str]:
         vocab_size_multiple=8,
     )
     config["training"].update(
-        optim="adamw", adam_beta2=0.998, learning_rate=2, decay_method="noam", warmup_steps=WARMUP, max_grad_norm=0,
+        optim="adamw", adam_beta2=0.998, learning_rate=0.5, decay_method="noam", warmup_steps=WARMUP, max_grad_norm=0,
         dropout=[DROPOUT], attention_dropout=[DROPOUT], valid_steps=VALIDATE_EVERY, valid_batch_size=4096,
         save_checkpoint_steps=VALIDATE_EVERY, keep_checkpoint=2, average_decay=0, bucket_size=29_000,
         param_init_method="xavier_uniform", dropout_steps=[0],
