@@ -135,7 +135,7 @@ def train_peer(name: str, job: Job, limits: Sequence[float]) -> dict[str, dict[s
 
 
 def peer_figures(name: str, text: Text, folder: Path, limits: Sequence[float], precision: str) -> dict[str, Any]:
-    """Return the scores of a peer at each limit; None where it had no checkpoint yet."""
+    """Return the scores of a peer at each limit, a list of one; an empty one where it had no checkpoint yet."""
     job = Job(folder, text.src, text.tgt, text.train, text.valid, precision)
     if (folder / "kept.json").is_file():
         kept = json.loads((folder / "kept.json").read_text(encoding="utf-8"))
@@ -146,11 +146,11 @@ def peer_figures(name: str, text: Text, folder: Path, limits: Sequence[float], p
     figures: dict[str, Any] = {}
     for limit in (f"{limit:g}" for limit in limits):
         if limit not in kept:
-            figures[limit] = None
+            figures[limit] = []
             continue
         translated = folder / f"at-{limit}.{text.tgt}"
         PEERS[name].translate(job, Path(kept[limit]["checkpoint"]), Path(f"{text.test}.{text.src}"), translated)
-        figures[limit] = {"minutes": kept[limit]["minutes"], **scores(text, translated)}
+        figures[limit] = [{"minutes": kept[limit]["minutes"], **scores(text, translated)}]
     return figures
 
 
@@ -194,25 +194,24 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=ROOT / "runs/clock", help="where all is kept")
     args = parser.parse_args()
     able, _ = precisions()
-    figures: dict[str, Any] = {
-        "peers": {
-            "sizes": SIZES, "subwords": VOCABULARY, "warm-up updates": WARMUP, "dropout": DROPOUT,
-            "updates between validations": VALIDATE_EVERY,
-            "versions": {name: peer.package for name, peer in PEERS.items()},
-        }
-    }  # fmt: skip
+    corpora: dict[str, Any] = {}
     for name in args.corpora:
         folder = args.runs / name
         text = text_of(args.data, name, folder)
-        figures[name] = {}
+        corpora[name] = {}
         for system in args.systems:
             to = folder / system
-            figures[name][system] = (
+            corpora[name][system] = (
                 our_figures(text, to, args.minutes, args.seeds)
                 if system == "dragoman"
                 else peer_figures(system, text, to, args.minutes, able[0])
             )
-            print(json.dumps({name: {system: figures[name][system]}}), file=sys.stderr, flush=True)
+            print(json.dumps({name: {system: corpora[name][system]}}), file=sys.stderr, flush=True)
+    peers = {
+        "sizes": SIZES, "subwords": VOCABULARY, "warmup_updates": WARMUP, "dropout": DROPOUT,
+        "updates_between_validations": VALIDATE_EVERY, "versions": {name: peer.package for name, peer in PEERS.items()},
+    }  # fmt: skip
+    figures = {"corpora": corpora, "peers": peers}
     save("clock", figures, command("clock", parser, args), ("torch", "sacrebleu", "sentencepiece"))
 
 
