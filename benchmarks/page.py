@@ -249,8 +249,8 @@ def clock(records: Records) -> Section:
     text = (
         "## Quality by the clock\n\nThe minutes begin with the two raw files: subwords, preparing and validating are "
         "among them. dragoman trains anew for each column (`train --minutes`; mean of the seeds, least and greatest), "
-        "the others once, each column with the best checkpoint so far. In parentheses behind a peer is the 95% interval "
-        "of the test set. Their sizes are those of dragoman's recipe for Multi30k.\n\n"
+        "the others once, each column with the best checkpoint so far. In parentheses behind a peer is the 95% "
+        "interval of the test set. Their sizes are those of dragoman's recipe for Multi30k.\n\n"
     )
     text += "\n\n".join(tables) + "\n\n" + image("performance-clock.svg", "BLEU after some minutes, by system")
     draw = partial(plots.by_clock, panels, title="Quality by the clock")
