@@ -23,7 +23,7 @@ from dragoman.errors import ConfigError
 from dragoman.progress import say
 from dragoman.serving import parsing
 from dragoman.serving.app import build
-from dragoman.serving.connections import BACKLOG, PatientProtocol, bound_connections
+from dragoman.serving.connections import BACKLOG, QUEUE, PatientProtocol, bound_connections, keep_few_unsent
 from dragoman.serving.log import written_apart
 from dragoman.serving.memory import bound_arenas
 from dragoman.serving.options import ServeOptions
@@ -81,6 +81,7 @@ def _listen(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        keep_few_unsent(listener)
         listener.bind(address)
     except (OSError, OverflowError) as error:
         raise ConfigError(f"cannot listen on {host}:{port} ({error}): choose another --port or --host") from None
@@ -126,6 +127,12 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, state: State) -> None:
         super().__init__(config)
         self._state = state
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen; more connections may wait than are accepted at once."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(QUEUE)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
