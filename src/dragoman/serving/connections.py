@@ -42,7 +42,7 @@ BACKLOG = 64
 """Largest number of connections that are accepted at once, before the limit of all is looked at."""
 
 QUEUE = 4096
-"""Largest number of connections that wait to be accepted; the system may allow fewer. Beyond it clients lose seconds."""
+"""Largest number of connections that wait to be accepted; the system may allow fewer. Beyond it each loses seconds."""
 
 LET_GO = 8
 """Fraction, as a divisor, of the connections that wait for their clients, and go together while there are too many."""
