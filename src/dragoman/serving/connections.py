@@ -15,6 +15,7 @@ import json
 import re
 import socket
 import sys
+from importlib.metadata import version
 from typing import Any
 
 import h11
@@ -94,7 +95,7 @@ def _made_linear(name: str, source: str, part: str, linear: str) -> re.Pattern[b
     if text.count(part) != 1 or getattr(pattern, "pattern", None) != text.encode():
         raise ConfigError(
             f"h11 must be a version whose patterns are known to this server, such as {KNOWN_H11}, got "
-            f"{h11.__version__}: install it with pip install h11=={KNOWN_H11}"
+            f"{version('h11')}: install it with pip install h11=={KNOWN_H11}"
         )
     changed = re.compile(text.replace(part, linear).encode())
     setattr(_readers, name, changed)
@@ -176,7 +177,8 @@ class PatientProtocol(H11Protocol):
 
         Those that have had their answers go first.
         """
-        waiting = [other for other in self.connections if other is not self and other.waits_for_client()]
+        all_others = [other for other in self.connections if isinstance(other, PatientProtocol) and other is not self]
+        waiting = [other for other in all_others if other.waits_for_client()]
         waiting.sort(key=lambda other: (other.cycle is None or not other.cycle.response_complete, other._began))
         for other in waiting[: -(-len(waiting) // LET_GO)]:
             self.connections.discard(other)  # the transport calls ``connection_lost`` later
