@@ -141,6 +141,7 @@ def test_no_log_has_a_text_or_a_key(
     key = make_key(tmp_path / "keys", "ann")
     server = serving(keys=tmp_path / "keys")
     caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "dragoman.serving")  # where a command has set it
     secret = "the zanzibar"
     assert server("/v1/translate", {"text": secret}, authorization=f"Bearer {key}").status == 200
     assert server(f"/translate?q={quote(secret)}&source=en&target=de&api_key={key}", b"").status == 200

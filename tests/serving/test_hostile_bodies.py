@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from dragoman.errors import MOST_MESSAGE, shortened
 from dragoman.serving.apis.native import TranslateRequest
 from dragoman.serving.helpers import Helpers
 from dragoman.serving.http import FORM_PIECE, MOST_FORM_FIELDS, read, upload_of
-from dragoman.serving.refusals import MOST_MESSAGE, MalformedError, shortened
+from dragoman.serving.refusals import MalformedError
 from dragoman.serving.request_json import MOST_FIELDS, MOST_VALUES, strict_json
 from dragoman.serving.service import Service
 from dragoman.translation.options import TranslateOptions

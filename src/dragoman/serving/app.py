@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from dragoman import __version__
-from dragoman.errors import ConfigError, DragomanError
+from dragoman.errors import ConfigError, DragomanError, shortened
 from dragoman.options import refusals
 from dragoman.serving import api_page, explaining, pages
 from dragoman.serving.apis import deepl, deepl_glossaries, deepl_v3, libretranslate, native
@@ -35,7 +35,7 @@ from dragoman.serving.limits import Limits, Shares
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.options import LOOPBACK, ServeOptions
 from dragoman.serving.pairs import Pairs
-from dragoman.serving.refusals import BusyError, ClientLeft, DeniedError, MalformedError, RefusalError, shortened
+from dragoman.serving.refusals import BusyError, ClientLeft, DeniedError, MalformedError, RefusalError
 from dragoman.serving.request_json import invalid_json
 from dragoman.serving.service import Service
 from dragoman.serving.state import State

@@ -22,8 +22,8 @@ import h11
 from h11 import _abnf, _readers
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dragoman.errors import ConfigError
-from dragoman.serving.refusals import MOST_HEADER_BYTES, MOST_HEADERS, LongHeadersError, shortened
+from dragoman.errors import ConfigError, shortened
+from dragoman.serving.refusals import MOST_HEADER_BYTES, MOST_HEADERS, LongHeadersError
 from dragoman.serving.transport import HEADERS
 
 HEADERS_S = 15.0
