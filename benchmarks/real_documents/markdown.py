@@ -327,7 +327,7 @@ def _of_html(path: str, content: str) -> Block:
     block = Block(path)
     in_code = 0
     for part in re.split(
-        r"(<!--.*?-->|<(?:style|script)\b.*?</(?:style|script)>|<[/!?A-Za-z](?:[^>\"']|\"[^\"]*\"|'[^'\n]*')*>)",
+        r"(<!--.*?(?:-->|\Z)|<(?:style|script)\b.*?</(?:style|script)>|<[/!?A-Za-z](?:[^>\"']|\"[^\"]*\"|'[^'\n]*')*>)",
         content,
         flags=re.S,
     ):

@@ -78,6 +78,7 @@ def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(
         ("  -a, --all     show dogs\\n  -b            cats\\n", "  -a, --all     схош догс\\n  -b            цатс\\n"),
         ("A dog %s here (%d%s).", "А дог %s хере (%d%s)."),
         ("&Show the dog...\\tCtrl+Shift+S", "&Схош тхе дог...\\tCtrl+Shift+S"),
+        ("A {#DOG}.%n%nA cat", "А {#DOG}.%n%nА цат"),
         ("Name:\\tthe dog", "Наме:\\tтхе дог"),
         ("One ends.  Two ends.", "Оне ендс.  Тшо ендс."),
         ("\\n\\nA dog\\n", "\\n\\nА дог\\n"),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Union
 
 from dragoman.decoding.words import Links, word_spans
-from dragoman.documents.tags.pieces import Side, WordSpan, link
+from dragoman.documents.tags.pieces import Side, WordSpan, has_words, link
 from dragoman.documents.tags.places import TagPlaces, tag_places
 from dragoman.documents.tags.spaces import SPECIAL, with_spaces
 from dragoman.documents.tags.tree import MOST_DEPTH
@@ -119,11 +119,13 @@ class Lost:
     """A unit whose translation was not written, because elements that had words would have none."""
 
     text: str  # as the model reads it
-    n_elements: int  # elements and lines without words
+    n_elements: int  # elements and lines without words; 0 for the unit itself
 
     @property
     def why(self) -> str:
         """Return the reason for the report."""
+        if not self.n_elements:
+            return "its translation has no words"
         return f"its translation has no words for {self.n_elements:,} of its elements"
 
 
@@ -172,7 +174,7 @@ def _translated(unit: Unit, translation: AlignedText, translations: Translations
     if unit.tags:
         pieces = link(src, tgt, translation.alignment, [tag.place for tag in unit.tags])
         placed = tag_places(unit.tags, src, tgt, pieces)
-    if placed.n_lost:
+    if placed.n_lost or (not has_words(translation.text) and has_words(unit.text)):
         if lost is not None:
             lost.append(Lost(unit.plain, placed.n_lost))
         return write(unit.raw, translations, lost)
@@ -216,6 +218,7 @@ def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[s
     text, end = tgt.text, len(unit.text)
     leading = unit.text[: end - len(unit.text.lstrip())]
     trailing = unit.text[len(unit.text.rstrip()) :]
+    leading, trailing = _without_spaces_of_points(unit, leading, trailing, dict(order), len(text))
     pieces: list[str | range | Tag] = []
     at, leading_written = 0, False
     beside = _Beside()
@@ -247,6 +250,23 @@ def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[s
     if last:
         pieces.append(" " * beside.is_apart_from(text[last.start], tgt))
     return [*pieces, last, trailing] if leading_written else [*pieces, leading, last, trailing]
+
+
+def _without_spaces_of_points(
+    unit: Unit, leading: str, trailing: str, places: Mapping[int, int], size: int
+) -> tuple[str, str]:
+    """Return the white space around a unit's text without that beside a placeholder at an end that moves away.
+
+    Args:
+        unit: The unit.
+        leading, trailing: White space before and behind its words.
+        places: For the number of each tag: the character of the translation that it stands before.
+        size: Number of characters of the translation.
+    """
+    points = [(tag.place, places[i]) for i, tag in enumerate(unit.tags) if tag.kind == "point" and tag.share is None]
+    first = [to for place, to in points if place == 0]
+    last = [to for place, to in points if place == len(unit.text)]
+    return "" if first and min(first) > 0 else leading, "" if last and max(last) < size else trailing
 
 
 def _begins_with_point(unit: Unit, order: Sequence[tuple[int, int]]) -> bool:
