@@ -67,12 +67,26 @@ class AlignedText:
 
 
 @dataclass(frozen=True)
+class _Placed:
+    """The places of a unit's tags in one translation of it."""
+
+    unit: Unit
+    tags: Sequence[Tag]
+    translation: AlignedText
+    tgt: Side
+    places: TagPlaces
+    styles: Sequence[int]
+
+
+@dataclass(frozen=True)
 class Translations:
     """Translations of a document's units, and whether each language is written without spaces between words."""
 
     by_text: Mapping[str, AlignedText]  # keyed by ``Unit.plain``
     src_unspaced: bool = False
     tgt_unspaced: bool = False
+    placed: dict[int, _Placed] = field(default_factory=dict, compare=False, repr=False)
+    """Where the tags of each unit stand: a document is written several times."""
 
 
 _SHOWS_WORDS = re.compile(r"\w\s{0,20}</")
@@ -167,18 +181,14 @@ def _run_together(before: str, after: str) -> bool:
 
 def _translated(unit: Unit, translation: AlignedText, translations: Translations, lost: list[Lost] | None) -> str:
     """Return the translation of a unit with its tags and styles; its source if an element would lose its words."""
-    src, tgt = Side(unit.text, translations.src_unspaced), Side(translation.text, translations.tgt_unspaced)
-    if translation.alignment and SPECIAL.search(unit.text):
-        tgt = with_spaces(src, tgt, translation.alignment)
-    placed = TagPlaces((), 0)
-    if unit.tags:
-        pieces = link(src, tgt, translation.alignment, [tag.place for tag in unit.tags])
-        placed = tag_places(unit.tags, src, tgt, pieces)
+    known = translations.placed.get(id(unit))
+    if known is None or known.unit is not unit or known.tags is not unit.tags or known.translation is not translation:
+        known = translations.placed[id(unit)] = _placed(unit, translation, translations)
+    tgt, placed, styles = known.tgt, known.places, known.styles
     if placed.n_lost or (not has_words(translation.text) and has_words(unit.text)):
         if lost is not None:
             lost.append(Lost(unit.plain, placed.n_lost))
         return write(unit.raw, translations, lost)
-    styles = _styles(unit, src, tgt, translation.alignment)
     written: list[str] = []
     run: list[str] = []  # characters in the same style that are not written yet
     style = 0
@@ -203,6 +213,19 @@ def _translated(unit: Unit, translation: AlignedText, translations: Translations
                 run.append(tgt.text[i])
     flush()
     return "".join(written)
+
+
+def _placed(unit: Unit, translation: AlignedText, translations: Translations) -> _Placed:
+    """Return the places of a unit's tags in a translation, and the style of each of its characters."""
+    src, tgt = Side(unit.text, translations.src_unspaced), Side(translation.text, translations.tgt_unspaced)
+    if translation.alignment and SPECIAL.search(unit.text):
+        tgt = with_spaces(src, tgt, translation.alignment)
+    places = TagPlaces((), 0)
+    if unit.tags:
+        pieces = link(src, tgt, translation.alignment, [tag.place for tag in unit.tags])
+        places = tag_places(unit.tags, src, tgt, pieces)
+    styles = [] if places.n_lost else _styles(unit, src, tgt, translation.alignment)
+    return _Placed(unit, unit.tags, translation, tgt, places, styles)
 
 
 def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[str | range | Tag]:

@@ -125,7 +125,12 @@ def _without_code(text: str, spans: Sequence[Span]) -> str:
 
 def has_words(text: str) -> bool:
     """True if a text has letters or digits, and not only in code, placeholders, tags and emoji."""
-    return any(map(str.isalnum, text)) and any(map(str.isalnum, _without_code(text, find(text))))
+    is_certain = not any(map(str.isalnum, text)) or not _MAY_BE_CODE.search(text)  # the usual case
+    return any(map(str.isalnum, text if is_certain else _without_code(text, find(text))))
+
+
+_MAY_BE_CODE = re.compile(r"[`<&{\[%$@_:;=^#*\ufe0f\u20e3-]|[xX]D")
+"""A sign of which each span that is no word has one, if it has a letter or digit."""
 
 
 def _same_spans(
