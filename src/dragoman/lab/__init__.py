@@ -13,6 +13,7 @@ EXPERIMENTS: dict[str, str] = {  # in the order of the report: from single steps
     "attention": "Attention is a weighted mean of values, and without positions it does not know their order",
     "scaling": "Without 1/sqrt(d_k) the softmax saturates; width and number of keys decide what gradient is left",
     "projections": "Learned queries, keys, values and heads are each worth having",
+    "grow": "From a mean of the source to the full block, each part has its worth, and it depends on the others",
     "positions": "Sinusoids name every position, and a shift is a linear map",
     "masks": "A mask decides who sees whom, and how it is written decides whether it works",
     "heads": "Heads attend to different things, and not all of them matter",
@@ -28,7 +29,7 @@ EXPERIMENTS: dict[str, str] = {  # in the order of the report: from single steps
 """The claim that each experiment examines, by the experiment's name."""
 
 MINUTES = {
-    "attention": 0.1, "scaling": 0.3, "projections": 18.4, "positions": 12.4, "masks": 0.2,
+    "attention": 0.1, "scaling": 0.3, "projections": 18.4, "grow": 8.0, "positions": 12.4, "masks": 0.2,
     "heads": 5.7, "paths": 1.6, "complexity": 1.9, "norms": 23.9, "training": 28.4,
     "architectures": 32.1, "ablations": 43.7, "parsing": 1.8, "pitfalls": 0.1,
 }  # fmt: skip
