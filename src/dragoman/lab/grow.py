@@ -1,4 +1,4 @@
-"""Grow the Transformer's block from a mean of the source, one part at a time, and take one part each from the full block.
+"""Grow the Transformer's block from a mean of the source, part by part, and take one part each from the full block.
 
 The order is that of a reader: first what attention needs, then what a block adds to it.
 """
@@ -6,6 +6,7 @@ The order is that of a reader: first what attention needs, then what a block add
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +15,6 @@ from torch import Tensor, nn
 
 from dragoman.config import ModelConfig
 from dragoman.explanation.figures import Bars, Chart, Curve, bars, curves
-from dragoman.explanation.style import BLUE, ORANGE
 from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.lab.joined import Joined, Sublayer
 from dragoman.lab.letters import accuracy, learn, warm_cosine
@@ -167,7 +167,7 @@ def losses_of(rows: Sequence[Mapping[str, Any]], rate: float = RATE) -> list[flo
 def gains(numbers: Mapping[str, Any], rate: float = RATE) -> dict[str, Interval]:
     """Return by how many nats each part lowers the loss on the way up."""
     rungs = list(numbers["ladder"].items())
-    pairs = zip(rungs, rungs[1:], strict=False)
+    pairs = itertools.pairwise(rungs)
     return {part: difference(losses_of(rows, rate), losses_of(before, rate)) for (_, before), (part, rows) in pairs}
 
 
@@ -220,4 +220,139 @@ def _listed(changes: Mapping[str, Interval]) -> str:
 
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
     """Return the sections of the report, with figures and tables made from the numbers of a run."""
-    return []
+    return [_expected(numbers), _way_up(numbers), _taken_away(numbers), _while_they_learn(numbers), _at_rates(numbers)]
+
+
+def _at_rate(rows: Sequence[Mapping[str, Any]], key: str, rate: float = RATE) -> Interval:
+    """Return the mean of one number over the seeds at a peak rate."""
+    return interval([row[key] for row in rows if row["rate"] == rate])
+
+
+def _names(numbers: Mapping[str, Any]) -> dict[str, str]:
+    """Return a label for each model on the way up."""
+    return {name: LABELS[name] if name == "mean" else f"+ {LABELS[name]}" for name in numbers["ladder"]}
+
+
+def _expected(numbers: Mapping[str, Any]) -> Section:
+    """Return the section on the task and on what was expected."""
+    sizes, (src, tgt) = numbers["sizes"], numbers["words"]
+    return Section(
+        "What was expected",
+        [
+            f"Models of width 32 translate short English sentences into German, word by word: {src} words and marks in "
+            f"the source, {tgt} in the target, {sizes['n_train']:,} sentences to learn from, {sizes['steps']} steps. "
+            "The first model predicts every word from the mean of the source. Each further one adds a part, up to the "
+            "paper's block of one encoder and one decoder layer; the last has two of each. The mirror takes one part "
+            "at a time from the full block.",
+            "Test sentences combine words in ways that never occur in training.",
+        ],
+        table=Table(
+            ("written before the first run", "came true"),
+            [
+                (text, {True: "yes", False: "no", None: "open"}[claim.holds])
+                for text, claim in zip(PREDICTED, verdict(numbers), strict=True)
+            ],
+        ),
+    )
+
+
+def _way_up(numbers: Mapping[str, Any]) -> Section:
+    """Return the section on the models that grow."""
+    names, rows, up = _names(numbers), numbers["ladder"], gains(numbers)
+    shown = bars(
+        [
+            Bars([bar(names[name], _at_rate(rows[name], "loss")) for name in names], "loss (nats a word)", "Test loss"),
+            Bars([bar(names[name], _at_rate(rows[name], "bleu")) for name in names], "BLEU, greedy", "Translations"),
+        ]
+    )
+    table = Table(
+        ("model", "weights trained", "loss (nats a word)", "lower by", "right words", "BLEU, greedy"),
+        [
+            (
+                names[name], rows[name][0]["parameters"], f"{_at_rate(rows[name], 'loss'):.2f}",
+                f"{up[name]:.2f}" if name in up else "", f"{_at_rate(rows[name], 'accuracy').mean:.1%}",
+                f"{_at_rate(rows[name], 'bleu'):.1f}",
+            )
+            for name in names
+        ],
+    )  # fmt: skip
+    return Section(
+        "One part at a time",
+        "Right words are counted given the right words before them; BLEU is that of translations which the model writes "
+        "by itself. Brackets: 95% t-intervals over seeds.",
+        shown,
+        "ladder",
+        table,
+        f"Each model has the parts above it, too. Means over {_seeds(numbers)} seeds; whiskers: 95% t-intervals.",
+    )
+
+
+def _seeds(numbers: Mapping[str, Any]) -> int:
+    """Return the number of seeds at the middle rate."""
+    return len(losses_of(numbers["ladder"]["mean"]))
+
+
+def _taken_away(numbers: Mapping[str, Any]) -> Section:
+    """Return the section on the full block without one part each."""
+    up, down, rows = gains(numbers), costs(numbers), numbers["mirror"]
+    label = "nats a word"
+    shown = bars(
+        [
+            Bars([bar(LABELS[part], up[part]) for part in PARTS], label, "Added on the way up"),
+            Bars([bar(LABELS[part], down[part]) for part in PARTS], label, "Taken from the full block"),
+        ]
+    )
+    table = Table(
+        ("the full block without", "loss (nats a word)", "higher by", "right words", "BLEU, greedy"),
+        [
+            (
+                LABELS[part], f"{_at_rate(rows[part], 'loss'):.2f}", f"{down[part]:.2f}",
+                f"{_at_rate(rows[part], 'accuracy').mean:.1%}", f"{_at_rate(rows[part], 'bleu'):.1f}",
+            )
+            for part in PARTS
+        ],
+    )  # fmt: skip
+    return Section(
+        "The mirror",
+        "Without learned weights all keys weigh the same, and heads are slices of one mean. Without residuals each "
+        "sub-layer gets only what the one before it made.",
+        shown,
+        "mirror",
+        table,
+        "Worth of a part in nats: by how much the loss falls where it is added, and rises where it alone is missing.",
+    )
+
+
+def _while_they_learn(numbers: Mapping[str, Any]) -> Section:
+    """Return the section with the training losses."""
+    names, rows = _names(numbers), numbers["ladder"]
+    lines = []
+    for name in names:
+        seeds = [row["curve"] for row in rows[name] if row["rate"] == RATE]
+        lines.append(Curve(names[name], *mean_curve([[(20 * (i + 1), y) for i, y in enumerate(s)] for s in seeds])))
+    return Section(
+        "While they learn",
+        "",
+        curves([Chart(lines, "step", "training loss (nats a word)")], width=6.4, height=3.6),
+        "learning",
+        caption="Training loss, means of 20 steps and of the seeds; bands: the lowest and the highest seed.",
+    )
+
+
+def _at_rates(numbers: Mapping[str, Any]) -> Section:
+    """Return the section on other peak rates."""
+    rates = sorted({row["rate"] for row in numbers["ladder"]["mean"]})
+    up, down = ({rate: change(numbers, rate) for rate in rates} for change in (gains, costs))
+    at = [f"{rate:g}" for rate in rates]
+    return Section(
+        "At other rates",
+        f"The same at other peak learning rates: {_seeds(numbers)} seeds at {RATE:g}, one at the others.",
+        table=Table(
+            ("part", *(f"added, at {rate}" for rate in at), *(f"missing, at {rate}" for rate in at)),
+            [
+                (LABELS[part], *(f"{way[rate][part].mean:.2f}" for way in (up, down) for rate in rates))
+                for part in PARTS
+            ],
+        ),
+        caption="Nats a word by which the loss falls where a part is added, and rises where it is missing.",
+    )

@@ -1,0 +1,322 @@
+"""Show what heads learn, and when, on sequences that repeat: a head that finds what followed last time.
+
+After "In-context Learning and Induction Heads" (https://arxiv.org/abs/2209.11895).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from dragoman.config import ModelConfig
+from dragoman.data.tokenizer import BOS_ID
+from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
+from dragoman.explanation.style import BLUE, GREEN, ORANGE
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
+from dragoman.lab.letters import FIRST, Pairs, updates
+from dragoman.lab.pruning import Head
+from dragoman.lab.heads import examine
+from dragoman.lab.repeats import LanguageModel, Text, doubled, head_scores, repeat_losses, rises, scored
+from dragoman.lab.runs import mean_curve
+from dragoman.model.transformer import Transformer
+
+TAKES = ("run", "device")
+
+PREDICTED = (
+    "One layer does not learn to repeat, and two do: it takes a head that moves each word to the next place, and "
+    "another one above that finds it there.",
+    "It comes suddenly: most of the loss on repeats falls within a quarter of the training.",
+    "With two layers a head of the first looks at the word before with more than half of its weight, and a head of "
+    "the second at what followed last time.",
+    "The head that looks at the word before is there first.",
+    "Without the second layer's head that looks most at what followed last time, the loss on repeats rises more than "
+    "without any other head of that layer, also on other sequences.",
+    "Without the first layer's head that looks most at the word before, that head finds its key no more: it keeps "
+    "less than half of its weight there.",
+)
+"""What was expected before the experiment was run for the first time (trials with one seed chose rate and sizes)."""
+
+
+KINDS = ("previous", "induction")
+"""What a head may look at: the word before, and what followed the last occurrence of the word it is at."""
+
+
+class Sizes(NamedTuple):
+    """Sizes of the experiment, and the settings that it is repeated with."""
+
+    steps: int = 500
+    length: int = 32  # words of a sequence
+    shortest: int = 5  # words of a block, which is repeated to fill the sequence
+    longest: int = 12
+    n_words: int = 16  # of the vocabulary
+    rate: float = 4e-3  # learning rate after the warm-up
+    norm: str = "post"
+    positions: str = "rotary"
+    count: int = 32  # sequences of a batch
+    every: int = 10  # steps between two looks at the heads
+    n_test: int = 48  # sequences that choose heads, and as many that judge them
+
+
+SWEPT: dict[str, tuple[Any, ...]] = {
+    "rate": (2e-3, 8e-3), "n_words": (12, 32), "norm": ("pre",), "positions": ("sinusoidal",)
+}  # fmt: skip
+"""Constants that the training with two layers is repeated with, one seed each."""
+
+WARMUP = 50
+"""Steps of warm-up, after which the rate stays, so that nothing but learning changes with the step."""
+
+
+def sequences(count: int, sizes: Sizes, generator: torch.Generator) -> Text:
+    """Draw sequences, each a block of different words that is repeated over and over."""
+    rows, periods = [], torch.randint(sizes.shortest, sizes.longest + 1, (count,), generator=generator)
+    for period in periods.tolist():
+        block = torch.randperm(sizes.n_words, generator=generator)[:period] + FIRST
+        rows.append(block.repeat(-(-sizes.length // period))[: sizes.length])
+    tgt_out = torch.stack(rows)
+    tgt_in = torch.cat((torch.full((count, 1), BOS_ID), tgt_out[:, :-1]), 1)
+    places, back = torch.arange(sizes.length), periods[:, None]
+    # At place q the input is word q - 1. Its last occurrence is one period back, and the key after that one place on.
+    return Text(None, tgt_in, tgt_out, torch.where(places > back, places - back + 1, -1))
+
+
+def endless(sizes: Sizes, seed: int) -> Iterator[Pairs]:
+    """Yield batches of sequences without end."""
+    generator = torch.Generator().manual_seed(seed)
+    while True:
+        text = sequences(sizes.count, sizes, generator)
+        yield Pairs(text.tgt_in, text.tgt_in, text.tgt_out)
+
+
+def fresh(n_layers: int, sizes: Sizes, seed: int) -> Transformer:
+    """Return a language model with fresh weights: our decoder without memory."""
+    torch.manual_seed(seed)
+    vocabulary = FIRST + sizes.n_words
+    return Transformer(
+        ModelConfig(
+            d_model=64, d_ff=64, n_heads=4, n_encoder_layers=0, n_decoder_layers=n_layers, dropout=0.0,
+            norm=sizes.norm, positions=sizes.positions, src_vocab_size=vocabulary, tgt_vocab_size=vocabulary,
+        )
+    )  # fmt: skip
+
+
+def learned(n_layers: int, sizes: Sizes, seed: int) -> dict[str, Any]:
+    """Train a model, look at its heads while it learns, and cut them off one by one at the end."""
+    model = fresh(n_layers, sizes, seed)
+    drawn = torch.Generator().manual_seed(1000 + seed)
+    choosing, judging = (sequences(sizes.n_test, sizes, drawn) for _ in range(2))
+    trace = [_look(model, choosing, 0)]
+    batches = itertools.islice(endless(sizes, seed), sizes.steps)
+    steps = updates(LanguageModel(model), batches, lambda step: sizes.rate * min(1.0, step / WARMUP))
+    for step, _ in enumerate(steps, 1):
+        if step % sizes.every == 0:
+            trace.append(_look(model, choosing, step))
+    scores = head_scores(model, choosing)
+    best = {kind: chosen(scores, kind, layer) for kind, layer in (("previous", 0), ("induction", n_layers - 1))}
+    judged = scored(model, judging)
+    return {
+        "layers": n_layers, "seed": seed, "sizes": sizes._asdict(), "trace": trace,
+        "loss": repeat_losses(model, judging), "scores": head_scores(model, judging),
+        "chosen": {kind: head._asdict() for kind, head in best.items()},
+        "rises": rises(model, judging),
+        "induction_left": scored(model, judging, [best["previous"]])[best["induction"]]["induction"]
+        / judged[best["induction"]]["induction"],
+    }  # fmt: skip
+
+
+def _look(model: Transformer, text: Text, step: int) -> dict[str, Any]:
+    """Return the losses and the greatest score of each kind, at one step."""
+    scores = [row for of_attention in head_scores(model, text).values() for row in of_attention]
+    greatest = {kind: max(row[kind] for row in scores) for kind in KINDS}
+    return {"step": step, **repeat_losses(model, text), **greatest}
+
+
+def chosen(scores: Mapping[str, Sequence[Mapping[str, float]]], kind: str, layer: int) -> Head:
+    """Return the head of a layer that has the greatest score of a kind."""
+    name = f"decoder.layers.{layer}.self_attn"
+    return Head(name, max(range(len(scores[name])), key=lambda i: scores[name][i][kind]))
+
+
+# --- the experiment ---------------------------------------------------------------------------------------------------
+
+
+def run(lab: Lab) -> Findings:
+    """Train with one layer and with two; claims: two learn to repeat, suddenly, by two heads that work together.
+
+    With a run, its heads are measured instead, on its validation sentences written twice.
+    """
+    if lab.run is not None:
+        numbers: dict[str, Any] = {"real": measured_run(lab)}
+        return Findings(numbers, sections(numbers), verdict(numbers))
+    usual = Sizes(steps=6, count=4, every=3, n_test=4) if lab.quick else Sizes()
+    seeds = (1,) if lab.quick else (1, 2, 3)
+
+    def row(n_layers: int, sizes: Sizes, seed: int) -> dict[str, Any]:
+        """Train a model, or return what an earlier call measured."""
+        lab.say(f"{n_layers} layers, seed {seed}, {sizes}")
+        result: dict[str, Any] = lab.done(f"{n_layers}-{seed}", lambda: learned(n_layers, sizes, seed), sizes)
+        return result
+
+    swept = {} if lab.quick else SWEPT
+    numbers = {
+        "one": [row(1, usual, seed) for seed in seeds],
+        "two": [row(2, usual, seed) for seed in seeds],
+        "swept": {
+            f"{name} = {value}": row(2, usual._replace(**{name: value}), 1)
+            for name, values in swept.items()
+            for value in values
+        },
+    }
+    return Findings(numbers, sections(numbers), verdict(numbers))
+
+
+def crossing(trace: Sequence[Mapping[str, float]], key: str, bound: float, falls: bool = False) -> float:
+    """Return the first step at which a number of the trace passes a bound, infinite if it never does."""
+    passed = (look["step"] for look in trace if (look[key] <= bound if falls else look[key] >= bound))
+    return next(passed, math.inf)
+
+
+def change(row: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the steps at which four fifths and one fifth of the loss of guessing are left on repeats."""
+    guess = math.log(row["sizes"]["n_words"])
+    trace = row["trace"]
+    return crossing(trace, "repeated", 0.8 * guess, falls=True), crossing(trace, "repeated", 0.2 * guess, falls=True)
+
+
+def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims of the experiment, each decided by the numbers of a run."""
+    return real_claims(numbers["real"]) if "real" in numbers else trained_claims(numbers["one"], numbers["two"])
+
+
+def trained_claims(one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str, Any]]) -> list[Claim]:
+    """Return the claims about models with one layer and with two, a row for each training."""
+    steps = two[0]["sizes"]["steps"]
+    changes = [change(row) for row in two]
+    scores = {kind: [_judged(row, kind) for row in two] for kind in ("previous", "induction")}
+    first = [[crossing(row["trace"], kind, 0.3) for kind in ("previous", "induction")] for row in two]
+    without = [_rises_of_layer(row) for row in two]
+    left = [row["induction_left"] for row in two]
+    ends = [[row["loss"]["repeated"] for row in rows] for rows in (one, two)]
+    return [
+        Claim(
+            "One layer does not learn to repeat, two do",
+            min(ends[0]) > 1.0 and max(ends[1]) < 0.5,
+            f"loss on repeats {_list(ends[0])} nats with one layer, {_list(ends[1])} with two; guessing costs "
+            f"{math.log(two[0]['sizes']['n_words']):.2f}",
+        ),
+        Claim(
+            "It comes suddenly: from four fifths of the loss of guessing to one fifth within a quarter of the training",
+            all(end - start < steps / 4 for start, end in changes),
+            "; ".join(f"steps {start:g} to {end:g}" for start, end in changes) + f" of {steps}",
+        ),
+        Claim(
+            "A head of the first layer looks at the word before, a head of the second at what followed last time",
+            min(min(values) for values in scores.values()) > 0.5,
+            f"with {_list(scores['previous'])} and {_list(scores['induction'])} of their weight",
+        ),
+        Claim(
+            "The head that looks at the word before is there first",
+            all(before < after for before, after in first),
+            "; ".join(f"step {before:g}, then {after:g}" for before, after in first) + ", at a weight of 0.3",
+        ),
+        Claim(
+            "On other sequences, no head of the second layer is missed as much as the one that looks most at what "
+            "followed last time",
+            all(rise > other for rise, other in without),
+            f"loss on repeats {_list([rise for rise, _ in without], '+.2f')} nats without it, at most "
+            f"{_list([other for _, other in without], '+.2f')} without another",
+        ),
+        Claim(
+            "That head needs the one below: without it, it keeps less than half of its weight on what followed",
+            max(left) < 0.5,
+            f"{_list(left)} of it",
+        ),
+    ]
+
+
+def _judged(row: Mapping[str, Any], kind: str) -> float:
+    """Return the score of the chosen head on the sequences that judge."""
+    head = row["chosen"][kind]
+    score: float = row["scores"][head["attention"]][head["number"]][kind]
+    return score
+
+
+def _rises_of_layer(row: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the rise of the loss without the chosen head, and the greatest without another head of its layer."""
+    head = row["chosen"]["induction"]
+    layer = [other for other in row["rises"] if other["attention"] == head["attention"]]
+    rise = next(other["rise"] for other in layer if other["number"] == head["number"])
+    return rise, max(other["rise"] for other in layer if other["number"] != head["number"])
+
+
+def _list(values: Sequence[float], spec: str = ".2f") -> str:
+    """Return numbers as a list in a sentence."""
+    return ", ".join(f"{value:{spec}}" for value in values)
+
+
+# --- a trained translator ---------------------------------------------------------------------------------------------
+
+
+def measured_run(lab: Lab) -> dict[str, Any]:
+    """Return the same measures of a translator's decoder, on pairs of its validation text written twice."""
+    examined = examine(lab)
+    count = 4 if lab.quick else 40
+    choosing, judging = (list(doubled(batches, count)) for batches in (examined.to_choose, examined.to_judge))
+    scores = {which: head_scores(examined.model, *text) for which, text in (("chosen", choosing), ("judged", judging))}
+    of_heads = {
+        which: {(name, i): score for name, rows in of_text.items() for i, score in enumerate(rows)}
+        for which, of_text in scores.items()
+    }
+    best = {kind: max(of_heads["chosen"], key=lambda head: of_heads["chosen"][head][kind]) for kind in KINDS}
+    return {
+        "sentences": [len(choosing), len(judging)], "loss": repeat_losses(examined.model, *judging),
+        "scores": scores["judged"], "chosen": {kind: {"attention": at, "number": i} for kind, (at, i) in best.items()},
+        "rises": rises(examined.model, *judging),
+    }  # fmt: skip
+
+
+def real_claims(real: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims about a trained translator."""
+    best = {kind: _judged(real, kind) for kind in KINDS}
+    names = {kind: _name(head) for kind, head in real["chosen"].items()}
+    ranked = sorted(real["rises"], key=lambda row: -row["rise"])
+    place = 1 + next(i for i, row in enumerate(ranked) if _name(row) == names["induction"])
+    return [
+        Claim(
+            "A head of its decoder looks at the word before",
+            best["previous"] > 0.5,
+            f"{names['previous']}: {best['previous']:.2f} of its weight",
+        ),
+        Claim(
+            "A head of its decoder looks at what followed last time",
+            best["induction"] > 0.5,
+            f"{names['induction']}: {best['induction']:.2f} of its weight",
+        ),
+        Claim(
+            "A sentence that is written again costs less the second time",
+            real["loss"]["repeated"] < real["loss"]["new"],
+            f"{real['loss']['repeated']:.2f} nats a word against {real['loss']['new']:.2f}",
+        ),
+        Claim(
+            "No head of the decoder is missed more there than the one that looks most at what followed",
+            place == 1,
+            f"it is number {place} of {len(ranked)}: {ranked[place - 1]['rise']:+.3f} nats; the most is "
+            f"{ranked[0]['rise']:+.3f}, without {_name(ranked[0])}",
+        ),
+    ]
+
+
+def _name(head: Mapping[str, Any]) -> str:
+    """Return the name of a decoder's head for readers: its layer and its number, both from 1."""
+    return f"layer {int(head['attention'].split('.')[2]) + 1}, head {head['number'] + 1}"
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+
+def sections(numbers: Mapping[str, Any]) -> list[Section]:
+    """Return the sections of the report, with figures and tables made from the numbers of a run."""
+    return []
