@@ -19,6 +19,7 @@ EXPERIMENTS: dict[str, str] = {  # in the order of the report: from single steps
     "heads": "Heads attend to different things, and not all of them matter",
     "induction": "Two layers learn to repeat what they have read, suddenly, by two heads that work together",
     "paths": "Self-attention's gradient is flat but thin, a recurrent network's steep but strong",
+    "reach": "Who can copy from how far, and what similarity, scale and tying are worth, fresh and trained",
     "complexity": "Self-attention costs n^2 d, a recurrent layer n d^2 (Table 1); what is counted decides the rest",
     "norms": "Layer norm, and where it is placed, decides whether small deep stacks train",
     "training": "Label smoothing, warm-up, averaging and dropout each earn their place",
@@ -31,7 +32,7 @@ EXPERIMENTS: dict[str, str] = {  # in the order of the report: from single steps
 
 MINUTES = {
     "attention": 0.1, "scaling": 0.3, "projections": 18.4, "grow": 8.0, "positions": 12.4, "masks": 0.2,
-    "heads": 5.7, "induction": 6.0, "paths": 1.6, "complexity": 1.9, "norms": 23.9, "training": 28.4,
+    "heads": 5.7, "induction": 6.0, "paths": 1.6, "reach": 8.0, "complexity": 1.9, "norms": 23.9, "training": 28.4,
     "architectures": 32.1, "ablations": 43.7, "parsing": 1.8, "pitfalls": 0.1,
 }  # fmt: skip
 """Minutes that each experiment took on two cores, 0.1 at least; those of ``docs/lab``."""

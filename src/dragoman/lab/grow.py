@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -23,6 +23,7 @@ from dragoman.lab.runs import Interval, bar, difference, interval, mean_curve
 from dragoman.model.attention import MultiHeadAttention
 from dragoman.model.embedding import LearnedPositions
 from dragoman.model.layers import DecoderLayer, EncoderLayer
+from dragoman.model.transformer import Transformer
 
 PARTS = ("weights", "heads", "positions", "feed-forward", "residuals", "norm")
 """What is added to a mean of the source, in this order; then a second layer."""
@@ -120,8 +121,24 @@ def mirror() -> dict[str, tuple[str, ...]]:
 
 
 def trained(phrases: Phrases, parts: Collection[str], seed: int, rate: float, sizes: Sizes) -> dict[str, Any]:
-    """Train a model and return its size, its quality on the test sentences, and its training loss by step."""
-    model, test = partial_model(phrases, parts, seed), phrases.test_batch()
+    """Train a model of some parts; see ``trained_model``."""
+    return trained_model(phrases, lambda: partial_model(phrases, parts, seed), seed, rate, sizes)
+
+
+def trained_model(
+    phrases: Phrases, make: Callable[[], Transformer], seed: int, rate: float, sizes: Sizes
+) -> dict[str, Any]:
+    """Train a model and return its size, its quality on the test sentences, and its training loss by step.
+
+    Args:
+        phrases: The sentences.
+        make: Makes the fresh model; random numbers begin with ``seed``.
+        seed: Seed of the weights and of the order of the sentences.
+        rate: Peak learning rate.
+        sizes: Sizes of the experiment.
+    """
+    torch.manual_seed(seed)
+    model, test = make(), phrases.test_batch()
     batches, schedule = phrases.endless(sizes.count, seed), warm_cosine(sizes.steps, rate, max(sizes.steps // 10, 1))
     losses = learn(model, batches, sizes.steps, schedule)
     return {
@@ -278,8 +295,8 @@ def _way_up(numbers: Mapping[str, Any]) -> Section:
     )  # fmt: skip
     return Section(
         "One part at a time",
-        "Right words are counted given the right words before them; BLEU is that of translations which the model writes "
-        "by itself. Brackets: 95% t-intervals over seeds.",
+        "Right words are counted given the right words before them; BLEU is that of translations which the model "
+        "writes by itself. Brackets: 95% t-intervals over seeds.",
         shown,
         "ladder",
         table,
