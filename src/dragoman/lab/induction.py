@@ -15,11 +15,11 @@ import torch
 from dragoman.config import ModelConfig
 from dragoman.data.tokenizer import BOS_ID
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
-from dragoman.explanation.style import BLUE, GREEN, ORANGE
+from dragoman.explanation.style import BLUE, GREEN, ORANGE, QUIET
 from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
+from dragoman.lab.heads import examine
 from dragoman.lab.letters import FIRST, Pairs, updates
 from dragoman.lab.pruning import Head
-from dragoman.lab.heads import examine
 from dragoman.lab.repeats import LanguageModel, Text, doubled, head_scores, repeat_losses, rises, scored
 from dragoman.lab.runs import mean_curve
 from dragoman.model.transformer import Transformer
@@ -319,4 +319,149 @@ def _name(head: Mapping[str, Any]) -> str:
 
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
     """Return the sections of the report, with figures and tables made from the numbers of a run."""
-    return []
+    if "real" in numbers:
+        return [_real_section(numbers["real"])]
+    return [_expected(numbers), _while_they_learn(numbers), _missed(numbers), _swept(numbers)]
+
+
+def _expected(numbers: Mapping[str, Any]) -> Section:
+    """Return the section on the task and on what was expected."""
+    sizes = numbers["two"][0]["sizes"]
+    rows = [
+        (text, {True: "yes", False: "no", None: "open"}[claim.holds])
+        for text, claim in zip(PREDICTED, verdict(numbers), strict=True)
+    ]
+    return Section(
+        "What was expected",
+        [
+            f"Decoders of width 64 with 4 heads a layer read sequences of {sizes['length']} words: a block of "
+            f"{sizes['shortest']} to {sizes['longest']} different words, drawn from {sizes['n_words']}, over and over. "
+            "The first block cannot be foreseen. From then on each word can: it is the one that followed last time. "
+            "Blocks differ in length, so that looking a fixed number of words back does not help.",
+            "Two measures for each head: how much of its weight is at the word before, and how much at the key that "
+            "followed the last occurrence of the word it is at. Only queries whose word has occurred are counted.",
+        ],
+        table=Table(("written before the first run", "came true"), rows),
+    )
+
+
+def _curve(name: str, rows: Sequence[Mapping[str, Any]], key: str, colour: str, dashed: bool = False) -> Curve:
+    """Draw a number of the trace, mean and band over seeds."""
+    points = [[(look["step"], look[key]) for look in row["trace"]] for row in rows]
+    return Curve(name, *mean_curve(points), colour=colour, dashed=dashed)
+
+
+def _while_they_learn(numbers: Mapping[str, Any]) -> Section:
+    """Return the section with losses and scores by step."""
+    one, two = numbers["one"], numbers["two"]
+    losses = [
+        _curve("one layer", one, "repeated", ORANGE),
+        _curve("two layers", two, "repeated", BLUE),
+        _curve("new words", two, "new", GREEN, dashed=True),
+    ]
+    scores = [
+        _curve("the word before", two, "previous", ORANGE),
+        _curve("what followed", two, "induction", BLUE),
+        _curve("what followed, one layer", one, "induction", GREEN, dashed=True),
+    ]
+    charts = [
+        Chart(losses, "step", "loss (nats a word)", "Loss on repeats", y_range=(0, 3.5)),
+        Chart(scores, "step", "greatest weight of a head", "Where heads look", y_range=(0, 1.05)),
+    ]
+    return Section(
+        "When it comes",
+        "The rate stays the same after the warm-up, so that a bend is the model's own.",
+        curves(charts, n_columns=1, width=5.6, height=2.8),
+        "steps",
+        caption=f"Means of {len(two)} seeds; bands: the lowest and the highest. Above, the loss on words that have "
+        "come before; below, the weight of the head that has most of it.",
+    )
+
+
+def _missed(numbers: Mapping[str, Any]) -> Section:
+    """Return the section on models without one head each."""
+    rows = numbers["two"]
+    groups, table = [], []
+    for row in rows:
+        of_row = []
+        for rise in row["rises"]:
+            colour = next((c for kind, c in COLOURS.items() if _name(row["chosen"][kind]) == _name(rise)), None)
+            of_row.append(Bar(_name(rise), rise["rise"], colour=colour or QUIET))
+            score = row["scores"][rise["attention"]][rise["number"]]
+            table.append(
+                (row["seed"], _name(rise), *(f"{score[kind]:.2f}" for kind in KINDS), f"{rise['rise']:+.2f}",
+                 f"{rise['rise_new']:+.2f}")
+            )  # fmt: skip
+        groups.append(Bars(of_row, "loss on repeats (nats)", f"seed {row['seed']}"))
+    return Section(
+        "One head less",
+        "Heads are chosen by where they look on some sequences. Each is then cut off, one at a time, and the loss is "
+        "measured on other sequences.",
+        bars(groups, n_columns=3, width=1.9),
+        "missed",
+        Table(
+            ("seed", "head", "at the word before", "at what followed", "repeats, without it", "new words, without it"),
+            table,
+        ),
+        "Rise of the loss without each head of two layers. Orange: the head of the first layer that looks most at the "
+        "word before; blue: the one of the second that looks most at what followed.",
+    )
+
+
+COLOURS = {"previous": ORANGE, "induction": BLUE}
+"""Colours of the two heads that are chosen."""
+
+
+def _swept(numbers: Mapping[str, Any]) -> Section:
+    """Return the section on other constants."""
+    usual = [("as above", row) for row in numbers["two"]]
+    table = []
+    for name, row in [*usual, *numbers["swept"].items()]:
+        start, end = change(row)
+        rise, other = _rises_of_layer(row)
+        table.append(
+            (
+                name, row["seed"], "never" if math.isinf(end) else f"{start:g} to {end:g}",
+                f"{row['loss']['repeated']:.2f}", *(f"{_judged(row, kind):.2f}" for kind in KINDS), f"{rise:+.2f}",
+                f"{other:+.2f}", f"{row['induction_left']:.2f}",
+            )
+        )  # fmt: skip
+    return Section(
+        "With other constants",
+        "Two layers, one constant changed at a time. Positions are rotary unless it says otherwise: with sinusoids, as "
+        "in the paper, a head learns to look one word back much more slowly.",
+        table=Table(
+            ("changed", "seed", "steps of the change", "loss on repeats", "weight at the word before",
+             "weight at what followed", "without that head", "without another", "weight left without the head below"),
+            table,
+        ),
+    )  # fmt: skip
+
+
+def _real_section(real: Mapping[str, Any]) -> Section:
+    """Return the section on a trained translator."""
+    heads = {(name, i): score for name, rows in real["scores"].items() for i, score in enumerate(rows)}
+    lost = {(row["attention"], row["number"]): row for row in real["rises"]}
+    points = [
+        Curve("", [score["induction"] for score in heads.values()], [lost[head]["rise"] for head in heads],
+              points=True, line=False)
+    ]  # fmt: skip
+    most = sorted(heads, key=lambda head: -lost[head]["rise"])[:8]
+    return Section(
+        "Heads of a translator",
+        f"The decoder's own attention, on {real['sentences'][1]} pairs of its validation text, each written twice. "
+        f"Heads are chosen on {real['sentences'][0]} other pairs.",
+        curves([Chart(points, "weight at what followed last time", "rise of the loss on repeats (nats)")], width=5.2),
+        "real",
+        Table(
+            ("head", "at the word before", "at what followed", "repeats, without it", "first time, without it"),
+            [
+                (
+                    _name({"attention": head[0], "number": head[1]}), *(f"{heads[head][kind]:.2f}" for kind in KINDS),
+                    f"{lost[head]['rise']:+.3f}", f"{lost[head]['rise_new']:+.3f}",
+                )
+                for head in most
+            ],
+        ),
+        "A point for each head of the decoder's own attention. The table has the eight that are missed most.",
+    )  # fmt: skip

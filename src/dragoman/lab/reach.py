@@ -6,14 +6,15 @@ These are statements of sections 4, 3.2.1 and 3.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from dragoman.explanation.figures import Bars, Chart, Curve, bars, curves
-from dragoman.lab.copying import COPIERS, CopySizes, copied
+from dragoman.explanation.style import SERIES
+from dragoman.lab.copying import COPIERS, WORDS, CopySizes, copied
 from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.lab.grow import RATE, RATES, Sizes, trained_model
 from dragoman.lab.phrases import Phrases
-from dragoman.lab.runs import Interval, bar, difference, holds, interval
+from dragoman.lab.runs import bar, difference, holds, interval, mean_curve
 from dragoman.lab.similarity import SIMILARITIES, LetterSizes, reversed_letters
 from dragoman.model.transformer import Transformer
 
@@ -163,8 +164,8 @@ def copy_claims(rows: Mapping[str, Any]) -> list[Claim]:
             f"{plain['fresh', 'far']:.1e} against {attention['fresh', 'far']:.2g}",
         ),
         Claim(
-            "Trained, self-attention's is as strong at the far end as at the near one, within a factor of 2, and a plain "
-            "RNN's there is less than a hundredth of it",
+            "Trained, self-attention's is as strong at the far end as at the near one, within a factor of 2, and a "
+            "plain RNN's there is less than a hundredth of it",
             0.5 < attention["trained", "far"] / attention["trained", "near"] < 2
             and plain["trained", "far"] < attention["trained", "far"] / 100,
             f"self-attention {attention['trained', 'near']:.2g} near, {attention['trained', 'far']:.2g} far; plain RNN "
@@ -230,4 +231,164 @@ def _list(values: Sequence[float]) -> str:
 
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
     """Return the sections of the report, with figures and tables made from the numbers of a run."""
-    return []
+    return [_expected(numbers), *_copying(numbers["copy"]), _similarity(numbers["similarity"]), _embedded(numbers)]
+
+
+def _expected(numbers: Mapping[str, Any]) -> Section:
+    """Return the section on what was expected; a prediction came true if all of its claims hold."""
+    claims = verdict(numbers)
+    parts = [claims[0:1], claims[1:2], claims[2:3], claims[3:5], claims[5:8], claims[8:10]]
+    return Section(
+        "What was expected",
+        "",
+        table=Table(
+            ("written before the first run", "came true"),
+            [
+                (text, "yes" if all(claim.holds for claim in of_text) else "not wholly")
+                for text, of_text in zip(PREDICTED, parts, strict=True)
+            ],
+        ),
+    )
+
+
+def _line(name: str, rows: Sequence[Mapping[str, Any]], key: str) -> Curve:
+    """Draw a number by distance, mean and band over seeds; a gradient ends where it is zero."""
+    seeds = [[(k, value) for k, value in enumerate(row[key], 1) if value > FLOOR] for row in rows]
+    look = {"colour": COLOURS[name.split(",")[0]], "dashed": "," in name}
+    return Curve(NAMES.get(name, name), *mean_curve(seeds), **look)
+
+
+FLOOR = 1e-7
+"""Gradient at which curves end in the figure."""
+
+NAMES = {"LSTM, forget bias 4": "LSTM, bias 4"}
+
+COLOURS = dict(zip(("self-attention", "plain RNN", "GRU", "LSTM", "6 convolutions"), SERIES, strict=False))
+
+
+def _copying(copy: Mapping[str, Any]) -> list[Section]:
+    """Return the sections on copying from k places back."""
+    middle = copy[f"{LENGTHS[1]}"]
+    n = len(middle["self-attention"][0]["accuracy"]) + 1
+    seeds = len(middle["self-attention"])
+    charts = [
+        Chart([_line(kind, rows, key) for kind, rows in middle.items()], "distance k (words)", label, title, **axis)
+        for key, label, title, axis in (
+            ("accuracy", "right", "Trained: what is right", {"y_range": (0, 1.05)}),
+            ("fresh", "gradient (log scale)", "Fresh: gradient", {"y_log": 10, "y_range": (FLOOR, 10)}),
+            ("trained", "gradient (log scale)", "Trained: gradient", {"y_log": 10, "y_range": (FLOOR, 10)}),
+        )
+    ]
+    places = [k for k in (1, 5, 10, 20, 39) if k < n]
+    table = Table(
+        ("layer", *(f"right at {k}" for k in places), *(f"gradient at {k}, fresh" for k in places[::2]),
+         *(f"trained, at {k}" for k in places[::2])),
+        [
+            (
+                kind, *(f"{mean_at(rows, 'accuracy', slice(k - 1, k)):.2f}" for k in places),
+                *(f"{mean_at(rows, key, slice(k - 1, k)):.1e}" for key in ("fresh", "trained") for k in places[::2]),
+            )
+            for kind, rows in middle.items()
+        ],
+    )  # fmt: skip
+    lengths = Table(
+        ("layer", *(f"n = {length}" for length in copy)),
+        [
+            (kind, *(", ".join(f"{far}" for far in furthest(of_length[kind])) for of_length in copy.values()))
+            for kind in middle
+        ],
+    )
+    return [
+        Section(
+            "Copy from k places back",
+            [
+                f"One layer (of convolutions, six) reads {n} random words, one of which is marked, and names it at the "
+                f"end. The marked word is equally often at each distance; {WORDS} words, so that 1 in {WORDS} is right "
+                "by chance. The gradient is that of the right word's logit by the embedding of the marked word, in its "
+                "own size, before the training and after it.",
+            ],
+            curves(charts, n_columns=1, width=5.6, height=2.6),
+            "copy",
+            table,
+            f"By the distance of the marked word; means of {seeds} seeds (of gradients, geometric over sequences), "
+            "bands: the lowest and the highest.",
+        ),
+        Section(
+            "In longer and shorter sequences",
+            "The same training in sequences of other lengths.",
+            table=lengths,
+            caption="Distance up to which at least 9 of 10 are right, for each seed.",
+        ),
+    ]
+
+
+def _similarity(rows: Mapping[str, Any]) -> Section:
+    """Return the section on additive and dot-product attention."""
+    loss = {
+        kind: {d_k: interval([row["loss"] for row in of_width[kind]]) for d_k, of_width in rows.items()}
+        for kind in SIMILARITIES
+    }
+    shown = bars(
+        [
+            Bars([bar(kind, loss[kind][d_k]) for kind in SIMILARITIES], "loss (nats a letter)", f"d_k = {d_k}")
+            for d_k in rows
+        ],
+        n_columns=1,
+        width=4.2,
+    )
+    return Section(
+        "Additive attention and the dot product",
+        "Additive attention compares a query with a key by v · tanh(q + k), with a learned v; the dot product by "
+        "q · k, and the paper's divides that by √d_k. Models of one layer and one head write letters backwards. The paper "
+        "says that both are alike for small d_k, and that without the division the dot product is the worse one for "
+        "large d_k.",
+        shown,
+        "similarity",
+        Table(
+            ("attention", *(f"loss, d_k = {d_k}" for d_k in rows), *(f"right letters, d_k = {d_k}" for d_k in rows)),
+            [
+                (
+                    kind, *(f"{loss[kind][d_k]:.2f}" for d_k in rows),
+                    *(f"{interval([row['accuracy'] for row in rows[d_k][kind]]).mean:.0%}" for d_k in rows),
+                )
+                for kind in SIMILARITIES
+            ],
+        ),
+        "Loss on new letters, by the width of the head; whiskers: 95% t-intervals over seeds.",
+    )  # fmt: skip
+
+
+def _embedded(numbers: Mapping[str, Any]) -> Section:
+    """Return the section on scaled and tied embeddings."""
+    rows = numbers["embeddings"]
+    rates = sorted({row["rate"] for row in next(iter(rows.values()))})
+    at = {
+        (name, rate, key): interval([row[key] for row in rows[name] if row["rate"] == rate])
+        for name in rows
+        for rate in rates
+        for key in ("loss", "bleu")
+    }
+    shown = bars(
+        [
+            Bars([bar(name, at[name, RATE, "loss"]) for name in rows], "loss (nats a word)", "Test loss"),
+            Bars([bar(name, at[name, RATE, "bleu"]) for name in rows], "BLEU, greedy", "Translations"),
+        ]
+    )
+    return Section(
+        "√d_model and tying",
+        "The block of `grow` with its embeddings scaled or not, and the target's tied to the output or not. "
+        f"Three seeds at a peak rate of {RATE:g}, one at the others.",
+        shown,
+        "embeddings",
+        Table(
+            ("embeddings", *(f"loss, at {rate:g}" for rate in rates), *(f"BLEU, at {rate:g}" for rate in rates)),
+            [
+                (
+                    name, *(f"{at[name, rate, 'loss'].mean:.2f}" for rate in rates),
+                    *(f"{at[name, rate, 'bleu'].mean:.1f}" for rate in rates),
+                )
+                for name in rows
+            ],
+        ),
+        "Means over three seeds; whiskers: 95% t-intervals.",
+    )  # fmt: skip

@@ -18,7 +18,7 @@ from dragoman.lab.pruning import Head, attentions, without
 from dragoman.model.transformer import Transformer
 
 Scores = Mapping[str, Sequence[Mapping[str, float]]]
-"""Mean weight of each head at the word before, ``previous``, and at the key after the last occurrence, ``induction``."""
+"""Mean weight of each head at the word before, ``previous``, and at what followed last time, ``induction``."""
 
 
 class Text(NamedTuple):
