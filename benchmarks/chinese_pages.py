@@ -99,6 +99,8 @@ def _said(text: str, words: Words) -> str:
         return f"[{words(f'# {link[1]}').removeprefix('# ')}]{link[2]}"
     if verdict := re.fullmatch(r"\*([^*]+)\*: (.+)", text):
         return f"*{words(verdict[1])}*：{_said(verdict[2], words)}"
+    if re.fullmatch(r"`[^`]*`", text):
+        return words.find(text) or text
     if RANGE.fullmatch(text):
         return RANGE.sub(rf"\1 {words('to')} \2", text)
     sentences = [words.find(sentence) for sentence in SENTENCE.split(text)]

@@ -14,12 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.config import ModelConfig
-from dragoman.explanation.figures import Bars, Chart, Curve, bars, curves
+from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
+from dragoman.explanation.style import SERIES
 from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.lab.joined import Joined, Sublayer
 from dragoman.lab.letters import accuracy, learn, warm_cosine
 from dragoman.lab.phrases import Phrases, mean_loss
-from dragoman.lab.runs import Interval, bar, difference, interval, mean_curve
+from dragoman.lab.runs import Interval, bar, mean_curve, span
 from dragoman.model.attention import MultiHeadAttention
 from dragoman.model.embedding import LearnedPositions
 from dragoman.model.layers import DecoderLayer, EncoderLayer
@@ -185,13 +186,18 @@ def gains(numbers: Mapping[str, Any], rate: float = RATE) -> dict[str, Interval]
     """Return by how many nats each part lowers the loss on the way up."""
     rungs = list(numbers["ladder"].items())
     pairs = itertools.pairwise(rungs)
-    return {part: difference(losses_of(rows, rate), losses_of(before, rate)) for (_, before), (part, rows) in pairs}
+    return {part: rise(losses_of(rows, rate), losses_of(before, rate)) for (_, before), (part, rows) in pairs}
 
 
 def costs(numbers: Mapping[str, Any], rate: float = RATE) -> dict[str, Interval]:
     """Return by how many nats the loss of the full block rises without each part."""
     full = losses_of(numbers["ladder"][FULL], rate)
-    return {part: difference(full, losses_of(rows, rate)) for part, rows in numbers["mirror"].items()}
+    return {part: rise(full, losses_of(rows, rate)) for part, rows in numbers["mirror"].items()}
+
+
+def rise(base: Sequence[float], other: Sequence[float]) -> Interval:
+    """Return the mean of ``other - base``, seed by seed, with the lowest and the highest."""
+    return span([b - a for a, b in zip(base, other, strict=True)])
 
 
 def verdict(numbers: Mapping[str, Any], rate: float = RATE) -> list[Claim]:
@@ -227,6 +233,12 @@ def verdict(numbers: Mapping[str, Any], rate: float = RATE) -> list[Claim]:
             (*dearest[:2], dearest[-1]) == ("weights", "positions", "norm"),
             _listed({part: down[part] for part in dearest}),
         ),
+        Claim(
+            "Taken from the full block, residuals cost most, and learned weights come next",
+            dearest[:2] == ["residuals", "weights"],
+            f"{down['residuals'].mean:.2f} and {down['weights'].mean:.2f} nats; no other part more than "
+            f"{down[dearest[2]].mean:.2f}. Seen in this run, not foretold",
+        ),
     ]
 
 
@@ -242,7 +254,12 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
 
 def _at_rate(rows: Sequence[Mapping[str, Any]], key: str, rate: float = RATE) -> Interval:
     """Return the mean of one number over the seeds at a peak rate."""
-    return interval([row[key] for row in rows if row["rate"] == rate])
+    return span([row[key] for row in rows if row["rate"] == rate])
+
+
+def _bar(name: str, value: Interval, decimals: int = 2) -> Bar:
+    """Return a bar whose number has so many decimals."""
+    return bar(name, value)._replace(text=f"{value.mean:.{decimals}f}".replace("-", "−"))
 
 
 def _names(numbers: Mapping[str, Any]) -> dict[str, str]:
@@ -267,7 +284,7 @@ def _expected(numbers: Mapping[str, Any]) -> Section:
             ("written before the first run", "came true"),
             [
                 (text, {True: "yes", False: "no", None: "open"}[claim.holds])
-                for text, claim in zip(PREDICTED, verdict(numbers), strict=True)
+                for text, claim in zip(PREDICTED, verdict(numbers)[: len(PREDICTED)], strict=True)
             ],
         ),
     )
@@ -278,8 +295,12 @@ def _way_up(numbers: Mapping[str, Any]) -> Section:
     names, rows, up = _names(numbers), numbers["ladder"], gains(numbers)
     shown = bars(
         [
-            Bars([bar(names[name], _at_rate(rows[name], "loss")) for name in names], "loss (nats a word)", "Test loss"),
-            Bars([bar(names[name], _at_rate(rows[name], "bleu")) for name in names], "BLEU, greedy", "Translations"),
+            Bars(
+                [_bar(names[name], _at_rate(rows[name], "loss")) for name in names], "loss (nats a word)", "Test loss"
+            ),
+            Bars(
+                [_bar(names[name], _at_rate(rows[name], "bleu"), 1) for name in names], "BLEU, greedy", "Translations"
+            ),
         ]
     )
     table = Table(
@@ -296,11 +317,11 @@ def _way_up(numbers: Mapping[str, Any]) -> Section:
     return Section(
         "One part at a time",
         "Right words are counted given the right words before them; BLEU is that of translations which the model "
-        "writes by itself. Brackets: 95% t-intervals over seeds.",
+        "writes by itself. Brackets: the lowest and the highest seed.",
         shown,
         "ladder",
         table,
-        f"Each model has the parts above it, too. Means over {_seeds(numbers)} seeds; whiskers: 95% t-intervals.",
+        f"Each model has the parts above it, too. Means over {_seeds(numbers)} seeds; whiskers: the range.",
     )
 
 
@@ -315,8 +336,8 @@ def _taken_away(numbers: Mapping[str, Any]) -> Section:
     label = "nats a word"
     shown = bars(
         [
-            Bars([bar(LABELS[part], up[part]) for part in PARTS], label, "Added on the way up"),
-            Bars([bar(LABELS[part], down[part]) for part in PARTS], label, "Taken from the full block"),
+            Bars([_bar(LABELS[part], up[part]) for part in PARTS], label, "Added on the way up"),
+            Bars([_bar(LABELS[part], down[part]) for part in PARTS], label, "Taken from the full block"),
         ]
     )
     table = Table(
@@ -331,12 +352,19 @@ def _taken_away(numbers: Mapping[str, Any]) -> Section:
     )  # fmt: skip
     return Section(
         "The mirror",
-        "Without learned weights all keys weigh the same, and heads are slices of one mean. Without residuals each "
-        "sub-layer gets only what the one before it made.",
+        [
+            "Without learned weights all keys weigh the same, and heads are slices of one mean. Without residuals each "
+            "sub-layer gets only what the one before it made.",
+            "What a part is worth depends on the others. Without residuals every sub-layer mixes words and loses the "
+            "one it is at: positions and a feed-forward network then make these trainings worse. In the full block "
+            "positions are hardly missed, perhaps because sentences have six words at most, and the causal mask tells "
+            "the decoder how many it has written.",
+        ],
         shown,
         "mirror",
         table,
-        "Worth of a part in nats: by how much the loss falls where it is added, and rises where it alone is missing.",
+        "Worth of a part in nats: by how much the loss falls where it is added, and rises where it alone is missing. "
+        "Whiskers: the lowest and the highest seed.",
     )
 
 
@@ -344,9 +372,10 @@ def _while_they_learn(numbers: Mapping[str, Any]) -> Section:
     """Return the section with the training losses."""
     names, rows = _names(numbers), numbers["ladder"]
     lines = []
-    for name in names:
+    for place, name in enumerate(names):
         seeds = [row["curve"] for row in rows[name] if row["rate"] == RATE]
-        lines.append(Curve(names[name], *mean_curve([[(20 * (i + 1), y) for i, y in enumerate(s)] for s in seeds])))
+        points = mean_curve([[(20 * (i + 1), y) for i, y in enumerate(seed)] for seed in seeds])
+        lines.append(Curve(names[name], *points, dashed=place >= len(SERIES)))  # the colours begin again
     return Section(
         "While they learn",
         "",

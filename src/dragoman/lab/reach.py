@@ -339,9 +339,9 @@ def _similarity(rows: Mapping[str, Any]) -> Section:
     return Section(
         "Additive attention and the dot product",
         "Additive attention compares a query with a key by v · tanh(q + k), with a learned v; the dot product by "
-        "q · k, and the paper's divides that by √d_k. Models of one layer and one head write letters backwards. The paper "
-        "says that both are alike for small d_k, and that without the division the dot product is the worse one for "
-        "large d_k.",
+        "q · k, and the paper's divides that by √d_k. Models of one layer and one head write letters backwards. "
+        "The paper says that both are alike for small d_k, and that without the division the dot product is the worse "
+        "one for large d_k.",
         shown,
         "similarity",
         Table(
