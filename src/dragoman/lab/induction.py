@@ -17,11 +17,21 @@ from dragoman.data.tokenizer import BOS_ID
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
 from dragoman.explanation.style import BLUE, GREEN, ORANGE, QUIET
 from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
-from dragoman.lab.heads import examine
 from dragoman.lab.letters import FIRST, Pairs, updates
 from dragoman.lab.pruning import Head
-from dragoman.lab.repeats import LanguageModel, Text, doubled, head_scores, repeat_losses, rises, scored
+from dragoman.lab.repeats import (
+    KINDS,
+    LanguageModel,
+    Text,
+    head_name,
+    head_scores,
+    judged,
+    repeat_losses,
+    rises,
+    scored,
+)
 from dragoman.lab.runs import mean_curve
+from dragoman.lab.written_twice import measured_run, real_claims, real_section
 from dragoman.model.transformer import Transformer
 
 TAKES = ("run", "device")
@@ -39,10 +49,6 @@ PREDICTED = (
     "less than half of its weight there.",
 )
 """What was expected before the experiment was run for the first time (trials with one seed chose rate and sizes)."""
-
-
-KINDS = ("previous", "induction")
-"""What a head may look at: the word before, and what followed the last occurrence of the word it is at."""
 
 
 class Sizes(NamedTuple):
@@ -107,23 +113,23 @@ def learned(n_layers: int, sizes: Sizes, seed: int) -> dict[str, Any]:
     """Train a model, look at its heads while it learns, and cut them off one by one at the end."""
     model = fresh(n_layers, sizes, seed)
     drawn = torch.Generator().manual_seed(1000 + seed)
-    choosing, judging = (sequences(sizes.n_test, sizes, drawn) for _ in range(2))
-    trace = [_look(model, choosing, 0)]
+    to_choose, to_judge = (sequences(sizes.n_test, sizes, drawn) for _ in range(2))
+    trace = [_look(model, to_choose, 0)]
     batches = itertools.islice(endless(sizes, seed), sizes.steps)
     steps = updates(LanguageModel(model), batches, lambda step: sizes.rate * min(1.0, step / WARMUP))
     for step, _ in enumerate(steps, 1):
         if step % sizes.every == 0:
-            trace.append(_look(model, choosing, step))
-    scores = head_scores(model, choosing)
+            trace.append(_look(model, to_choose, step))
+    scores = head_scores(model, to_choose)
     best = {kind: chosen(scores, kind, layer) for kind, layer in (("previous", 0), ("induction", n_layers - 1))}
-    judged = scored(model, judging)
+    weights = scored(model, to_judge)
     return {
         "layers": n_layers, "seed": seed, "sizes": sizes._asdict(), "trace": trace,
-        "loss": repeat_losses(model, judging), "scores": head_scores(model, judging),
+        "loss": repeat_losses(model, to_judge), "scores": head_scores(model, to_judge),
         "chosen": {kind: head._asdict() for kind, head in best.items()},
-        "rises": rises(model, judging),
-        "induction_left": scored(model, judging, [best["previous"]])[best["induction"]]["induction"]
-        / judged[best["induction"]]["induction"],
+        "rises": rises(model, to_judge),
+        "induction_left": scored(model, to_judge, [best["previous"]])[best["induction"]]["induction"]
+        / weights[best["induction"]]["induction"],
     }  # fmt: skip
 
 
@@ -195,7 +201,7 @@ def trained_claims(one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str, 
     """Return the claims about models with one layer and with two, a row for each training."""
     steps = two[0]["sizes"]["steps"]
     changes = [change(row) for row in two]
-    scores = {kind: [_judged(row, kind) for row in two] for kind in ("previous", "induction")}
+    scores = {kind: [judged(row, kind) for row in two] for kind in ("previous", "induction")}
     first = [[crossing(row["trace"], kind, 0.3) for kind in ("previous", "induction")] for row in two]
     without = [_rises_of_layer(row) for row in two]
     left = [row["induction_left"] for row in two]
@@ -237,13 +243,6 @@ def trained_claims(one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str, 
     ]
 
 
-def _judged(row: Mapping[str, Any], kind: str) -> float:
-    """Return the score of the chosen head on the sequences that judge."""
-    head = row["chosen"][kind]
-    score: float = row["scores"][head["attention"]][head["number"]][kind]
-    return score
-
-
 def _rises_of_layer(row: Mapping[str, Any]) -> tuple[float, float]:
     """Return the rise of the loss without the chosen head, and the greatest without another head of its layer."""
     head = row["chosen"]["induction"]
@@ -257,70 +256,13 @@ def _list(values: Sequence[float], spec: str = ".2f") -> str:
     return ", ".join(f"{value:{spec}}" for value in values)
 
 
-# --- a trained translator ---------------------------------------------------------------------------------------------
-
-
-def measured_run(lab: Lab) -> dict[str, Any]:
-    """Return the same measures of a translator's decoder, on pairs of its validation text written twice."""
-    examined = examine(lab)
-    count = 4 if lab.quick else 40
-    choosing, judging = (list(doubled(batches, count)) for batches in (examined.to_choose, examined.to_judge))
-    scores = {which: head_scores(examined.model, *text) for which, text in (("chosen", choosing), ("judged", judging))}
-    of_heads = {
-        which: {(name, i): score for name, rows in of_text.items() for i, score in enumerate(rows)}
-        for which, of_text in scores.items()
-    }
-    best = {kind: max(of_heads["chosen"], key=lambda head: of_heads["chosen"][head][kind]) for kind in KINDS}
-    return {
-        "sentences": [len(choosing), len(judging)], "loss": repeat_losses(examined.model, *judging),
-        "scores": scores["judged"], "chosen": {kind: {"attention": at, "number": i} for kind, (at, i) in best.items()},
-        "rises": rises(examined.model, *judging),
-    }  # fmt: skip
-
-
-def real_claims(real: Mapping[str, Any]) -> list[Claim]:
-    """Return the claims about a trained translator."""
-    best = {kind: _judged(real, kind) for kind in KINDS}
-    names = {kind: _name(head) for kind, head in real["chosen"].items()}
-    ranked = sorted(real["rises"], key=lambda row: -row["rise"])
-    place = 1 + next(i for i, row in enumerate(ranked) if _name(row) == names["induction"])
-    return [
-        Claim(
-            "A head of its decoder looks at the word before",
-            best["previous"] > 0.5,
-            f"{names['previous']}: {best['previous']:.2f} of its weight",
-        ),
-        Claim(
-            "A head of its decoder looks at what followed last time",
-            best["induction"] > 0.5,
-            f"{names['induction']}: {best['induction']:.2f} of its weight",
-        ),
-        Claim(
-            "A sentence that is written again costs less the second time",
-            real["loss"]["repeated"] < real["loss"]["new"],
-            f"{real['loss']['repeated']:.2f} nats a word against {real['loss']['new']:.2f}",
-        ),
-        Claim(
-            "No head of the decoder is missed more there than the one that looks most at what followed",
-            place == 1,
-            f"it is number {place} of {len(ranked)}: {ranked[place - 1]['rise']:+.3f} nats; the most is "
-            f"{ranked[0]['rise']:+.3f}, without {_name(ranked[0])}",
-        ),
-    ]
-
-
-def _name(head: Mapping[str, Any]) -> str:
-    """Return the name of a decoder's head for readers: its layer and its number, both from 1."""
-    return f"layer {int(head['attention'].split('.')[2]) + 1}, head {head['number'] + 1}"
-
-
 # --- the report -------------------------------------------------------------------------------------------------------
 
 
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
     """Return the sections of the report, with figures and tables made from the numbers of a run."""
     if "real" in numbers:
-        return [_real_section(numbers["real"])]
+        return [real_section(numbers["real"])]
     return [_expected(numbers), _while_they_learn(numbers), _missed(numbers), _swept(numbers)]
 
 
@@ -385,11 +327,11 @@ def _missed(numbers: Mapping[str, Any]) -> Section:
     for row in rows:
         of_row = []
         for rise in row["rises"]:
-            colour = next((c for kind, c in COLOURS.items() if _name(row["chosen"][kind]) == _name(rise)), None)
-            of_row.append(Bar(_name(rise), rise["rise"], colour=colour or QUIET))
+            colour = next((c for kind, c in COLOURS.items() if head_name(row["chosen"][kind]) == head_name(rise)), None)
+            of_row.append(Bar(head_name(rise), rise["rise"], colour=colour or QUIET))
             score = row["scores"][rise["attention"]][rise["number"]]
             table.append(
-                (row["seed"], _name(rise), *(f"{score[kind]:.2f}" for kind in KINDS), f"{rise['rise']:+.2f}",
+                (row["seed"], head_name(rise), *(f"{score[kind]:.2f}" for kind in KINDS), f"{rise['rise']:+.2f}",
                  f"{rise['rise_new']:+.2f}")
             )  # fmt: skip
         groups.append(Bars(of_row, "loss on repeats (nats)", f"seed {row['seed']}"))
@@ -422,7 +364,7 @@ def _swept(numbers: Mapping[str, Any]) -> Section:
         table.append(
             (
                 name, row["seed"], "never" if math.isinf(end) else f"{start:g} to {end:g}",
-                f"{row['loss']['repeated']:.2f}", *(f"{_judged(row, kind):.2f}" for kind in KINDS), f"{rise:+.2f}",
+                f"{row['loss']['repeated']:.2f}", *(f"{judged(row, kind):.2f}" for kind in KINDS), f"{rise:+.2f}",
                 f"{other:+.2f}", f"{row['induction_left']:.2f}",
             )
         )  # fmt: skip
@@ -435,33 +377,4 @@ def _swept(numbers: Mapping[str, Any]) -> Section:
              "weight at what followed", "without that head", "without another", "weight left without the head below"),
             table,
         ),
-    )  # fmt: skip
-
-
-def _real_section(real: Mapping[str, Any]) -> Section:
-    """Return the section on a trained translator."""
-    heads = {(name, i): score for name, rows in real["scores"].items() for i, score in enumerate(rows)}
-    lost = {(row["attention"], row["number"]): row for row in real["rises"]}
-    points = [
-        Curve("", [score["induction"] for score in heads.values()], [lost[head]["rise"] for head in heads],
-              points=True, line=False)
-    ]  # fmt: skip
-    most = sorted(heads, key=lambda head: -lost[head]["rise"])[:8]
-    return Section(
-        "Heads of a translator",
-        f"The decoder's own attention, on {real['sentences'][1]} pairs of its validation text, each written twice. "
-        f"Heads are chosen on {real['sentences'][0]} other pairs.",
-        curves([Chart(points, "weight at what followed last time", "rise of the loss on repeats (nats)")], width=5.2),
-        "real",
-        Table(
-            ("head", "at the word before", "at what followed", "repeats, without it", "first time, without it"),
-            [
-                (
-                    _name({"attention": head[0], "number": head[1]}), *(f"{heads[head][kind]:.2f}" for kind in KINDS),
-                    f"{lost[head]['rise']:+.3f}", f"{lost[head]['rise_new']:+.3f}",
-                )
-                for head in most
-            ],
-        ),
-        "A point for each head of the decoder's own attention. The table has the eight that are missed most.",
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -136,7 +137,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
     silent, loud = (
         Table(
             ("bug", "wrong", "right", "what it shows", "caught by"),
-            [(p.name, f"`{p.wrong}`", f"`{p.right}`", _symptom(numbers[p.name]), f"`{p.test}`") for p in group],
+            [(_named(p.name), f"`{p.wrong}`", f"`{p.right}`", _symptom(numbers[p.name]), f"`{p.test}`") for p in group],
         )
         for group in groups
     )
@@ -151,6 +152,11 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         ),
         Section("Loud bugs", "", table=loud, caption="An error, at once or on the first word that is out of range."),
     ]
+
+
+def _named(name: str) -> str:
+    """Return the name of a bug with names of Python as code."""
+    return re.sub(r"\S*__\S+", r"`\g<0>`", name)
 
 
 def _symptom(symptom: dict[str, Any]) -> str:

@@ -21,6 +21,10 @@ Scores = Mapping[str, Sequence[Mapping[str, float]]]
 """Mean weight of each head at the word before, ``previous``, and at what followed last time, ``induction``."""
 
 
+KINDS = ("previous", "induction")
+"""What a head may look at: the word before, and what followed the last occurrence of the word it is at."""
+
+
 class Text(NamedTuple):
     """A batch of text in which words come again."""
 
@@ -125,3 +129,15 @@ def rises(model: Transformer, *texts: Text) -> list[dict[str, Any]]:
             "rise_new": losses["new"] - whole["new"],
         })  # fmt: skip
     return rows
+
+
+def judged(row: Mapping[str, Any], kind: str) -> float:
+    """Return the score of the chosen head on the text that judges."""
+    head = row["chosen"][kind]
+    score: float = row["scores"][head["attention"]][head["number"]][kind]
+    return score
+
+
+def head_name(head: Mapping[str, Any]) -> str:
+    """Return the name of a decoder's head for readers: its layer and its number, both from 1."""
+    return f"layer {int(head['attention'].split('.')[2]) + 1}, head {head['number'] + 1}"
