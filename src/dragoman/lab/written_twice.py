@@ -81,7 +81,7 @@ def real_section(real: Mapping[str, Any]) -> Section:
             ("head", "at the word before", "at what followed", "repeats, without it", "first time, without it"),
             [
                 (
-                    head_name({"attention": head[0], "number": head[1]}), *(f"{heads[head][kind]:.2f}" for kind in KINDS),
+                    head_name(lost[head]), *(f"{heads[head][kind]:.2f}" for kind in KINDS),
                     f"{lost[head]['rise']:+.3f}", f"{lost[head]['rise_new']:+.3f}",
                 )
                 for head in most
