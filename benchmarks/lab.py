@@ -35,8 +35,8 @@ benchmarks.lab REPORT` copies figures and numbers from such a report, and writes
 experiments; with `--restate` it writes verdicts and figures again from the numbers that are here."""
 
 
-TOLD = ("attention", "grow", "induction", "masks", "pitfalls", "positions", "reach")
-"""Experiments whose page has the words and the tables of their report, too."""
+UNTOLD = ("heads",)
+"""Experiments whose page has figures alone: their tables would make it too long."""
 
 
 def publish(report: Path, folder: Path, suffix: str = "") -> list[str]:
@@ -136,7 +136,7 @@ def page(name: str, record: dict[str, Any]) -> str:
     told = [block for section in record.get("sections", ()) for block in blocks(section)]
     head = f"# {name}\n\n{record['claim']}.\n\n{by}`; {where}; [numbers.json](numbers.json). What a verdict can carry: "
     head += "[the laboratory](../README.md)."
-    return "\n\n".join([head, verdict, *(told if record["experiment"] in TOLD else figures_of(record))]) + "\n"
+    return "\n\n".join([head, verdict, *(figures_of(record) if record["experiment"] in UNTOLD else told)]) + "\n"
 
 
 def figures_of(record: dict[str, Any]) -> list[str]:

@@ -237,7 +237,7 @@ def verdict(numbers: Mapping[str, Any], rate: float = RATE) -> list[Claim]:
             "Taken from the full block, residuals cost most, and learned weights come next",
             dearest[:2] == ["residuals", "weights"],
             f"{down['residuals'].mean:.2f} and {down['weights'].mean:.2f} nats; no other part more than "
-            f"{down[dearest[2]].mean:.2f}. Seen in this run, not foretold",
+            f"{down[dearest[2]].mean:.2f}. Seen, not foretold",
         ),
     ]
 

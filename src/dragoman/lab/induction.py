@@ -54,7 +54,7 @@ PREDICTED = (
 class Sizes(NamedTuple):
     """Sizes of the experiment, and the settings that it is repeated with."""
 
-    steps: int = 500
+    steps: int = 1000
     length: int = 32  # words of a sequence
     shortest: int = 5  # words of a block, which is repeated to fill the sequence
     longest: int = 12
@@ -63,7 +63,7 @@ class Sizes(NamedTuple):
     norm: str = "post"
     positions: str = "rotary"
     count: int = 32  # sequences of a batch
-    every: int = 10  # steps between two looks at the heads
+    every: int = 20  # steps between two looks at the heads
     n_test: int = 48  # sequences that choose heads, and as many that judge them
 
 
@@ -280,6 +280,7 @@ def _expected(numbers: Mapping[str, Any]) -> Section:
             f"{sizes['shortest']} to {sizes['longest']} different words, drawn from {sizes['n_words']}, over and over. "
             "The first block cannot be foreseen. From then on each word can: it is the one that followed last time. "
             "Blocks differ in length, so that looking a fixed number of words back does not help.",
+            "A first run had 500 steps, which was too short for one of its three seeds; this one has twice as many.",
             "Two measures for each head: how much of its weight is at the word before, and how much at the key that "
             "followed the last occurrence of the word it is at. Only queries whose word has occurred are counted.",
         ],
