@@ -304,7 +304,7 @@ def _layer_norm_sections(numbers: Mapping[str, Any]) -> list[Section]:
             "What is averaged over",
             "A layer norm averages over the channels of one token, a batch norm over the tokens of a batch. With batch "
             "norm the output for a sentence depends on the other sentences of its batch and on their padding, and a "
-            "translator that gets one sentence at a time has no batch to average over.",
+            "single sentence has no batch to average over.",
             curves([dependence], width=6.4),
             "dependence",
             caption="How far one sentence's output moves when its companions are exchanged.",
