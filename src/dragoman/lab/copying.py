@@ -32,7 +32,7 @@ class CopySizes(NamedTuple):
     d: int = 32  # width
     steps: int = 400
     rate: float = 5e-3  # peak learning rate
-    count: int = 64  # sequences of a batch
+    batch: int = 64  # sequences of a batch
     rows: int = 32  # test sequences for each distance
 
 
@@ -92,7 +92,7 @@ def gradients(model: Copier, ids: Tensor, words: Tensor, distances: Tensor) -> T
 
 def by_distance(values: Tensor, n: int, geometric: bool = False) -> list[float]:
     """Return the mean over the rows of each distance, from 1 on; rows come distance by distance."""
-    rows = values.double().unflatten(0, (n - 1, -1))
+    rows = values.double().view(n - 1, -1)
     means = rows.log().mean(1).exp() if geometric else rows.mean(1)
     return list(means.tolist())
 
@@ -108,7 +108,7 @@ def copied(kind: str, seed: int, sizes: CopySizes) -> dict[str, Any]:
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
     rate, losses = warm_cosine(sizes.steps, sizes.rate, max(sizes.steps // 10, 1)), []
     for step in range(1, sizes.steps + 1):
-        batch_ids, batch_words = marked(torch.randint(1, n, (sizes.count,), generator=drawn), n, drawn)
+        batch_ids, batch_words = marked(torch.randint(1, n, (sizes.batch,), generator=drawn), n, drawn)
         loss = F.cross_entropy(model(model.embed(batch_ids)), batch_words)
         optimizer.zero_grad()
         torch.autograd.backward(loss)

@@ -61,10 +61,10 @@ class Sizes(NamedTuple):
     n_train: int = 6000
     n_test: int = 300
     longest: int = 6  # words and marks of a source
-    count: int = 32  # sentences of a batch
+    batch: int = 32  # sentences of a batch
 
 
-QUICK = Sizes(steps=4, n_train=40, n_test=4, count=4)
+QUICK = Sizes(steps=4, n_train=40, n_test=4, batch=4)
 
 
 class Partial(Joined):
@@ -140,7 +140,7 @@ def trained_model(
     """
     torch.manual_seed(seed)
     model, test = make(), phrases.test_batch()
-    batches, schedule = phrases.endless(sizes.count, seed), warm_cosine(sizes.steps, rate, max(sizes.steps // 10, 1))
+    batches, schedule = phrases.endless(sizes.batch, seed), warm_cosine(sizes.steps, rate, max(sizes.steps // 10, 1))
     losses = learn(model, batches, sizes.steps, schedule)
     return {
         "seed": seed, "rate": rate,

@@ -62,7 +62,7 @@ class Sizes(NamedTuple):
     rate: float = 4e-3  # learning rate after the warm-up
     norm: str = "post"
     positions: str = "rotary"
-    count: int = 32  # sequences of a batch
+    batch: int = 32  # sequences of a batch
     every: int = 20  # steps between two looks at the heads
     n_test: int = 48  # sequences that choose heads, and as many that judge them
 
@@ -93,7 +93,7 @@ def endless(sizes: Sizes, seed: int) -> Iterator[Pairs]:
     """Yield batches of sequences without end."""
     generator = torch.Generator().manual_seed(seed)
     while True:
-        text = sequences(sizes.count, sizes, generator)
+        text = sequences(sizes.batch, sizes, generator)
         yield Pairs(text.tgt_in, text.tgt_in, text.tgt_out)
 
 
@@ -157,7 +157,7 @@ def run(lab: Lab) -> Findings:
     if lab.run is not None:
         numbers: dict[str, Any] = {"real": measured_run(lab)}
         return Findings(numbers, sections(numbers), verdict(numbers))
-    usual = Sizes(steps=6, count=4, every=3, n_test=4) if lab.quick else Sizes()
+    usual = Sizes(steps=6, batch=4, every=3, n_test=4) if lab.quick else Sizes()
     seeds = (1,) if lab.quick else (1, 2, 3)
 
     def row(n_layers: int, sizes: Sizes, seed: int) -> dict[str, Any]:

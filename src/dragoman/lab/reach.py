@@ -53,20 +53,20 @@ def run(lab: Lab) -> Findings:
     seeds = (1,) if lab.quick else (1, 2, 3)
     middle = LENGTHS[1]
     lengths = {f"{middle}": seeds} if lab.quick else {f"{n}": seeds if n == middle else (1,) for n in LENGTHS}
-    small = {"steps": 3, "count": 4, "rows": 4} if lab.quick else {}
+    small = {"steps": 3, "batch": 4, "rows": 4} if lab.quick else {}
     numbers: dict[str, Any] = {"copy": {}, "similarity": {}, "embeddings": {}}
     for n, of_length in lengths.items():
         numbers["copy"][n] = {
             kind: [_part(lab, copied, kind, seed, CopySizes(n=int(n), **small)) for seed in of_length]
             for kind in COPIERS
         }
-    letters = LetterSizes(steps=3, count=4) if lab.quick else LetterSizes()
+    letters = LetterSizes(steps=3, batch=4) if lab.quick else LetterSizes()
     for d_k in WIDTHS[:1] if lab.quick else WIDTHS:
         numbers["similarity"][f"{d_k}"] = {
             kind: [_part(lab, reversed_letters, kind, seed, letters._replace(d_k=d_k)) for seed in seeds]
             for kind in SIMILARITIES
         }
-    sizes = Sizes(steps=3, n_train=40, n_test=4, count=4) if lab.quick else Sizes()
+    sizes = Sizes(steps=3, n_train=40, n_test=4, batch=4) if lab.quick else Sizes()
     phrases = Phrases.make(sizes.n_train, sizes.n_test, sizes.longest)
     cases = [(RATE, seed) for seed in seeds] + ([] if lab.quick else [(rate, 1) for rate in RATES if rate != RATE])
     for name, options in EMBEDDINGS.items():
@@ -232,7 +232,7 @@ def embedding_claims(rows: Mapping[str, Any]) -> list[Claim]:
         rate: [rise(f"√d_model, {tied}", f"not scaled, {tied}", rate) for tied in ("not tied", "tied")]
         for rate in rates
     }
-    tying = {rate: rise(*SCALED, rate) for rate in rates}
+    tying = {rate: rise(SCALED[0], SCALED[1], rate) for rate in rates}
     listed = ", ".join(f"{apart:+.2f} and {tied:+.2f} at {rate:g}" for rate, (apart, tied) in scale.items())
     return [
         Claim(
@@ -283,9 +283,9 @@ def _expected(numbers: Mapping[str, Any]) -> Section:
 def _line(name: str, rows: Sequence[Mapping[str, Any]], key: str) -> Curve:
     """Draw a number by distance, mean and band over seeds; a gradient ends where it is zero."""
     seeds = [[(k, value) for k, value in enumerate(row[key], 1) if value > FLOOR] for row in rows]
-    look = {"colour": COLOURS[name.split(",")[0]], "dashed": "," in name}
+    colour, dashed = COLOURS[name.split(",")[0]], "," in name
     hidden = key == "fresh" and name == "6 convolutions"  # its end lies among the other lines
-    return Curve("" if hidden else NAMES.get(name, name), *mean_curve(seeds), **look)
+    return Curve("" if hidden else NAMES.get(name, name), *mean_curve(seeds), colour=colour, dashed=dashed)
 
 
 FLOOR = 1e-7

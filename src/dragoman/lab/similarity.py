@@ -23,7 +23,7 @@ class LetterSizes(NamedTuple):
     d_k: int = 8
     steps: int = 250
     longest: int = 8  # letters
-    count: int = 32  # sentences of a batch
+    batch: int = 32  # sentences of a batch
 
 
 class ComparingAttention(MultiHeadAttention):
@@ -73,7 +73,7 @@ def comparing(kind: str, d_k: int, seed: int) -> nn.Module:
 def reversed_letters(kind: str, seed: int, sizes: LetterSizes) -> dict[str, Any]:
     """Train a model to write letters backwards, and return its quality on new ones."""
     model = comparing(kind, sizes.d_k, seed)
-    batches = endless(sizes.count, 3, sizes.longest, seed=seed)
+    batches = endless(sizes.batch, 3, sizes.longest, seed=seed)
     losses = learn(model, batches, sizes.steps, warm_cosine(sizes.steps, 6e-3, max(sizes.steps // 10, 1)))
     test = reversals(300, 3, sizes.longest, 20, torch.Generator().manual_seed(99))
     return {"seed": seed, "loss": mean_loss(model, test), "accuracy": accuracy(model, test), "curve": losses[::10]}
