@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.diagrams import Box, Grid, Part, diagram
+from benchmarks.diagrams import Arrow, Box, Grid, Note, Part, diagram
 from benchmarks.harness.environments import ROOT
 
 FOLDER = ROOT / "docs/course"
@@ -72,12 +72,60 @@ def attention() -> str:
     ]
     return diagram(
         730, 296, "Attention with four words",
-        "Above: the inputs and their queries, keys and values, four by four whole numbers. Below: scores, the same with "
-        "the later words and the padding hidden, the weights of each row, and the weighted means of the values.", parts,
+        "Above: the inputs and their queries, keys and values, four by four whole numbers. Below: scores, the same "
+        "with the later words and the padding hidden, the weights of each row, and the weighted means of the values.",
+        parts,
     )  # fmt: skip
 
 
-DRAWINGS: dict[str, Callable[[], str]] = {"colours": colours, "attention": attention}
+# --- sequences --------------------------------------------------------------------------------------------------------
+
+
+def unrolled() -> str:
+    """Draw a recurrent network for four words: the same three matrices at every step."""
+    parts: list[Part] = []
+    for i, word in enumerate(("I", "grew", "up", "there")):
+        x = 40 + 150 * i
+        parts += [
+            Box(x, 20, 84, 32, [f"y{'₁₂₃₄'[i]}"], "plain"), Box(x, 86, 84, 32, [f"h{'₁₂₃₄'[i]}"], "plain"),
+            Box(x, 152, 84, 32, [word], "x"),
+            Arrow([(x + 42, 151), (x + 42, 119)]), Arrow([(x + 42, 85), (x + 42, 53)]),
+            Note(x + 47, 139, "W_xh", "start"), Note(x + 47, 73, "W_hy", "start"),
+        ]  # fmt: skip
+        if i < 3:
+            parts += [Arrow([(x + 84, 102), (x + 149, 102)]), Note(x + 115, 95, "W_hh")]
+    return diagram(620, 196, "A recurrent network, unrolled", "Each state depends on a word and on the state before; the "
+                   "same matrices stand at every step.", parts)  # fmt: skip
+
+
+def paths() -> str:
+    """Draw how many steps the first of nine words is away from the last in four kinds of layers."""
+    kinds = [
+        ("recurrent: 8 steps", [(i, 0, i + 1, 0) for i in range(8)], 1),
+        ("convolutions of width 3: 4 layers", [(2 * i, i, 2 * i + 2, i + 1) for i in range(4)], 5),
+        ("dilated convolutions (1, 3): 2 layers", [(0, 0, 2, 1), (2, 1, 8, 2)], 3),
+        ("self-attention: 1 layer", [(0, 0, 8, 1)], 2),
+    ]  # fmt: skip
+    parts: list[Part] = []
+    for panel, (title, steps, n_rows) in enumerate(kinds):
+        left, bottom = 16 + 340 * (panel % 2), (150 if panel < 2 else 310)
+        on_the_way = {place for a, row, b, above in steps for place in ((a, row), (b, above))}
+        parts.append(Note(left, bottom - 28 * n_rows + 2, title, "start"))
+        for row in range(n_rows):
+            for i in range(9):
+                kind = "head" if (i, row) in on_the_way else "x"
+                parts.append(Box(left + 34 * i, bottom - 28 * row - 10, 16, 12, [], kind))
+        for a, row, b, above in steps:
+            start = (left + 34 * a + (17 if above == row else 8), bottom - 28 * row - (4 if above == row else 10))
+            end = (left + 34 * b - (1 if above == row else -8), bottom - 28 * above + (-4 if above == row else 3))
+            parts.append(Arrow([start, end]))
+    return diagram(664, 330, "The way from the first word to the ninth", "Eight steps in a recurrent layer, four layers "
+                   "of convolutions, two of dilated ones, one of self-attention.", parts)  # fmt: skip
+
+
+DRAWINGS: dict[str, Callable[[], str]] = {
+    "colours": colours, "attention": attention, "unrolled": unrolled, "paths": paths,
+}  # fmt: skip
 """The function that draws each file of docs/course."""
 
 
