@@ -123,8 +123,26 @@ def paths() -> str:
                    "of convolutions, two of dilated ones, one of self-attention.", parts)  # fmt: skip
 
 
+# --- embeddings -------------------------------------------------------------------------------------------------------
+
+
+def lookup() -> str:
+    """Draw the rows that three ids pick, as a product with one-hot rows."""
+    ids, table = (2, 0, 2), np.array([[0.3, -1.2], [1.1, 0.4], [-0.7, 0.9], [0.2, 0.8]])
+    one_hot = np.eye(4)[list(ids)]
+    words = ("she", "saw", "she")
+    parts: list[Part] = [
+        Grid(54, 44, texts(one_hot), "x", "one-hot rows", words)._replace(shades=(one_hot * 0.9).tolist()),
+        Grid(300, 31, texts(table, 1), "plain", "embedding E", ("0", "1", "2", "3"), size=(44, 26)),
+        Grid(500, 44, texts(one_hot @ table, 1), "x", "X", words, size=(44, 26)),
+        Note(238, 88, "×"), Note(430, 88, "="),
+    ]  # fmt: skip
+    return diagram(600, 142, "A look-up is a product", "Three rows, each with a single one, times a matrix of four rows "
+                   "give the rows 2, 0 and 2.", parts)  # fmt: skip
+
+
 DRAWINGS: dict[str, Callable[[], str]] = {
-    "colours": colours, "attention": attention, "unrolled": unrolled, "paths": paths,
+    "colours": colours, "attention": attention, "unrolled": unrolled, "paths": paths, "lookup": lookup,
 }  # fmt: skip
 """The function that draws each file of docs/course."""
 
