@@ -141,8 +141,31 @@ def lookup() -> str:
                    "give the rows 2, 0 and 2.", parts)  # fmt: skip
 
 
+# --- heads ------------------------------------------------------------------------------------------------------------
+
+
+def split() -> str:
+    """Draw how a view and a transpose split channels between two heads, and what a view alone makes of them."""
+    names = np.array([[f"{word}{channel}" for channel in "1234"] for word in "abc"])
+    right = names.reshape(3, 2, 2).swapaxes(0, 1)
+    wrong = names.reshape(2, 3, 2)
+    parts: list[Part] = [
+        Grid(60, 96, names.tolist(), "q", "(n, H · d_k)", tuple("abc")),
+        Arrow([(202, 122), (292, 66)]), Arrow([(202, 148), (292, 204)]),
+        Note(240, 50, "view, transpose", "end"), Note(240, 236, "view alone", "end"),
+    ]  # fmt: skip
+    for top, heads, what in ((28, right, "right: a head has two channels of each word"),
+                             (166, wrong, "wrong: rows are pieces of other words")):  # fmt: skip
+        for i, cells in enumerate(heads):
+            parts.append(Grid(310 + 120 * i, top, cells.tolist(), "q", f"head {i + 1}"))
+        parts.append(Note(394, top + 98, what))
+    return diagram(560, 280, "Splitting channels between heads", "Three words with four channels each become two heads "
+                   "with two channels of every word; a view alone mixes words.", parts)  # fmt: skip
+
+
 DRAWINGS: dict[str, Callable[[], str]] = {
     "colours": colours, "attention": attention, "unrolled": unrolled, "paths": paths, "lookup": lookup,
+    "split": split,
 }  # fmt: skip
 """The function that draws each file of docs/course."""
 
