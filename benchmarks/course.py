@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.diagrams import Arrow, Box, Grid, Note, Part, diagram
+from benchmarks.diagrams import ROLES, Arrow, Box, Grid, Note, Part, diagram
 from benchmarks.harness.environments import ROOT
 
 FOLDER = ROOT / "docs/course"
@@ -163,9 +163,48 @@ def split() -> str:
                    "with two channels of every word; a view alone mixes words.", parts)  # fmt: skip
 
 
+# --- positions --------------------------------------------------------------------------------------------------------
+
+
+def dial(x: float, y: float, pointers: dict[str, float]) -> list[Part]:
+    """Return a circle around a point with pointers, each at its angle in radians from the right, anticlockwise."""
+    radius = 62
+    turns = np.linspace(0, 2 * np.pi, 73)
+    circle = [(x + radius * float(np.cos(turn)), y - radius * float(np.sin(turn))) for turn in turns]
+    parts: list[Part] = [Arrow(circle, head=False, quiet=True)]
+    for name, angle in pointers.items():
+        across, up = float(np.cos(angle)), float(np.sin(angle))
+        parts.append(Arrow([(x, y), (x + 54 * across, y - 54 * up)], kind=name if name in ROLES else ""))
+        parts.append(Note(x + (73 + 3 * len(name)) * across, y - 74 * up + 4, name))
+    return parts
+
+
+def clock() -> str:
+    """Draw three pairs of channels of the positional encoding at positions 0 to 4 as hands of a clock."""
+    parts: list[Part] = []
+    for i, (name, speed) in enumerate((("fast pair", 1.0), ("middle pair", 0.3), ("slow pair", 0.03))):
+        x = 110 + 210 * i
+        pointers = {str(pos): speed * pos for pos in range(5)} if speed > 0.1 else {"0 … 4": 0.0, "": 4 * speed}
+        parts += [*dial(x, 116, pointers), Note(x, 20, name)]
+    return diagram(640, 206, "Pairs of channels as hands of a clock", "The first pair turns by one radian a word, the "
+                   "second by 0.3, the third by 0.03.", parts)  # fmt: skip
+
+
+def rotary() -> str:
+    """Draw a query and a key turned by their positions: the angle between them depends on the offset alone."""
+    step, query, key = np.pi / 12, 0.1, 1.8  # 15 degrees a word
+    parts: list[Part] = []
+    for i, (of_query, of_key) in enumerate(((0, 0), (5, 2), (9, 6))):
+        x = 110 + 210 * i
+        parts += dial(x, 116, {"q": query + step * of_query, "k": key + step * of_key})
+        parts.append(Note(x, 20, f"q at {of_query}, k at {of_key}"))
+    return diagram(640, 206, "Rotary positions", "Query and key turned by 15 degrees a word. At positions 5 and 2 and at 9 "
+                   "and 6 the angle between them is the same.", parts)  # fmt: skip
+
+
 DRAWINGS: dict[str, Callable[[], str]] = {
     "colours": colours, "attention": attention, "unrolled": unrolled, "paths": paths, "lookup": lookup,
-    "split": split,
+    "split": split, "clock": clock, "rotary": rotary,
 }  # fmt: skip
 """The function that draws each file of docs/course."""
 
