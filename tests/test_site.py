@@ -76,6 +76,8 @@ def told(path: Path) -> dict[str, object]:
     _, text = gather.front_matter(path.read_text(encoding="utf-8"))
     text = re.sub(r"^\[(简体中文|English)\]\([^)]*\)\n\n", "", text, flags=re.MULTILINE)
     code = re.findall(r"^```\w+\n.*?^```$", text, flags=re.MULTILINE | re.DOTALL)
+    if "course" in path.parts:  # its code has comments in the page's language
+        code = [re.sub(r"[ \t]*#.*$", "", block, flags=re.MULTILINE) for block in code]
     prose = gather.FENCE.sub("", text)
     links = set()
     for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`(?!\])", "", prose)):
