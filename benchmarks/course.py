@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.diagrams import Box, Grid, Part, diagram
+from benchmarks.diagrams import ROLES, Arrow, Box, Grid, Note, Part, diagram
 from benchmarks.harness.environments import ROOT
 
 FOLDER = ROOT / "docs/course"
@@ -72,12 +72,140 @@ def attention() -> str:
     ]
     return diagram(
         730, 296, "Attention with four words",
-        "Above: the inputs and their queries, keys and values, four by four whole numbers. Below: scores, the same with "
-        "the later words and the padding hidden, the weights of each row, and the weighted means of the values.", parts,
+        "Above: the inputs and their queries, keys and values, four by four whole numbers. Below: scores, the same "
+        "with the later words and the padding hidden, the weights of each row, and the weighted means of the values.",
+        parts,
     )  # fmt: skip
 
 
-DRAWINGS: dict[str, Callable[[], str]] = {"colours": colours, "attention": attention}
+# --- sequences --------------------------------------------------------------------------------------------------------
+
+
+def unrolled() -> str:
+    """Draw a recurrent network for four words: the same three matrices at every step."""
+    parts: list[Part] = []
+    for i, word in enumerate(("I", "grew", "up", "there")):
+        x = 40 + 150 * i
+        parts += [
+            Box(x, 20, 84, 32, [f"y{'₁₂₃₄'[i]}"], "plain"), Box(x, 86, 84, 32, [f"h{'₁₂₃₄'[i]}"], "plain"),
+            Box(x, 152, 84, 32, [word], "x"),
+            Arrow([(x + 42, 151), (x + 42, 119)]), Arrow([(x + 42, 85), (x + 42, 53)]),
+            Note(x + 47, 139, "W_xh", "start"), Note(x + 47, 73, "W_hy", "start"),
+        ]  # fmt: skip
+        if i < 3:
+            parts += [Arrow([(x + 84, 102), (x + 149, 102)]), Note(x + 115, 95, "W_hh")]
+    return diagram(620, 196, "A recurrent network, unrolled", "Each state depends on a word and on the state before; the "
+                   "same matrices stand at every step.", parts)  # fmt: skip
+
+
+def paths() -> str:
+    """Draw how many steps the first of nine words is away from the last in four kinds of layers."""
+    kinds = [
+        ("recurrent: 8 steps", [(i, 0, i + 1, 0) for i in range(8)], 1),
+        ("convolutions of width 3: 4 layers", [(2 * i, i, 2 * i + 2, i + 1) for i in range(4)], 5),
+        ("dilated convolutions (1, 3): 2 layers", [(0, 0, 2, 1), (2, 1, 8, 2)], 3),
+        ("self-attention: 1 layer", [(0, 0, 8, 1)], 2),
+    ]  # fmt: skip
+    parts: list[Part] = []
+    for panel, (title, steps, n_rows) in enumerate(kinds):
+        left, bottom = 16 + 340 * (panel % 2), (150 if panel < 2 else 310)
+        on_the_way = {place for a, row, b, above in steps for place in ((a, row), (b, above))}
+        parts.append(Note(left, bottom - 28 * n_rows + 2, title, "start"))
+        for row in range(n_rows):
+            for i in range(9):
+                kind = "head" if (i, row) in on_the_way else "x"
+                parts.append(Box(left + 34 * i, bottom - 28 * row - 10, 16, 12, [], kind))
+        for a, row, b, above in steps:
+            start = (left + 34 * a + (17 if above == row else 8), bottom - 28 * row - (4 if above == row else 10))
+            end = (left + 34 * b - (1 if above == row else -8), bottom - 28 * above + (-4 if above == row else 3))
+            parts.append(Arrow([start, end]))
+    return diagram(664, 330, "The way from the first word to the ninth", "Eight steps in a recurrent layer, four layers "
+                   "of convolutions, two of dilated ones, one of self-attention.", parts)  # fmt: skip
+
+
+# --- embeddings -------------------------------------------------------------------------------------------------------
+
+
+def lookup() -> str:
+    """Draw the rows that three ids pick, as a product with one-hot rows."""
+    ids, table = (2, 0, 2), np.array([[0.3, -1.2], [1.1, 0.4], [-0.7, 0.9], [0.2, 0.8]])
+    one_hot = np.eye(4)[list(ids)]
+    words = ("she", "saw", "she")
+    parts: list[Part] = [
+        Grid(54, 44, texts(one_hot), "x", "one-hot rows", words)._replace(shades=(one_hot * 0.9).tolist()),
+        Grid(300, 31, texts(table, 1), "plain", "embedding E", ("0", "1", "2", "3"), size=(44, 26)),
+        Grid(500, 44, texts(one_hot @ table, 1), "x", "X", words, size=(44, 26)),
+        Note(238, 88, "×"), Note(430, 88, "="),
+    ]  # fmt: skip
+    return diagram(600, 142, "A look-up is a product", "Three rows, each with a single one, times a matrix of four rows "
+                   "give the rows 2, 0 and 2.", parts)  # fmt: skip
+
+
+# --- heads ------------------------------------------------------------------------------------------------------------
+
+
+def split() -> str:
+    """Draw how a view and a transpose split channels between two heads, and what a view alone makes of them."""
+    names = np.array([[f"{word}{channel}" for channel in "1234"] for word in "abc"])
+    right = names.reshape(3, 2, 2).swapaxes(0, 1)
+    wrong = names.reshape(2, 3, 2)
+    parts: list[Part] = [
+        Grid(60, 96, names.tolist(), "q", "(n, H · d_k)", tuple("abc")),
+        Arrow([(202, 122), (292, 66)]), Arrow([(202, 148), (292, 204)]),
+        Note(240, 50, "view, transpose", "end"), Note(240, 236, "view alone", "end"),
+    ]  # fmt: skip
+    for top, heads, what in ((28, right, "right: a head has two channels of each word"),
+                             (166, wrong, "wrong: rows are pieces of other words")):  # fmt: skip
+        for i, cells in enumerate(heads):
+            parts.append(Grid(310 + 120 * i, top, cells.tolist(), "q", f"head {i + 1}"))
+        parts.append(Note(394, top + 98, what))
+    return diagram(560, 280, "Splitting channels between heads", "Three words with four channels each become two heads "
+                   "with two channels of every word; a view alone mixes words.", parts)  # fmt: skip
+
+
+# --- positions --------------------------------------------------------------------------------------------------------
+
+
+def dial(x: float, y: float, pointers: dict[str, float]) -> list[Part]:
+    """Return a circle around a point with pointers, each at its angle in radians from the right, anticlockwise."""
+    radius = 62
+    turns = np.linspace(0, 2 * np.pi, 73)
+    circle = [(x + radius * float(np.cos(turn)), y - radius * float(np.sin(turn))) for turn in turns]
+    parts: list[Part] = [Arrow(circle, head=False, quiet=True)]
+    for name, angle in pointers.items():
+        across, up = float(np.cos(angle)), float(np.sin(angle))
+        parts.append(Arrow([(x, y), (x + 54 * across, y - 54 * up)], kind=name if name in ROLES else ""))
+        parts.append(Note(x + (73 + 3 * len(name)) * across, y - 74 * up + 4, name))
+    return parts
+
+
+def clock() -> str:
+    """Draw three pairs of channels of the positional encoding at positions 0 to 4 as hands of a clock."""
+    parts: list[Part] = []
+    for i, (name, speed) in enumerate((("fast pair", 1.0), ("middle pair", 0.3), ("slow pair", 0.03))):
+        x = 110 + 210 * i
+        pointers = {str(pos): speed * pos for pos in range(5)} if speed > 0.1 else {"0 … 4": 0.0, "": 4 * speed}
+        parts += [*dial(x, 116, pointers), Note(x, 20, name)]
+    return diagram(640, 206, "Pairs of channels as hands of a clock", "The first pair turns by one radian a word, the "
+                   "second by 0.3, the third by 0.03.", parts)  # fmt: skip
+
+
+def rotary() -> str:
+    """Draw a query and a key turned by their positions: the angle between them depends on the offset alone."""
+    step, query, key = np.pi / 12, 0.1, 1.8  # 15 degrees a word
+    parts: list[Part] = []
+    for i, (of_query, of_key) in enumerate(((0, 0), (5, 2), (9, 6))):
+        x = 110 + 210 * i
+        parts += dial(x, 116, {"q": query + step * of_query, "k": key + step * of_key})
+        parts.append(Note(x, 20, f"q at {of_query}, k at {of_key}"))
+    return diagram(640, 206, "Rotary positions", "Query and key turned by 15 degrees a word. At positions 5 and 2 and at 9 "
+                   "and 6 the angle between them is the same.", parts)  # fmt: skip
+
+
+DRAWINGS: dict[str, Callable[[], str]] = {
+    "colours": colours, "attention": attention, "unrolled": unrolled, "paths": paths, "lookup": lookup,
+    "split": split, "clock": clock, "rotary": rotary,
+}  # fmt: skip
 """The function that draws each file of docs/course."""
 
 

@@ -69,6 +69,7 @@ class Arrow(NamedTuple):
     points: Sequence[tuple[float, float]]
     head: bool = True
     quiet: bool = False  # a residual path
+    kind: str = ""  # of the role whose colour it has
 
 
 class Frame(NamedTuple):
@@ -136,14 +137,14 @@ def diagram(width: float, height: float, title: str, description: str, parts: Se
 
 def _kinds(parts: Sequence[Part]) -> dict[str, tuple[str, str, str, str]]:
     """Return the colours that a drawing needs: those of the paper's figures, or the roles of a course's."""
-    names = {part.kind for part in parts if isinstance(part, Box | Grid)}
+    names = {part.kind for part in parts if isinstance(part, Box | Grid | Arrow)}
     return {**KINDS, **{role: ROLES[role] for role in ROLES if role in names}} if names & set(ROLES) else KINDS
 
 
 def _rules(kind: str, fill: str, edge: str) -> str:
-    """Return the style of a kind, and for a role that of its shaded cells."""
-    shaded = f".{kind}-shade{{fill:{edge};stroke:none}}" if kind in ROLES else ""
-    return f".{kind}{{fill:{fill};stroke:{edge}}}{shaded}"
+    """Return the style of a kind, and for a role those of its shaded cells and its lines."""
+    others = f".{kind}-shade{{fill:{edge}}}.{kind}-line{{fill:none;stroke:{edge};stroke-width:2}}"
+    return f".{kind}{{fill:{fill};stroke:{edge}}}" + (others if kind in ROLES else "")
 
 
 def _drawn(part: Part) -> str:
@@ -159,7 +160,8 @@ def _drawn(part: Part) -> str:
     if isinstance(part, Arrow):
         path = "M" + "L".join(f"{x:g} {y:g}" for x, y in part.points)
         head = ' marker-end="url(#head)"' if part.head else ""
-        return f'<path class="{"quiet" if part.quiet else "line"}" d="{path}"{head}/>'
+        name = f"{part.kind}-line" if part.kind else "quiet" if part.quiet else "line"
+        return f'<path class="{name}" d="{path}"{head}/>'
     first = part.y + part.height / 2 + 4.5 - 8 * (len(part.lines) - 1)
     texts = "".join(
         f'<text x="{part.middle:g}" y="{first + 16 * i:g}" text-anchor="middle">{escape(line)}</text>'

@@ -1,4 +1,4 @@
-"""The course: its code runs from top to bottom and prints what the page says, and every exercise has a tested solution."""
+"""The course: the code of a chapter prints what the page says, and every exercise has a solution that holds."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ LEAST_EQUATIONS, EXERCISES = 5, 5
 MOST_CHARACTERS = 3600
 """Most Chinese characters of a chapter: as long to read as 1,500 English words, code included."""
 
-EXERCISE = re.compile(r"^### (?:Exercise|练习) (\d+\.\d)\n\n(.+?)<details>\n<summary>(?:Solution|解答)</summary>\n\n(.+?)\n"
-                      r"</details>$", re.MULTILINE | re.DOTALL)  # fmt: skip
+EXERCISE = re.compile(
+    r"^### (?:Exercise|练习) (\d+\.\d)\n\n(.+?)<details>\n<summary>(?:Solution|解答)</summary>\n\n(.+?)\n</details>$",
+    re.MULTILINE | re.DOTALL,
+)
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
@@ -74,7 +76,7 @@ def test_each_chapter_has_equations_and_five_exercises_with_a_solution(path: Pat
         for block, _ in BLOCK.findall(solution):
             assert re.search(r"^assert .+\n\Z", block, flags=re.MULTILINE), name
     assert sum("```python" in solution for _, _, solution in exercises) >= 3
-    displayed = re.findall(r"^\$\$\n.+?\n\$\$$", text, flags=re.MULTILINE | re.DOTALL)
+    displayed = re.findall(r"^\$\$.+?\$\$$", text, flags=re.MULTILINE | re.DOTALL)
     assert len(displayed) >= LEAST_EQUATIONS
     assert text.count("$$") == 2 * len(displayed)
 
