@@ -202,9 +202,56 @@ def rotary() -> str:
                    "and 6 the angle between them is the same.", parts)  # fmt: skip
 
 
+# --- norms ------------------------------------------------------------------------------------------------------------
+
+
+def axes() -> str:
+    """Draw the numbers over which three norms take one mean: two sentences, three positions, four channels."""
+    one = np.zeros((2, 3, 4))
+    layer, batch, instance = one.copy(), one.copy(), one.copy()
+    layer[0, 1], batch[:, :, 2], instance[0, :, 2] = 1, 1, 1
+    parts: list[Part] = []
+    for i, (name, shades) in enumerate((("layer norm", layer), ("batch norm", batch), ("instance norm", instance))):
+        x = 96 + 200 * i
+        parts.append(Note(x + 56, 18, name))
+        for sentence in range(2):
+            title = "channels" if not sentence else ""
+            names = tuple(f"position {pos + 1}" for pos in range(3)) if not i else ()
+            cells = [["·"] * 4] * 3
+            parts.append(Grid(x, 46 + 92 * sentence, cells, "x", title, names, shades[sentence].tolist(), (28, 24)))
+            if i == 2:
+                parts.append(Note(x + 122, 86 + 92 * sentence, f"sentence {sentence + 1}", "start"))
+    return diagram(696, 222, "One mean, over dark cells", "Layer norm: the channels of one position. Batch norm: one channel "
+                   "over all positions and sentences. Instance norm: one channel over the positions of one sentence.",
+                   parts)  # fmt: skip
+
+
+def motorway() -> str:
+    """Draw the residual path of pre-norm, on which nothing stands, and that of post-norm, which passes every norm."""
+    parts: list[Part] = [Note(10, 20, "pre-norm: x + f(LayerNorm(x))", "start"),
+                         Note(10, 140, "post-norm: LayerNorm(x + f(x))", "start")]  # fmt: skip
+    for i in range(2):
+        x = 60 + 280 * i
+        parts += [  # above: norm and sub-layer beside the road
+            Arrow([(x + 20, 90), (x + 20, 52), (x + 39, 52)], quiet=True), Box(x + 40, 38, 60, 28, ["norm"], "norm"),
+            Arrow([(x + 100, 52), (x + 119, 52)], quiet=True), Box(x + 120, 38, 60, 28, ["f"], "attention"),
+            Arrow([(x + 180, 52), (x + 212, 52), (x + 212, 78)], quiet=True), Note(x + 212, 94, "+"),
+            # below: the sub-layer beside the road, the norm on it
+            Arrow([(x + 20, 210), (x + 20, 172), (x + 59, 172)], quiet=True), Box(x + 60, 158, 60, 28, ["f"], "attention"),
+            Arrow([(x + 120, 172), (x + 152, 172), (x + 152, 198)], quiet=True), Note(x + 152, 214, "+"),
+            Box(x + 178, 196, 60, 28, ["norm"], "norm"), Arrow([(x + 160, 210), (x + 177, 210)], head=False),
+        ]  # fmt: skip
+    parts += [Arrow([(20, 90), (264, 90)], head=False), Arrow([(280, 90), (544, 90)], head=False),
+              Arrow([(560, 90), (632, 90)]), Arrow([(20, 210), (204, 210)], head=False),
+              Arrow([(298, 210), (484, 210)], head=False), Arrow([(578, 210), (632, 210)])]  # fmt: skip
+    return diagram(650, 236, "The residual path", "With pre-norm only additions stand on the path; with post-norm it "
+                   "passes through a norm after every sub-layer.", parts)  # fmt: skip
+
+
 DRAWINGS: dict[str, Callable[[], str]] = {
     "colours": colours, "attention": attention, "unrolled": unrolled, "paths": paths, "lookup": lookup,
     "split": split, "clock": clock, "rotary": rotary,
+    "axes": axes, "motorway": motorway,
 }  # fmt: skip
 """The function that draws each file of docs/course."""
 
