@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 BUILT = DOCS / "_build/html"
 PAGES = [
     "index", "start/demo", "how-to/translate", "how-to/data", "understand/paper", "understand/walk",
-    "understand/questions/scaling", "results/performance", "reference/settings", "lab/norms/index",
+    "course/03-attention", "results/performance", "reference/settings", "lab/norms/index",
 ]  # fmt: skip
 """Ten pages: a first one, text, code, drawings, formulas, wide tables, long tables, figures."""
 WIDTHS = {"phone": 375, "desktop": 1440}
@@ -120,7 +120,7 @@ def test_a_box_of_a_drawing_leads_to_its_row_and_on_to_its_line(open_page: Calla
 
 def test_print_has_the_text_alone(open_page: Callable[..., Any], url: str) -> None:
     page = open_page(url, color_scheme="dark")
-    page.goto(f"{url}understand/questions/scaling.html")
+    page.goto(f"{url}course/03-attention.html")
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.querySelector('article img')).colorScheme") == "light"
     assert page.locator("article h1").is_visible()
