@@ -71,11 +71,13 @@ def attention() -> str:
         grid(left[3], 186, made["out"], "v", "weights · V", 1),
     ]
     return diagram(
-        730, 296, "Attention with four words",
+        730,
+        296,
+        "Attention with four words",
         "Above: the inputs and their queries, keys and values, four by four whole numbers. Below: scores, the same "
         "with the later words and the padding hidden, the weights of each row, and the weighted means of the values.",
         parts,
-    )  # fmt: skip
+    )
 
 
 # --- sequences --------------------------------------------------------------------------------------------------------
@@ -94,8 +96,13 @@ def unrolled() -> str:
         ]  # fmt: skip
         if i < 3:
             parts += [Arrow([(x + 84, 102), (x + 149, 102)]), Note(x + 115, 95, "W_hh")]
-    return diagram(620, 196, "A recurrent network, unrolled", "Each state depends on a word and on the state before; the "
-                   "same matrices stand at every step.", parts)  # fmt: skip
+    return diagram(
+        620,
+        196,
+        "A recurrent network, unrolled",
+        "Each state depends on a word and on the state before; the same matrices stand at every step.",
+        parts,
+    )
 
 
 def paths() -> str:
@@ -119,8 +126,13 @@ def paths() -> str:
             start = (left + 34 * a + (17 if above == row else 8), bottom - 28 * row - (4 if above == row else 10))
             end = (left + 34 * b - (1 if above == row else -8), bottom - 28 * above + (-4 if above == row else 3))
             parts.append(Arrow([start, end]))
-    return diagram(664, 330, "The way from the first word to the ninth", "Eight steps in a recurrent layer, four layers "
-                   "of convolutions, two of dilated ones, one of self-attention.", parts)  # fmt: skip
+    return diagram(
+        664,
+        330,
+        "The way from the first word to the ninth",
+        "Eight steps in a recurrent layer, four layers of convolutions, two of dilated ones, one of self-attention.",
+        parts,
+    )
 
 
 # --- embeddings -------------------------------------------------------------------------------------------------------
@@ -137,8 +149,13 @@ def lookup() -> str:
         Grid(500, 44, texts(one_hot @ table, 1), "x", "X", words, size=(44, 26)),
         Note(238, 88, "×"), Note(430, 88, "="),
     ]  # fmt: skip
-    return diagram(600, 142, "A look-up is a product", "Three rows, each with a single one, times a matrix of four rows "
-                   "give the rows 2, 0 and 2.", parts)  # fmt: skip
+    return diagram(
+        600,
+        142,
+        "A look-up is a product",
+        "Three rows, each with a single one, times a matrix of four rows give the rows 2, 0 and 2.",
+        parts,
+    )
 
 
 # --- heads ------------------------------------------------------------------------------------------------------------
@@ -159,8 +176,14 @@ def split() -> str:
         for i, cells in enumerate(heads):
             parts.append(Grid(310 + 120 * i, top, cells.tolist(), "q", f"head {i + 1}"))
         parts.append(Note(394, top + 98, what))
-    return diagram(560, 280, "Splitting channels between heads", "Three words with four channels each become two heads "
-                   "with two channels of every word; a view alone mixes words.", parts)  # fmt: skip
+    return diagram(
+        560,
+        280,
+        "Splitting channels between heads",
+        "Three words with four channels each become two heads "
+        "with two channels of every word; a view alone mixes words.",
+        parts,
+    )
 
 
 # --- positions --------------------------------------------------------------------------------------------------------
@@ -186,8 +209,13 @@ def clock() -> str:
         x = 110 + 210 * i
         pointers = {str(pos): speed * pos for pos in range(5)} if speed > 0.1 else {"0 … 4": 0.0, "": 4 * speed}
         parts += [*dial(x, 116, pointers), Note(x, 20, name)]
-    return diagram(640, 206, "Pairs of channels as hands of a clock", "The first pair turns by one radian a word, the "
-                   "second by 0.3, the third by 0.03.", parts)  # fmt: skip
+    return diagram(
+        640,
+        206,
+        "Pairs of channels as hands of a clock",
+        "The first pair turns by one radian a word, the second by 0.3, the third by 0.03.",
+        parts,
+    )
 
 
 def rotary() -> str:
@@ -198,8 +226,14 @@ def rotary() -> str:
         x = 110 + 210 * i
         parts += dial(x, 116, {"q": query + step * of_query, "k": key + step * of_key})
         parts.append(Note(x, 20, f"q at {of_query}, k at {of_key}"))
-    return diagram(640, 206, "Rotary positions", "Query and key turned by 15 degrees a word. At positions 5 and 2 and at 9 "
-                   "and 6 the angle between them is the same.", parts)  # fmt: skip
+    return diagram(
+        640,
+        206,
+        "Rotary positions",
+        "Query and key turned by 15 degrees a word. At positions 5 and 2 and at 9 "
+        "and 6 the angle between them is the same.",
+        parts,
+    )
 
 
 # --- norms ------------------------------------------------------------------------------------------------------------
@@ -221,9 +255,14 @@ def axes() -> str:
             parts.append(Grid(x, 46 + 92 * sentence, cells, "x", title, names, shades[sentence].tolist(), (28, 24)))
             if i == 2:
                 parts.append(Note(x + 122, 86 + 92 * sentence, f"sentence {sentence + 1}", "start"))
-    return diagram(696, 222, "One mean, over dark cells", "Layer norm: the channels of one position. Batch norm: one channel "
-                   "over all positions and sentences. Instance norm: one channel over the positions of one sentence.",
-                   parts)  # fmt: skip
+    return diagram(
+        696,
+        222,
+        "One mean, over dark cells",
+        "Layer norm: the channels of one position. Batch norm: one channel "
+        "over all positions and sentences. Instance norm: one channel over the positions of one sentence.",
+        parts,
+    )
 
 
 def motorway() -> str:
@@ -237,15 +276,22 @@ def motorway() -> str:
             Arrow([(x + 100, 52), (x + 119, 52)], quiet=True), Box(x + 120, 38, 60, 28, ["f"], "attention"),
             Arrow([(x + 180, 52), (x + 212, 52), (x + 212, 78)], quiet=True), Note(x + 212, 94, "+"),
             # below: the sub-layer beside the road, the norm on it
-            Arrow([(x + 20, 210), (x + 20, 172), (x + 59, 172)], quiet=True), Box(x + 60, 158, 60, 28, ["f"], "attention"),
+            Arrow([(x + 20, 210), (x + 20, 172), (x + 59, 172)], quiet=True),
+            Box(x + 60, 158, 60, 28, ["f"], "attention"),
             Arrow([(x + 120, 172), (x + 152, 172), (x + 152, 198)], quiet=True), Note(x + 152, 214, "+"),
             Box(x + 178, 196, 60, 28, ["norm"], "norm"), Arrow([(x + 160, 210), (x + 177, 210)], head=False),
         ]  # fmt: skip
     parts += [Arrow([(20, 90), (264, 90)], head=False), Arrow([(280, 90), (544, 90)], head=False),
               Arrow([(560, 90), (632, 90)]), Arrow([(20, 210), (204, 210)], head=False),
               Arrow([(298, 210), (484, 210)], head=False), Arrow([(578, 210), (632, 210)])]  # fmt: skip
-    return diagram(650, 236, "The residual path", "With pre-norm only additions stand on the path; with post-norm it "
-                   "passes through a norm after every sub-layer.", parts)  # fmt: skip
+    return diagram(
+        650,
+        236,
+        "The residual path",
+        "With pre-norm only additions stand on the path; with post-norm it "
+        "passes through a norm after every sub-layer.",
+        parts,
+    )
 
 
 DRAWINGS: dict[str, Callable[[], str]] = {

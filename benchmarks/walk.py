@@ -276,8 +276,8 @@ encoder has no mask here, because the sentence has no padding.
 ## 5. A mean of values, added and normalised
 
 The weights mix the values of all words. Both heads' results, 8 numbers each, are put side by side and multiplied by
-`w_o`. The result is added to what came in, and the [layer norm](../course/06-residuals-and-norms.md) gives every row mean 0 and
-spread 1.
+`w_o`. The result is added to what came in, and the [layer norm](../course/06-residuals-and-norms.md) gives every row
+mean 0 and spread 1.
 
 ![The sum before the norm and after it](walk/norm.svg)
 
