@@ -74,7 +74,7 @@ def told(path: Path) -> dict[str, object]:
     """What both languages of a page share: its headings by their levels, rows, code, links, numbers of results."""
     marked, _ = numbers.numbers_of(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
     _, text = gather.front_matter(path.read_text(encoding="utf-8"))
-    text = re.sub(r"^\[(简体中文|English)\]\([^)]*\)\n\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^\[(简体中文|中文|English)\]\([^)]*\)\n\n", "", text, flags=re.MULTILINE)
     code = re.findall(r"^```\w+\n.*?^```$", text, flags=re.MULTILINE | re.DOTALL)
     if "course" in path.parts:  # its code has comments in the page's language
         code = [re.sub(r"[ \t]*#.*$", "", block, flags=re.MULTILINE) for block in code]

@@ -140,7 +140,7 @@ class Gatherer:
         _, wrong = numbers.renewed(name, text)
         self.problems += wrong
         head, text = front_matter(text)
-        text = re.sub(r"^\[(简体中文|English)\]\([^)]*\)\n\n", "", text, flags=re.MULTILINE)
+        text = re.sub(r"^\[(简体中文|中文|English)\]\([^)]*\)\n\n", "", text, flags=re.MULTILINE)
         text = re.sub(
             r"^<!-- made: (\w+) -->$", lambda found: self.insert_made(name, text, found), text, flags=re.MULTILINE
         )
