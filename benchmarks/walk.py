@@ -322,7 +322,7 @@ the same.
 {steps}
 
 The result: *{said}*. The model is sure of every word, and yet no probability is far above {smoothed}: that is what
-[label smoothing](questions/label-smoothing.md) asks for. Real systems keep several candidates: see
+[label smoothing](../course/09-training.md) asks for. Real systems keep several candidates: see
 [search](questions/search.md).
 
 **Limits.** A model of this size on 40 sentences shows how the parts fit together. What its heads do says nothing
