@@ -247,14 +247,14 @@ def axes() -> str:
     parts: list[Part] = []
     for i, (name, shades) in enumerate((("layer norm", layer), ("batch norm", batch), ("instance norm", instance))):
         x = 96 + 200 * i
-        parts.append(Note(x + 56, 18, name))
+        parts.append(Note(x + 56, 216, "channels"))
         for sentence in range(2):
-            title = "channels" if not sentence else ""
+            title = name if not sentence else ""
             names = tuple(f"position {pos + 1}" for pos in range(3)) if not i else ()
             cells = [["·"] * 4] * 3
-            parts.append(Grid(x, 46 + 92 * sentence, cells, "x", title, names, shades[sentence].tolist(), (28, 24)))
+            parts.append(Grid(x, 30 + 92 * sentence, cells, "x", title, names, shades[sentence].tolist(), (28, 24)))
             if i == 2:
-                parts.append(Note(x + 122, 86 + 92 * sentence, f"sentence {sentence + 1}", "start"))
+                parts.append(Note(x + 122, 70 + 92 * sentence, f"sentence {sentence + 1}", "start"))
     return diagram(
         696,
         222,

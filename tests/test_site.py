@@ -31,6 +31,7 @@ def gathered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_each_of_the_questions_is_two_clicks_from_the_first_page(gathered: dict[str, Path]) -> None:
     assert len(questions.listed()) == 40
     assert len(questions.listed(questions.NEWCOMERS)) == 15
+    assert len(questions.listed(questions.STUDENTS)) >= 10
     for language, source in gathered.items():
         assert questions.too_far(source) == []
         assert questions.without_answer(source, language) == []
