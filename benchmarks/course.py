@@ -1,4 +1,4 @@
-"""The drawings of the course: ``python -m benchmarks.course`` writes those of chapters 1 to 6 into docs/course.
+"""The drawings of the course: ``python -m benchmarks.course`` writes them into docs/course.
 
 Each is made of the parts of ``benchmarks.diagrams``; a quantity has the colour of its role (``diagrams.ROLES``).
 """
@@ -294,10 +294,35 @@ def motorway() -> str:
     )
 
 
+# --- the block --------------------------------------------------------------------------------------------------------
+
+
+def cross() -> str:
+    """Draw cross-attention: queries of the decoder, keys and values of the encoder's output, and every shape."""
+    parts: list[Part] = [
+        Note(105, 16, "decoder"), Note(385, 16, "encoder's output"),
+        Box(30, 24, 150, 32, ["b (B, T, d)"], "x"), Box(300, 24, 170, 32, ["m (B, S, d)"], "x"),
+        Arrow([(105, 56), (105, 91)]), Arrow([(350, 56), (295, 91)]), Arrow([(420, 56), (475, 91)]),
+        Box(30, 92, 150, 32, ["Q (B, H, T, d_k)"], "q"), Box(220, 92, 150, 32, ["K (B, H, S, d_k)"], "k"),
+        Box(400, 92, 150, 32, ["V (B, H, S, d_k)"], "v"),
+        Arrow([(105, 124), (160, 159)]), Arrow([(295, 124), (240, 159)]),
+        Box(110, 160, 180, 32, ["weights (B, H, T, S)"], "w"),
+        Arrow([(200, 192), (300, 227)]), Arrow([(475, 124), (400, 227)]),
+        Box(240, 228, 220, 32, ["weights · V (B, H, T, d_k)"], "v"),
+        Arrow([(350, 260), (350, 295)]), Box(230, 296, 240, 32, ["joined, W^O, + residual (B, T, d)"], "x"),
+        Arrow([(29, 40), (12, 40), (12, 312), (229, 312)], quiet=True), Note(20, 304, "residual", "start"),
+    ]  # fmt: skip
+    return diagram(
+        560, 336, "Cross-attention",
+        "Queries come from the decoder, keys and values from the encoder's output. Weights have a row for each target "
+        "place and a column for each source place.", parts,
+    )  # fmt: skip
+
+
 DRAWINGS: dict[str, Callable[[], str]] = {
     "colours": colours, "attention": attention, "unrolled": unrolled, "paths": paths, "lookup": lookup,
     "split": split, "clock": clock, "rotary": rotary,
-    "axes": axes, "motorway": motorway,
+    "axes": axes, "motorway": motorway, "cross": cross,
 }  # fmt: skip
 """The function that draws each file of docs/course."""
 

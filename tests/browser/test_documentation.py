@@ -141,3 +141,18 @@ def test_the_translator_in_the_page_translates(open_page: Callable[..., Any], ur
     inside.locator("#result:not(.old):not(:empty)").wait_for(timeout=30_000)
     assert said in inside.locator("#result").inner_text().lower()
     inside.locator("#explorer .ex-chip").first.wait_for(timeout=30_000)
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"), [("", "rows fit, of"), ("zh/", "行相符，共")], ids=["en", "zh"]
+)  # fmt: skip
+def test_the_vocabulary_of_table_3_can_be_moved(
+    open_page: Callable[..., Any], url: str, folder: str, words: str
+) -> None:
+    page = open_page(url)
+    page.goto(f"{url}{folder}understand/paper.html")
+    size, total = page.locator("#vocabulary-size"), page.locator("div.vocabulary [role=status]")
+    for vocabulary, fitting, big in ((37000, 0, False), (41000, 10, False), (36000, 1, True)):
+        size.evaluate("(at, value) => { at.value = value; at.dispatchEvent(new Event('input')); }", vocabulary)
+        assert total.inner_text() == f"{fitting} {words} 11"
+        assert page.locator("div.vocabulary tbody tr").last.evaluate("row => row.className === 'fits'") is big
