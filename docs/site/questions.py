@@ -1,8 +1,8 @@
 """The questions that readers come with: each is answered at most two clicks from the first page, and found by search.
 
 docs/project/forty-questions.yaml lists them with the page that answers each, and words that a reader would search for.
-docs/project/newcomer-questions.yaml lists fifteen of newcomers, course-questions.yaml those of students, with words that
-their page must have.
+docs/project/newcomer-questions.yaml lists fifteen of newcomers, course-questions.yaml those of students, with words
+that their page must have.
 """
 
 from __future__ import annotations
