@@ -51,6 +51,9 @@ class Pieces:
 WORDLESS = ("code", "markup", "placeholder", "emoji")
 """Kinds of protected spans that are no words: an element that had words does not keep any by enclosing one of them."""
 
+CERTAIN = 4
+"""Number of words that a protected span weighs which stands once in both texts."""
+
 WHOLE_WORD = 5040
 """Weight of a word, which is divided evenly among its pieces: many numbers divide it."""
 
@@ -103,10 +106,11 @@ def link(src: Side, tgt: Side, alignment: Links | None, tag_places: Sequence[int
     if not links:
         for a, b in _pairs(all_src, all_tgt):
             linked[b].add(a)
+    weights = _weights(tgt_words, tgt_pieces)
     for source, target in _same_spans((src_spans, all_src), (tgt_spans, all_tgt)):
-        linked[target] = {source}
+        linked[target], weights[target] = {source}, CERTAIN * WHOLE_WORD
     return Pieces(
-        all_src, all_tgt, [sorted(own) for own in linked], _weights(tgt_words, tgt_pieces),
+        all_src, all_tgt, [sorted(own) for own in linked], weights,
         _worded(src.text, src_spans, all_src), _worded(tgt.text, tgt_spans, all_tgt),
     )  # fmt: skip
 
