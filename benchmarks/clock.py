@@ -22,8 +22,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import sacrebleu
-
 from benchmarks.harness.arguments import command
 from benchmarks.harness.clock_peers import DROPOUT, PEERS, SIZES, VALIDATE_EVERY, VOCABULARY, WARMUP, Job
 from benchmarks.harness.command import watched
@@ -32,6 +30,7 @@ from benchmarks.harness.environments import ROOT
 from benchmarks.harness.peer import precisions
 from benchmarks.harness.runs import dragoman
 from benchmarks.record import save
+from dragoman.evaluation.metrics import bleu, chrf
 
 POLL_S = 1.0
 WHOLE_S = 3.0
@@ -69,19 +68,19 @@ def scores(text: Text, translated: Path) -> dict[str, Any]:
     )
     if len(hypotheses) != len(references):
         raise SystemExit(f"{translated} has {len(hypotheses)} lines, the test set {len(references)}")
-    bleu = sacrebleu.BLEU(tokenize="zh" if text.tgt == "zh" else "13a")
-    found = bleu.corpus_score(hypotheses, [references], n_bootstrap=1000)
-    mean, half = found._mean, found._ci
+    found = bleu(hypotheses, references, text.tgt, interval=True)
+    assert found.low is not None
+    assert found.high is not None
     return {
-        "BLEU": round(found.score, 2), "interval": [round(mean - half, 2), round(mean + half, 2)],
-        "chrF": round(sacrebleu.CHRF().corpus_score(hypotheses, [references]).score, 2),
+        "BLEU": round(found.value, 2), "interval": [round(found.low, 2), round(found.high, 2)],
+        "chrF": round(chrf(hypotheses, references).value, 2),
     }  # fmt: skip
 
 
 # --- the peers --------------------------------------------------------------------------------------------------------
 
 
-def _newest(folder: Path, pattern: str, before: float) -> tuple[Path, float] | None:
+def newest_checkpoint(folder: Path, pattern: str, before: float) -> tuple[Path, float] | None:
     """Return the newest whole checkpoint, and when it was finished, in seconds since 1970."""
     times = []
     for path in folder.glob(pattern):
@@ -117,7 +116,7 @@ def train_peer(name: str, job: Job, limits: Sequence[float]) -> dict[str, dict[s
             while time.time() < due + WHOLE_S + POLL_S:
                 if process.poll() is not None:
                     raise SystemExit(f"{name} has ended: see {job.folder / 'training.txt'}")
-                newest = _newest(job.folder, peer.checkpoints, due)
+                newest = newest_checkpoint(job.folder, peer.checkpoints, due)
                 if newest is not None and newest != last:
                     last = newest
                     _copy(newest[0].resolve(), copy / newest[0].resolve().name)

@@ -22,17 +22,17 @@ def _checkpoint(path: Path, age_s: float) -> Path:
 
 def test_the_newest_whole_checkpoint_before_the_limit_counts(tmp_path: Path) -> None:
     now = time.time()
-    assert clock._newest(tmp_path, "model-*", now) is None
+    assert clock.newest_checkpoint(tmp_path, "model-*", now) is None
     old, new, later = (_checkpoint(tmp_path / f"model-{n}", age) for n, age in ((1, 300), (2, 200), (3, 100)))
     _checkpoint(tmp_path / "model-4", 0)  # may still be written
-    chosen = [clock._newest(tmp_path, "model-*", now - age) for age in (250, 150, 0)]
+    chosen = [clock.newest_checkpoint(tmp_path, "model-*", now - age) for age in (250, 150, 0)]
     assert [one[0] for one in chosen if one is not None] == [old, new, later]
     folder = tmp_path / "steps/step_1"
     _checkpoint(folder / "weights", 100)
     os.utime(folder, (now - 100, now - 100))
-    assert clock._newest(tmp_path, "steps/step_*", now) is not None
+    assert clock.newest_checkpoint(tmp_path, "steps/step_*", now) is not None
     (folder / "vocabulary").write_bytes(b"")  # a folder is whole when its last file is
-    assert clock._newest(tmp_path, "steps/step_*", now + 60) is None
+    assert clock.newest_checkpoint(tmp_path, "steps/step_*", now + 60) is None
 
 
 def test_a_corpus_with_one_set_beside_its_training_text_gives_half_to_validation(tmp_path: Path) -> None:
