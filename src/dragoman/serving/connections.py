@@ -42,7 +42,7 @@ UNSENT = 128 * 1024
 BACKLOG = 64
 """Largest number of connections that are accepted at once, before the limit of all is looked at."""
 
-QUEUE = 4096
+QUEUE = 1024
 """Largest number of connections that wait to be accepted; the system may allow fewer. Beyond it each loses seconds."""
 
 LET_GO = 8
