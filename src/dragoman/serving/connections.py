@@ -79,8 +79,8 @@ A chunk of one byte takes as long to read as one of a kilobyte.
 """
 
 
-def _made_linear(name: str, source: str, part: str, linear: str) -> re.Pattern[bytes]:
-    """Put a pattern of linear time into the place of one of h11's, and return it.
+def _made_linear(name: str, source: str, part: str, linear: str) -> bytes:
+    """Return the text of one of h11's patterns, changed so that it takes linear time.
 
     Args:
         name: Name of the pattern in ``h11._readers``.
@@ -97,21 +97,21 @@ def _made_linear(name: str, source: str, part: str, linear: str) -> re.Pattern[b
             f"h11 must be a version whose patterns are known to this server, such as {KNOWN_H11}, got "
             f"{version('h11')}: install it with pip install h11=={KNOWN_H11}"
         )
-    changed = re.compile(text.replace(part, linear).encode())
-    setattr(_readers, name, changed)
-    return changed
+    return text.replace(part, linear).encode()
 
 
 KNOWN_H11 = "0.16.0"
 """Version of h11 whose patterns are replaced here."""
 
-_HEADER_LINE = _made_linear("header_field_re", "header_field", r":[ \t]*", r":[ \t]*+")
+_HEADER_LINE = re.compile(_made_linear("header_field_re", "header_field", r":[ \t]*", r":[ \t]*+"))
 """h11's pattern of a header, which after the colon takes all spaces at once: it tried every number of them, twice."""
 
-_CHUNK_LINE = _made_linear(
-    "chunk_header_re", "chunk_header", r"(?P<chunk_ext>;.*)?[ \t]*", r"(?:(?P<chunk_ext>;.*)|[ \t]*)"
+_CHUNK_LINE = re.compile(
+    _made_linear("chunk_header_re", "chunk_header", r"(?P<chunk_ext>;.*)?[ \t]*", r"(?:(?P<chunk_ext>;.*)|[ \t]*)")
 )
 """h11's pattern of the line before a chunk, in which the spaces after an extension are a part of it alone."""
+
+_readers.header_field_re, _readers.chunk_header_re = _HEADER_LINE, _CHUNK_LINE
 
 
 class BoundedReader(h11.Connection):
