@@ -91,13 +91,16 @@ def _made_linear(name: str, source: str, part: str, linear: str) -> bytes:
     Raises:
         ConfigError: This version of h11 reads requests in another way: it may take the square of a line.
     """
-    text, pattern = getattr(_abnf, source, ""), getattr(_readers, name, None)
-    if text.count(part) != 1 or getattr(pattern, "pattern", None) != text.encode():
+    text: str = getattr(_abnf, source, "")
+    pattern = getattr(_readers, name, None)
+    changed = text.replace(part, linear)
+    # In this process the pattern may have been changed before.
+    if text.count(part) != 1 or getattr(pattern, "pattern", b"").decode() not in (text, changed):
         raise ConfigError(
             f"h11 must be a version whose patterns are known to this server, such as {KNOWN_H11}, got "
             f"{version('h11')}: install it with pip install h11=={KNOWN_H11}"
         )
-    return text.replace(part, linear).encode()
+    return changed.encode()
 
 
 KNOWN_H11 = "0.16.0"
