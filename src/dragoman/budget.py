@@ -237,13 +237,13 @@ def run_within(budget: Budget, name: str, function: Callable[..., Values], /, **
     return shared_workers().run(budget, name, function, **arguments)
 
 
-def _forget_shared() -> None:
+def forget_shared() -> None:
     """Forget the workers in a forked child, which has none of their threads."""
     global _shared, _sharing
     _shared, _sharing = None, threading.Lock()  # another thread may have held it
 
 
-os.register_at_fork(after_in_child=_forget_shared)
+os.register_at_fork(after_in_child=forget_shared)
 
 
 # --- the process that calls -------------------------------------------------------------------------------------------

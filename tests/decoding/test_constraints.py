@@ -163,5 +163,5 @@ def test_answers_about_texts_of_any_number_take_little_memory(monkeypatch: pytes
     spelling = Spelling(SPELLED)
     for number in range(1000):
         assert spelling.along(b" ab%d" % number + b"a" * 100) == [4, 6]
-    assert sum(len(text) + len(ids) for (_, text), ids in spelling._answers.items()) < 11_000
-    assert 0 < len(spelling._answers) < 110
+    assert sum(len(text) + len(ids) for (_, text), ids in spelling.answers.items()) < 11_000
+    assert 0 < len(spelling.answers) < 110

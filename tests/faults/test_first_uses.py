@@ -62,9 +62,10 @@ def test_a_temporary_folder_is_made_once(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def test_the_workers_of_a_process_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     make = Slow(budget.Workers)
-    monkeypatch.setattr(budget, "_shared", None)
     monkeypatch.setattr(budget, "Workers", make)
+    budget.forget_shared()
     pools = together(budget.shared_workers)
+    budget.forget_shared()
     assert (make.n, len(set(map(id, pools)))) == (1, 1)
 
 

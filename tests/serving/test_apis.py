@@ -655,3 +655,22 @@ def test_marked_up_texts_in_the_target_language_are_not_searched() -> None:
     service = _Service()
     assert asyncio.run(work()) == ["<b>ein Hund</b>", "<p>A DOG</p><p>A <i>CAT</i></p>"]
     assert service.texts == ["a dog", "a cat"]
+
+
+@pytest.mark.parametrize("origin", ["https://evil.org", "http://localhost:3000", "null"])
+def test_a_page_of_another_site_sends_nothing(serving: Callable[..., Any], origin: str, tmp_path: Path) -> None:
+    """What needs no preflight, such as a form or JSON sent as text, is not read; CORS hides the answer alone."""
+    server = serving(cors_origin=("https://a.org",), glossaries=tmp_path / "glossaries")
+    sent = {"sec_fetch_site": "cross-site", "origin": origin, "content_type": "text/plain"}
+    glossary = {"name": "a", "source_lang": "en", "target_lang": "de", "entries": "dog\tHund", "entries_format": "tsv"}
+    for path, data in (("/translate", {"q": "the dog", "source": "en", "target": "de"}), ("/v2/glossaries", glossary)):
+        reply = server(path, data, **sent)
+        assert reply.status == 403
+        assert "--cors-origin" in reply.body.decode()
+        for allowed in (
+            {"origin": "https://a.org"},
+            {"origin": "moz-extension://0"},
+            {"sec_fetch_site": "same-origin"},
+        ):
+            assert server(path, data, **{**sent, **allowed}).status < 300
+    assert server("/", **sent).status == 200  # a link to the page

@@ -17,7 +17,8 @@ import pytest
 from test_documents import done, upload
 
 from dragoman.serving import jobs, storage
-from dragoman.serving.jobs import FULL, Jobs
+from dragoman.serving.jobs import FULL, Job, Jobs
+from dragoman.serving.limits import Shares
 from limits import wait_until
 
 TERMS = {"name": "g", "source_lang": "en", "target_lang": "de", "entries": "dog\thund", "entries_format": "tsv"}
@@ -272,3 +273,18 @@ def test_first_uploads_that_come_together_share_one_temporary_folder(monkeypatch
         folders = {future.result() for future in [pool.submit(lambda: jobs.folder) for _ in range(8)]}
     jobs.close()
     assert len(folders) == 1
+
+
+def test_other_users_of_the_machine_read_nothing_that_clients_store(
+    serving: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A folder that the server makes is its own; below one that others may read, the jobs are."""
+    there = tmp_path / "documents"
+    there.mkdir(mode=0o755)
+    there.chmod(0o755)
+    server = serving(documents=there, glossaries=tmp_path / "glossaries")
+    assert (tmp_path / "glossaries").stat().st_mode & 0o777 == 0o700
+    stored = server.state.documents.jobs
+    job = Job("0" * 32, "a.txt", "", "en-de", time.time())
+    stored.create(job, b"secret", Shares(("",)))
+    assert stored.path(job.id).stat().st_mode & 0o007 == 0

@@ -58,13 +58,12 @@ def test_other_libraries_are_written_apart_too(gated: Gated, monkeypatch: pytest
 
 
 def test_a_warning_again_and_again_is_written_a_few_times_and_counted(
-    gated: Gated, monkeypatch: pytest.MonkeyPatch
+    gated: Gated, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Other lines are neither lost nor late: requests are all logged, and so is what another place logs."""
     monkeypatch.setattr(log_module, "ALIKE_S", 3600.0)
     monkeypatch.setattr(log_module, "MOST_LINES", 0)  # without a limit
-    monkeypatch.setattr(logger, "level", logging.INFO)
-    logger.manager._clear_cache()
+    caplog.set_level(logging.INFO, logger.name)
     gated.go.set()
     with written_apart():
         for number in range(1000):

@@ -43,7 +43,8 @@ class Spelling:
             shadowed: Ids that no prefix is spelled with, because the model has never seen them in a text.
         """
         self.spelled, self._shadowed = tuple(spelled), frozenset(shadowed)
-        self._answers: dict[tuple[str, bytes], list[int]] = {}
+        self.answers: dict[tuple[str, bytes], list[int]] = {}
+        """Answers so far, by question and text."""
         self._size = 0
 
     def text(self, ids: Sequence[int]) -> bytes:
@@ -88,13 +89,13 @@ class Spelling:
         )
 
     def _find(self, question: str, about: bytes, wanted: Callable[[bytes], bool]) -> list[int]:
-        ids = self._answers.get((question, about))
+        ids = self.answers.get((question, about))
         if ids is None:
             ids = [i for i, piece in enumerate(self.spelled) if piece and wanted(piece)]
             # Texts of clients are without number: a server would keep the answers about all of them.
             if self._size > MOST_ANSWERS:
-                self._answers, self._size = {}, 0
-            self._answers[question, about] = ids
+                self.answers, self._size = {}, 0
+            self.answers[question, about] = ids
             self._size += len(about) + len(ids) + LEAST_ANSWER
         return ids
 

@@ -108,11 +108,12 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     names = [*LOOPBACK, options.host, *options.allow_host]
     if options.host in ("0.0.0.0", "::") and not options.allow_host:
         names = ["*"]
+    hosts = Hosts(names, on_network=options.host not in LOOPBACK, origins=options.cors_origin)
     sizes = {path: options.max_document for api in APIS for path in api.uploads}
     bodies = BodyLimits(
         most_bytes=options.max_body, documents=sizes, budget=state.budget, owner_of=lambda scope: owner_of(scope) or ""
     )
-    outer: Any = Gate(app, error, Hosts(names, on_network=options.host not in LOOPBACK), bodies)
+    outer: Any = Gate(app, error, hosts, bodies)
     # Outside of the layers that refuse, so that pages of other origins can read the refusals too.
     if options.cors_origin:
         outer = CORSMiddleware(
@@ -266,7 +267,7 @@ def _sentence(problems: Sequence[Any]) -> str:
 
 REFUSALS = {
     400: "The request is invalid; the message says why.", 401: "An API key is missing.",
-    403: "The API key is missing or not known.", 404: "Not found.",
+    403: "The API key is missing or not known, or a page of another site sent the request.", 404: "Not found.",
     405: "The route has other methods; see Allow.", 408: "The body came too slowly.", 413: "The request is too large.",
     415: "The body is compressed in another way than Accept-Encoding names.",
     421: "The host name is not allowed.", 429: "Busy; see Retry-After.", 431: "Path, query and headers are too long.",

@@ -42,7 +42,7 @@ UNSENT = 128 * 1024
 BACKLOG = 64
 """Largest number of connections that are accepted at once, before the limit of all is looked at."""
 
-QUEUE = 4096
+QUEUE = 1024
 """Largest number of connections that wait to be accepted; the system may allow fewer. Beyond it each loses seconds."""
 
 LET_GO = 8
@@ -79,8 +79,8 @@ A chunk of one byte takes as long to read as one of a kilobyte.
 """
 
 
-def _made_linear(name: str, source: str, part: str, linear: str) -> re.Pattern[bytes]:
-    """Put a pattern of linear time into the place of one of h11's, and return it.
+def _made_linear(name: str, source: str, part: str, linear: str) -> bytes:
+    """Return the text of one of h11's patterns, changed so that it takes linear time.
 
     Args:
         name: Name of the pattern in ``h11._readers``.
@@ -91,27 +91,30 @@ def _made_linear(name: str, source: str, part: str, linear: str) -> re.Pattern[b
     Raises:
         ConfigError: This version of h11 reads requests in another way: it may take the square of a line.
     """
-    text, pattern = getattr(_abnf, source, ""), getattr(_readers, name, None)
-    if text.count(part) != 1 or getattr(pattern, "pattern", None) != text.encode():
+    text: str = getattr(_abnf, source, "")
+    pattern = getattr(_readers, name, None)
+    changed = text.replace(part, linear)
+    # In this process the pattern may have been changed before.
+    if text.count(part) != 1 or getattr(pattern, "pattern", b"").decode() not in (text, changed):
         raise ConfigError(
             f"h11 must be a version whose patterns are known to this server, such as {KNOWN_H11}, got "
             f"{version('h11')}: install it with pip install h11=={KNOWN_H11}"
         )
-    changed = re.compile(text.replace(part, linear).encode())
-    setattr(_readers, name, changed)
-    return changed
+    return changed.encode()
 
 
 KNOWN_H11 = "0.16.0"
 """Version of h11 whose patterns are replaced here."""
 
-_HEADER_LINE = _made_linear("header_field_re", "header_field", r":[ \t]*", r":[ \t]*+")
+_HEADER_LINE = re.compile(_made_linear("header_field_re", "header_field", r":[ \t]*", r":[ \t]*+"))
 """h11's pattern of a header, which after the colon takes all spaces at once: it tried every number of them, twice."""
 
-_CHUNK_LINE = _made_linear(
-    "chunk_header_re", "chunk_header", r"(?P<chunk_ext>;.*)?[ \t]*", r"(?:(?P<chunk_ext>;.*)|[ \t]*)"
+_CHUNK_LINE = re.compile(
+    _made_linear("chunk_header_re", "chunk_header", r"(?P<chunk_ext>;.*)?[ \t]*", r"(?:(?P<chunk_ext>;.*)|[ \t]*)")
 )
 """h11's pattern of the line before a chunk, in which the spaces after an extension are a part of it alone."""
+
+_readers.header_field_re, _readers.chunk_header_re = _HEADER_LINE, _CHUNK_LINE
 
 
 class BoundedReader(h11.Connection):

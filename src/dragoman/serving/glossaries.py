@@ -24,7 +24,7 @@ from dragoman.locks import one_at_a_time
 from dragoman.serving.limits import Shares
 from dragoman.serving.memory import TextCache
 from dragoman.serving.refusals import ForeignError, MalformedError, UnknownError
-from dragoman.serving.storage import Outlines, storing, version_of
+from dragoman.serving.storage import Outlines, make_private, storing, version_of
 
 logger = logging.getLogger("dragoman.serving")
 
@@ -115,7 +115,7 @@ class Glossaries:
         self._read: TextCache[tuple[Hashable, Stored]] = TextCache(MOST_READ_CHARS, MOST)
         self._outlines: Outlines[Outline] = Outlines()  # of all glossaries
         with explained(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
         remove_leftovers(folder)
         for path in folder.glob("*.json"):
             self._outlines.get(path, partial(self._outline, path))

@@ -2,13 +2,15 @@
 
 A web page could let its own host name point to this machine and then read what the server answers (DNS rebinding). So
 only names are accepted that no page can point here.
+
+A page could also send a form to this server, without reading the answer: browsers say so in the header Sec-Fetch-Site.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{0,5}))?")
 
@@ -16,8 +18,9 @@ _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{0,5}))?")
 class Hosts:
     """Accepted host names: those that are named, and on a network also addresses and names without a dot."""
 
-    def __init__(self, names: Iterable[str], *, on_network: bool) -> None:
-        """Accept ``names``; "*" accepts every name."""
+    def __init__(self, names: Iterable[str], *, on_network: bool, origins: Iterable[str] = ()) -> None:
+        """Accept ``names``; "*" accepts every name. Pages of ``origins`` may send requests."""
+        self._origins = frozenset(origins)
         self._names = frozenset(map(_normalised, names))
         self._on_network = on_network
 
@@ -33,6 +36,13 @@ class Hosts:
         # that somebody registered, which has a dot.
         is_private = self._on_network and ("." not in name or _address(name) != "")
         return name in self._names or (is_private and name != "")
+
+    def is_foreign(self, headers: Mapping[bytes, bytes]) -> bool:
+        """Return True if a page of another site sends a request, and its origin is not one that may."""
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        # Browsers send another scheme for their extensions, which the user has allowed to use this server.
+        is_page = origin == "null" or origin.startswith(("http://", "https://"))
+        return headers.get(b"sec-fetch-site") == b"cross-site" and is_page and origin not in self._origins
 
 
 def _normalised(name: str) -> str:

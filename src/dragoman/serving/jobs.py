@@ -34,7 +34,7 @@ from dragoman.files import explained, write_bytes, write_text
 from dragoman.locks import acquire, one_at_a_time
 from dragoman.serving.limits import Shares
 from dragoman.serving.refusals import BusyError, FullError, UnknownError
-from dragoman.serving.storage import Outlines, fill, is_full, reserve, storing
+from dragoman.serving.storage import Outlines, fill, is_full, make_private, reserve, storing
 from dragoman.translation.quality import Quality
 
 logger = logging.getLogger("dragoman.serving")
@@ -130,7 +130,7 @@ class Jobs:
             _remove_temporary_folders()
             return
         with explained(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
             with one_at_a_time(folder):
                 self._clear_away()
 
@@ -168,7 +168,8 @@ class Jobs:
         with one_at_a_time(self.folder):
             self._clear_away()
             self._make_room_for(job.owner, shares)
-            self.path(job.id).mkdir()
+            # Other users of the machine may not read it, whatever the operator lets them read above.
+            self.path(job.id).mkdir(mode=0o700 | self.folder.stat().st_mode & 0o070)
             self.keep(job)
             self._lives.seconds(job.id, job.created)
         full = replace(job, status="error", error=FULL)

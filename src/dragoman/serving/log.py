@@ -86,7 +86,7 @@ class Log:
         self._report_alike(math.inf)
 
     def _report_alike(self, latest: float) -> None:
-        """Write how many lines were left out of each place whose time began before ``latest``, and count anew."""
+        """Write how many lines were left out of each place whose time began before ``latest``, and count again."""
         with self._counting:
             ended = {name: place for name, place in self._places.items() if place.began < latest}
             for name in ended:

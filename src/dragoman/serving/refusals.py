@@ -73,6 +73,12 @@ class ElsewhereError(RefusalError):
     status = 421
 
 
+class OriginError(RefusalError):
+    """A page of another site sent the request."""
+
+    status = 403
+
+
 class SlowError(RefusalError):
     """The body came too slowly."""
 

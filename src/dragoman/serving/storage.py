@@ -69,6 +69,11 @@ def storing() -> Iterator[None]:
         raise refusal_of(error.__cause__) from None
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder for what clients store, unless it is there; other users of the machine may not read it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
 def version_of(path: Path) -> Hashable | None:
     """Return what tells the versions of a file apart; None if it is gone.
 

@@ -29,6 +29,7 @@ from dragoman.serving.refusals import (
     ElsewhereError,
     LongHeadersError,
     MalformedError,
+    OriginError,
     RefusalError,
     SlowError,
     TooMuchError,
@@ -162,6 +163,7 @@ class Gate:
         Raises:
             LongHeadersError: Its first line and headers are too long.
             ElsewhereError: It is for another host.
+            OriginError: A page of another site sent it.
             MalformedError: It is of another version, its query is not UTF-8 or has too many fields, or its length is
                 given in two ways.
         """
@@ -173,6 +175,10 @@ class Gate:
             raise LongHeadersError
         if not self.hosts.accept(headers.get(b"host", b"").decode("latin-1")):
             raise ElsewhereError("this host name is not allowed here: the operator can add it with --allow-host")
+        if scope["method"] not in ("GET", "HEAD", "OPTIONS") and self.hosts.is_foreign(headers):
+            raise OriginError(
+                "pages of other sites may not use this server: its operator can allow them (--cors-origin)"
+            )
         # Each field takes time, however short it is.
         if (n := scope["query_string"].count(b"&")) >= MOST_FIELDS:
             raise MalformedError(f"a query may have at most {MOST_FIELDS:,} fields, got {n + 1:,}")
