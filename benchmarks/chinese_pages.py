@@ -25,6 +25,8 @@ WORDS = PAGES / "pages.yaml"
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`[])")
 RANGE = re.compile(r"([\d.,]+) to ([\d.,]+)")
+SPOKEN = re.compile(r"(?<![\w_])[A-Za-z]?[a-z]{2,}(?![\w_])|[`\[]")
+"""What makes a cell more than a number, a name or a formula."""
 FIGURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -88,7 +90,7 @@ def _block(block: str, words: Words) -> str:
 
 def _row(line: str, words: Words) -> str:
     cells = [cell.strip() for cell in line.strip("|").split("|")]
-    said = [cell if set(cell) <= set("-: ") else _said(cell, words) for cell in cells]
+    said = [cell if set(cell) <= set("-: ") or not SPOKEN.search(cell) else _said(cell, words) for cell in cells]
     return f"| {' | '.join(said)} |"
 
 
@@ -99,6 +101,8 @@ def _said(text: str, words: Words) -> str:
         return f"[{words(f'# {link[1]}').removeprefix('# ')}]{link[2]}"
     if verdict := re.fullmatch(r"\*([^*]+)\*: (.+)", text):
         return f"*{words(verdict[1])}*：{_said(verdict[2], words)}"
+    if re.fullmatch(r"`[^`]*`", text):
+        return words.find(text) or text
     if RANGE.fullmatch(text):
         return RANGE.sub(rf"\1 {words('to')} \2", text)
     sentences = [words.find(sentence) for sentence in SENTENCE.split(text)]

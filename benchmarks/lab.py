@@ -12,7 +12,7 @@ from benchmarks.harness.environments import ROOT
 from dragoman.explanation.figures import save
 from dragoman.lab import EXPERIMENTS
 from dragoman.lab.experiment import experiment_module, plain
-from dragoman.lab.page import WORDS
+from dragoman.lab.page import WORDS, plain_section
 
 HERE = ROOT / "docs/lab"
 HEAD = """# The laboratory's report
@@ -33,6 +33,10 @@ To repeat one: `dragoman lab NAME` makes a page with more words and tables ([how
 report is a full `dragoman lab all`, and single experiments on other text (`--config`, `--run`). `python -m
 benchmarks.lab REPORT` copies figures and numbers from such a report, and writes this page and those of the
 experiments; with `--restate` it writes verdicts and figures again from the numbers that are here."""
+
+
+UNTOLD = ("heads",)
+"""Experiments whose page has figures alone: their tables would make it too long."""
 
 
 def publish(report: Path, folder: Path, suffix: str = "") -> list[str]:
@@ -74,7 +78,9 @@ def restate(folder: Path) -> None:
     record["claim"] = EXPERIMENTS[record["experiment"]]
     record["verdict"] = [plain(claim._asdict()) for claim in module.verdict(record["numbers"])]
     if hasattr(module, "sections"):
-        drawn = [section for section in module.sections(record["numbers"]) if section.figure is not None]
+        sections = module.sections(record["numbers"])
+        record["sections"] = [plain_section(section) for section in sections]
+        drawn = [section for section in sections if section.figure is not None]
         record["figures"] = [
             {"file": f"{section.name}.svg", "heading": section.heading, "caption": section.caption} for section in drawn
         ]
@@ -127,13 +133,34 @@ def page(name: str, record: dict[str, Any]) -> str:
     verdict = "\n".join(
         f"- *{WORDS[claim['holds']]}*: {claim['text']}: {claim['figures']}" for claim in record["verdict"]
     )
+    told = [block for section in record.get("sections", ()) for block in blocks(section)]
+    head = f"# {name}\n\n{record['claim']}.\n\n{by}`; {where}; [numbers.json](numbers.json). What a verdict can carry: "
+    head += "[the laboratory](../README.md)."
+    return "\n\n".join([head, verdict, *(figures_of(record) if record["experiment"] in UNTOLD else told)]) + "\n"
+
+
+def figures_of(record: dict[str, Any]) -> list[str]:
+    """The figures of a record with their captions."""
     figures = []
     for figure in record["figures"]:
         heading, caption = figure["heading"] or figure["caption"], figure["caption"] or figure["heading"]
         figures.append(f"![{heading}]({figure['file']})\n\n*{caption}*")
-    head = f"# {name}\n\n{record['claim']}.\n\n{by}`; {where}; [numbers.json](numbers.json). What a verdict can carry: "
-    head += "[the laboratory](../README.md)."
-    return "\n\n".join([head, verdict, *figures]) + "\n"
+    return figures
+
+
+def blocks(section: dict[str, Any]) -> list[str]:
+    """The blocks of a section of a report: heading, paragraphs, figure, table, caption."""
+    heading, caption, table = section["heading"], section["caption"], section["table"]
+    parts = [f"## {heading}"] if heading else []
+    parts += section["texts"]
+    if section["figure"]:
+        parts.append(f"![{heading or caption}]({section['figure']})")
+    parts += [f"*{caption}*"] if caption and section["figure"] else []
+    if table:
+        rule = ["---" if kind == "text" else "--:" for kind in table["kinds"]]
+        rows = [table["columns"], rule, *([cell.replace("|", "\\|") for cell in row] for row in table["rows"])]
+        parts.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
+    return [*parts, f"*{caption}*"] if caption and table and not section["figure"] else parts
 
 
 def main() -> None:

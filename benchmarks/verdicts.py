@@ -22,7 +22,21 @@ import numpy as np
 import torch
 
 from benchmarks.harness.environments import ROOT
-from dragoman.lab import ablations, accounts, attention, heads, hiding, masks, norms, paths, rates, scaling
+from dragoman.lab import (
+    ablations,
+    accounts,
+    attention,
+    grow,
+    heads,
+    hiding,
+    induction,
+    masks,
+    norms,
+    paths,
+    rates,
+    reach,
+    scaling,
+)
 from dragoman.lab.experiment import Claim, plain
 from dragoman.lab.stacks import gradient_by_layer, residual_path, residual_shares
 
@@ -155,6 +169,47 @@ def ablations_answers(left_out: int) -> Answers:
     return answers(ablations.verdict({**record, "base_seeds": base}))
 
 
+def without_seed(rows: Any, seed: int) -> Any:
+    """Return numbers without the trainings of one seed, however deep they lie."""
+    if isinstance(rows, dict):
+        return {key: without_seed(value, seed) for key, value in rows.items()}
+    if isinstance(rows, list) and rows and isinstance(rows[0], dict) and "seed" in rows[0]:
+        return [row for row in rows if row["seed"] != seed]
+    return rows
+
+
+def grow_answers(rate: float, left_out: int | None = None) -> Answers:
+    """Return the verdicts on the block's parts at one peak rate, or without one of the seeds."""
+    record = recorded("grow")
+    kept = record if left_out is None else without_seed(record, left_out)
+    return answers(grow.verdict(kept, rate))
+
+
+def induction_answers(changed: str) -> Answers:
+    """Return the verdicts on two layers with one constant changed, or without one of the seeds."""
+    record = recorded("induction")
+    if changed in record["swept"]:
+        return answers(induction.trained_claims(record["one"], [record["swept"][changed]]))
+    kept = without_seed(record, int(changed.removeprefix("without seed ")))
+    return answers(induction.trained_claims(kept["one"], kept["two"]))
+
+
+def reach_answers(n: int, left_out: int | None = None) -> Answers:
+    """Return the verdicts on copying in sequences of one length, or without one of the seeds."""
+    record = recorded("reach")["copy"][f"{n}"]
+    return answers(reach.copy_claims(record if left_out is None else without_seed(record, left_out)))
+
+
+def similarity_answers(left_out: int) -> Answers:
+    """Return the verdicts on additive and dot-product attention without one of the seeds."""
+    return answers(reach.similarity_claims(without_seed(recorded("reach")["similarity"], left_out)))
+
+
+def embedding_answers(left_out: int) -> Answers:
+    """Return the verdicts on scaled and tied embeddings without one of the seeds; the first is that of all rates."""
+    return answers(reach.embedding_claims(without_seed(recorded("reach")["embeddings"], left_out)))
+
+
 GRID = scaling.Grid(widths=(4, 16, 64, 256, 1024), queries=2000)
 SIZES = paths.Sizes(n=76, d=32, rows=4, seeds=3)
 
@@ -179,6 +234,15 @@ CASES = [
     Case("attention", "seed", (1, 2, 3), attention_answers),
     Case("heads", "limit of an unimportant head", (0.04, 0.05, 0.07), heads_answers),
     Case("ablations", "seed of the base left out", (1, 2, 3, 4, 5), ablations_answers, takes_evidence=True),
+    Case("grow", "peak rate", grow.RATES, grow_answers),
+    Case("grow", "seed left out", (1, 2, 3), lambda seed: grow_answers(grow.RATE, seed)),
+    Case("induction", "rate, words and norm", ("rate = 0.002", "rate = 0.008", "n_words = 12", "n_words = 32",
+                                               "norm = pre"), induction_answers),
+    Case("induction", "seed left out", ("without seed 1", "without seed 2", "without seed 3"), induction_answers),
+    Case("reach", "length of the sequence", reach.LENGTHS, reach_answers),
+    Case("reach", "seed left out", (1, 2, 3), lambda seed: reach_answers(reach.LENGTHS[1], seed)),
+    Case("reach", "seed of similarities left out", (1, 2, 3), similarity_answers, takes_evidence=True),
+    Case("reach", "seed of embeddings left out", (0, 2, 3), embedding_answers),
 ]  # fmt: skip
 
 

@@ -261,7 +261,7 @@ def _draw_bars(axes: Any, group: Bars) -> None:
         tip = value
         if bar.low is not None and bar.high is not None:
             axes.plot([bar.low, bar.high], [place, place], color=INK, linewidth=1)
-            tip = max(value, bar.high)
+            tip = max(value, bar.high) if bar.high >= 0 else min(value, bar.low)
         back, gap = tip < 0, 8 if group.log and tip == value else 4
         axes.annotate(bar.text if bar.text is not None else text, (tip, place), (-gap if back else gap, 0),
                       textcoords="offset points", va="center", ha="right" if back else "left", fontsize=9)  # fmt: skip

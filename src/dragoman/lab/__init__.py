@@ -13,10 +13,13 @@ EXPERIMENTS: dict[str, str] = {  # in the order of the report: from single steps
     "attention": "Attention is a weighted mean of values, and without positions it does not know their order",
     "scaling": "Without 1/sqrt(d_k) the softmax saturates; width and number of keys decide what gradient is left",
     "projections": "Learned queries, keys, values and heads are each worth having",
+    "grow": "From a mean of the source to the full block, each part has its worth, and it depends on the others",
     "positions": "Sinusoids name every position, and a shift is a linear map",
     "masks": "A mask decides who sees whom, and how it is written decides whether it works",
     "heads": "Heads attend to different things, and not all of them matter",
+    "induction": "Two layers learn to repeat what they have read, suddenly, by two heads that work together",
     "paths": "Self-attention's gradient is flat but thin, a recurrent network's steep but strong",
+    "reach": "Who can copy from how far, and what similarity, scale and tying are worth, fresh and trained",
     "complexity": "Self-attention costs n^2 d, a recurrent layer n d^2 (Table 1); what is counted decides the rest",
     "norms": "Layer norm, and where it is placed, decides whether small deep stacks train",
     "training": "Label smoothing, warm-up, averaging and dropout each earn their place",
@@ -28,8 +31,8 @@ EXPERIMENTS: dict[str, str] = {  # in the order of the report: from single steps
 """The claim that each experiment examines, by the experiment's name."""
 
 MINUTES = {
-    "attention": 0.1, "scaling": 0.3, "projections": 18.4, "positions": 12.4, "masks": 0.2,
-    "heads": 5.7, "paths": 1.6, "complexity": 1.9, "norms": 23.9, "training": 28.4,
+    "attention": 0.1, "scaling": 0.3, "projections": 18.4, "grow": 13.4, "positions": 12.4, "masks": 0.2,
+    "heads": 5.7, "induction": 6.0, "paths": 1.6, "reach": 15.0, "complexity": 1.9, "norms": 23.9, "training": 28.4,
     "architectures": 32.1, "ablations": 43.7, "parsing": 1.8, "pitfalls": 0.1,
 }  # fmt: skip
 """Minutes that each experiment took on two cores, 0.1 at least; those of ``docs/lab``."""

@@ -252,8 +252,7 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             "stack; the encoder's first layers get somewhat more than its last. Xiong et al. "
             "(https://arxiv.org/abs/2002.04745) explain the need for warm-up by large gradients near the output. Liu "
             "et al. (https://arxiv.org/abs/2004.08249) find, as here, that only the decoder's gradients are "
-            "unbalanced, and that balancing them is not enough. They blame how strongly post-norm layers depend on "
-            "f(x), which amplifies small changes of the weights.",
+            "unbalanced, and that balancing them is not enough.",
             curves(by_layer, width=3.5, height=2.5),
             "gradients",
             caption="Gradient norm of the feed-forward network's second matrix, mean of three seeds, on one scale: "
@@ -305,7 +304,7 @@ def _layer_norm_sections(numbers: Mapping[str, Any]) -> list[Section]:
             "What is averaged over",
             "A layer norm averages over the channels of one token, a batch norm over the tokens of a batch. With batch "
             "norm the output for a sentence depends on the other sentences of its batch and on their padding, and a "
-            "translator that gets one sentence at a time has no batch to average over.",
+            "single sentence has no batch to average over.",
             curves([dependence], width=6.4),
             "dependence",
             caption="How far one sentence's output moves when its companions are exchanged.",

@@ -41,13 +41,19 @@ def write_index(out: Path, records: Mapping[str, dict[str, Any] | None]) -> None
 
 def _section(folder: Path, section: Section) -> dict[str, Any]:
     """Return a section as the template shows it: paragraphs, the figure in base64, the table's cells as text."""
-    texts = [section.text] if isinstance(section.text, str) else section.text
     image = None
     if section.figure is not None:
         image = base64.b64encode((folder / f"{section.name}.svg").read_bytes()).decode()
+    return {**plain_section(section), "image": image}
+
+
+def plain_section(section: Section) -> dict[str, Any]:
+    """Return a section's words and table as plain values, and the file name of its figure; empty ones are None."""
+    texts = [section.text] if isinstance(section.text, str) else section.text
     return {
         "heading": section.heading, "texts": [text for text in texts if text], "caption": section.caption,
-        "image": image, "table": None if section.table is None else _table(section.table),
+        "table": None if section.table is None else _table(section.table),
+        "figure": None if section.figure is None else f"{section.name}.svg",
     }  # fmt: skip
 
 

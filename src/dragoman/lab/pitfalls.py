@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -104,7 +105,7 @@ def run(lab: Lab) -> Findings:
     """Make each bug; claims: some raise no error, and make a model that is worse without any sign."""
     symptoms = {pitfall.name: pitfall.show() for pitfall in PITFALLS}
     numbers: dict[str, Any] = {p.name: {**symptoms[p.name]._asdict(), "test": p.test} for p in PITFALLS}
-    return Findings(numbers, _sections(symptoms), verdict(numbers))
+    return Findings(numbers, sections(numbers), verdict(numbers))
 
 
 def verdict(numbers: dict[str, Any]) -> list[Claim]:
@@ -130,28 +131,38 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
     ]
 
 
-def _sections(symptoms: dict[str, Symptom]) -> list[Section]:
-    """Return an overview, then one section for each bug, the silent ones first."""
-    rows = [(name, "an error" if symptom.loud else "nothing but worse numbers") for name, symptom in symptoms.items()]
-    sections = [
+def sections(numbers: dict[str, Any]) -> list[Section]:
+    """Return the sections of the report, made from the numbers of a run: the silent bugs, then the loud ones."""
+    groups = [[pitfall for pitfall in PITFALLS if numbers[pitfall.name]["loud"] is loud] for loud in (False, True)]
+    silent, loud = (
+        Table(
+            ("bug", "wrong", "right", "what it shows", "caught by"),
+            [(_named(p.name), f"`{p.wrong}`", f"`{p.right}`", _symptom(numbers[p.name]), f"`{p.test}`") for p in group],
+        )
+        for group in groups
+    )
+    return [
         Section(
-            "Silent and loud",
+            "Silent bugs",
             "Most of these bugs are in one of the five documents that this project began with, in code that looks "
             "right. A bug that raises an error costs a minute; a silent one costs a model. Each has a test here that "
             "fails when the bug is made, and `tests/lab/test_pitfalls.py` makes each bug to check that.",
-            table=Table(("bug", "how it shows"), rows),
-        )
+            table=silent,
+            caption="No error: the model trains, and its numbers are worse.",
+        ),
+        Section("Loud bugs", "", table=loud, caption="An error, at once or on the first word that is out of range."),
     ]
-    for pitfall in sorted(PITFALLS, key=lambda pitfall: symptoms[pitfall.name].loud):
-        symptom = symptoms[pitfall.name]
-        sections.append(
-            Section(
-                pitfall.name[0].upper() + pitfall.name[1:],
-                [
-                    f"`{pitfall.wrong}` instead of `{pitfall.right}`",
-                    f"{'Loud' if symptom.loud else 'Silent'}: {symptom.symptom}.",
-                    f"Caught by `{pitfall.test}`",
-                ],
-            )
-        )
-    return sections
+
+
+def _named(name: str) -> str:
+    """Return the name of a bug with names of Python as code."""
+    return re.sub(r"\S*__\S+", r"`\g<0>`", name)
+
+
+def _symptom(symptom: dict[str, Any]) -> str:
+    """Return what a bug shows: an error as code, or numbers in words."""
+    text: str = symptom["symptom"]
+    if not symptom["loud"]:
+        return text
+    error, _, remark = text.partition(" (reshape")
+    return f"`{error}`" + (f" (reshape{remark}" if remark else "")

@@ -30,7 +30,7 @@ from dragoman.files import explained, write_text
 from dragoman.lab import EXPERIMENTS
 from dragoman.lab.experiment import Findings, Lab, StoppedError, experiment_module, plain, usable_options
 from dragoman.lab.machine import machine
-from dragoman.lab.page import write_index, write_page
+from dragoman.lab.page import plain_section, write_index, write_page
 
 NUMBERS = "numbers.json"
 
@@ -79,6 +79,7 @@ def run_experiment(name: str, out: Path, lab: Lab) -> dict[str, Any]:
         "figures": [
             {"file": f"{section.name}.svg", "heading": section.heading, "caption": section.caption} for section in drawn
         ],
+        "sections": [plain_section(section) for section in findings.sections],
         "numbers": _finite(plain(findings.numbers)),
     }
     for section in drawn:

@@ -350,6 +350,14 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
+def span(values: Sequence[float]) -> Interval:
+    """Return the mean of one number over seeds with the lowest and the highest instead of a t-interval.
+
+    Of three seeds that differ much a t-interval says little: it may reach below zero where no number can.
+    """
+    return Interval(statistics.fmean(values), min(values), max(values)) if len(values) > 1 else interval(values)
+
+
 def difference(base: Sequence[float], other: Sequence[float]) -> Interval:
     """Return the mean of ``other - base``, taken seed by seed, with its 95% t-interval.
 

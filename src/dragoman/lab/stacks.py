@@ -306,8 +306,8 @@ def trained_sections(numbers: Mapping[str, Any]) -> list[Section]:
         Section(
             "Trained",
             f"Small models (d_model = 64) learn to write 3 to 8 letters backwards, {steps} steps, peak rate 2e-3, "
-            f"three seeds, a line each. Guessing costs {guess:.2f} nats a letter. This is one task with few steps: "
-            "longer trainings were not tried, and may give other results. Other rates are below.",
+            f"three seeds, a line each. Guessing costs {guess:.2f} nats a letter. This is one task: "
+            "longer trainings were not tried, and may give other results.",
             curves(charts, n_columns=1, width=7.2, height=3.3),
             "trained",
             Table(("variant", "last loss (nats)", f"steps to {LEARNED} nats, by seed", "right letters"), rows),
