@@ -30,7 +30,6 @@ from dragoman.lab.repeats import (
     rises,
     scored,
 )
-from dragoman.lab.runs import mean_curve
 from dragoman.lab.written_twice import measured_run, real_claims, real_section
 from dragoman.model.transformer import Transformer
 
@@ -324,24 +323,30 @@ def _expected(numbers: Mapping[str, Any]) -> Section:
     )
 
 
-def _curve(name: str, rows: Sequence[Mapping[str, Any]], key: str, colour: str, dashed: bool = False) -> Curve:
-    """Draw a number of the trace, mean and band over seeds."""
-    points = [[(look["step"], look[key]) for look in row["trace"]] for row in rows]
-    return Curve(name, *mean_curve(points), colour=colour, dashed=dashed)
+def _lines(name: str, rows: Sequence[Mapping[str, Any]], key: str, look: tuple[str, bool]) -> list[Curve]:
+    """Draw a number of the trace, a line for each seed, with the name at the first."""
+    colour, dashed = look
+    return [
+        Curve(
+            "" if place else name, [at["step"] for at in row["trace"]], [at[key] for at in row["trace"]],
+            colour=colour, dashed=dashed,
+        )
+        for place, row in enumerate(rows)
+    ]  # fmt: skip
 
 
 def _while_they_learn(numbers: Mapping[str, Any]) -> Section:
     """Return the section with losses and scores by step."""
     shallow, deep = numbers["one"], numbers["two"]
     losses = [
-        _curve("one layer", shallow, "repeated", ORANGE),
-        _curve("two layers", deep, "repeated", BLUE),
-        _curve("new words", deep, "new", GREEN, dashed=True),
+        *_lines("one layer", shallow, "repeated", (ORANGE, False)),
+        *_lines("two layers", deep, "repeated", (BLUE, False)),
+        *_lines("new words", deep[:1], "new", (GREEN, True)),
     ]
     scores = [
-        _curve("the word before", deep, "previous", ORANGE),
-        _curve("what followed", deep, "induction", BLUE),
-        _curve("what followed, one layer", shallow, "induction", GREEN, dashed=True),
+        *_lines("the word before", deep, "previous", (ORANGE, False)),
+        *_lines("what followed", deep, "induction", (BLUE, False)),
+        *_lines("what followed, one layer", shallow[:1], "induction", (GREEN, True)),
     ]
     charts = [
         Chart(losses, "step", "loss (nats a word)", "Loss on repeats", y_range=(0, 3.5)),
@@ -352,8 +357,8 @@ def _while_they_learn(numbers: Mapping[str, Any]) -> Section:
         "The rate stays the same after the warm-up, so that a bend is the model's own.",
         curves(charts, n_columns=1, width=5.6, height=2.8),
         "steps",
-        caption=f"Means of {len(deep)} seeds; bands: the lowest and the highest. Above, the loss on words that have "
-        "come before; below, the weight of the head that has most of it.",
+        caption="A line for each seed (dashed: the first). Above, the loss on words that have come before; below, the "
+        "weight of the head that has most of it.",
     )
 
 
@@ -365,7 +370,8 @@ def _missed(numbers: Mapping[str, Any]) -> Section:
         of_row = []
         for rise in row["rises"]:
             colour = next((c for kind, c in COLOURS.items() if head_name(row["chosen"][kind]) == head_name(rise)), None)
-            of_row.append(Bar(head_name(rise), rise["rise"], colour=colour or QUIET))
+            lost = round(rise["rise"], 2) + 0.0  # without a sign where it rounds to zero
+            of_row.append(Bar(head_name(rise), lost, colour=colour or QUIET, text=f"{lost:.2f}".replace("-", "−")))
             score = row["scores"][rise["attention"]][rise["number"]]
             table.append(
                 (row["seed"], head_name(rise), *(f"{score[kind]:.2f}" for kind in KINDS), f"{rise['rise']:+.2f}",
