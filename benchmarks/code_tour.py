@@ -189,6 +189,8 @@ gradients in a few seconds.
 | a matrix of weights | `x @ w.T + b` | `nn.Linear`: rows are outputs there too |
 | softmax | subtract the greatest, by hand | `softmax` does so |
 | layer norm | √(var + ε), var over n | `nn.LayerNorm`: the same |
+| a batch | first axis everywhere, as in torch; teaching code often leaves it out | first axis |
+| fresh weights | drawn by `initialise`, from a generator that is handed over | each layer draws its own; the model then draws again |
 
 The optimised implementation that trains and decodes, [dragoman.fast](../../src/dragoman/fast/__init__.py), is
 compared with the torch model in the tests."""

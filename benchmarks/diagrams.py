@@ -1,4 +1,8 @@
-"""The paper's Figures 1 and 2 drawn by ourselves, boxes and arrows in the colours of all figures."""
+"""Boxes, arrows and matrices in the colours of all figures; the paper's Figures 1 and 2 drawn with them.
+
+``python -m benchmarks.diagrams`` writes these two. The drawings of the course (``benchmarks.course``) are made of the
+same parts, and give each quantity the colour of ``ROLES``.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,15 @@ KINDS = {  # fill and edge on light pages, then on dark ones
     "embed": ("#ede4f5", "#6a2c91", "#321d42", "#c6a0ea"),
     "plain": ("#f2f2f2", "#6b6b6b", "#23272b", "#a3a3a0"),
 }
+
+ROLES = {  # likewise, for what the course draws; the edge is also the colour of a line or a shaded cell
+    "x": ("#f2f2f2", "#6b6b6b", "#23272b", "#a3a3a0"),
+    "q": ("#fbe6d9", "#b84a00", "#43230f", "#f2935c"),
+    "k": ("#ede4f5", "#6a2c91", "#321d42", "#c6a0ea"),
+    "v": ("#e3f1ea", "#0f4d33", "#12362a", "#4fbf8f"),
+    "w": ("#dcebf7", "#0072b2", "#123247", "#5fb4ee"),
+}
+"""Colours of inputs ``x``, queries ``q``, keys ``k``, values ``v`` and attention weights ``w``, in every drawing."""
 
 
 class Box(NamedTuple):
@@ -56,6 +69,7 @@ class Arrow(NamedTuple):
     points: Sequence[tuple[float, float]]
     head: bool = True
     quiet: bool = False  # a residual path
+    kind: str = ""  # of the role whose colour it has
 
 
 class Frame(NamedTuple):
@@ -67,14 +81,39 @@ class Frame(NamedTuple):
     height: float
 
 
-def diagram(
-    width: float, height: float, title: str, description: str, parts: Sequence[Box | Note | Arrow | Frame], marks: str
-) -> str:
+class Grid(NamedTuple):
+    """A matrix drawn as cells of one role; a cell without text is hidden by a mask and drawn dashed."""
+
+    x: float
+    y: float
+    cells: Sequence[Sequence[str]]
+    kind: str = "plain"
+    title: str = ""
+    row_names: Sequence[str] = ()
+    shades: Sequence[Sequence[float]] = ()  # of each cell, from 0 to 1; none: all cells alike
+    size: tuple[float, float] = (34, 26)  # of a cell, across and down
+
+    @property
+    def right(self) -> float:
+        """Its right edge."""
+        return self.x + self.size[0] * len(self.cells[0])
+
+    @property
+    def bottom(self) -> float:
+        """Its lower edge."""
+        return self.y + self.size[1] * len(self.cells)
+
+
+Part = Box | Note | Arrow | Frame | Grid
+
+
+def diagram(width: float, height: float, title: str, description: str, parts: Sequence[Part], marks: str = "") -> str:
     """The SVG, for light and dark pages; a box with a number leads to the mark of that number."""
     parts = [part._replace(mark=f"{marks}-{part.number}") if isinstance(part, Box) and part.number else part
              for part in parts]  # fmt: skip
-    light = "".join(f".{kind}{{fill:{fill};stroke:{edge}}}" for kind, (fill, edge, _, _) in KINDS.items())
-    dark = "".join(f".{kind}{{fill:{fill};stroke:{edge}}}" for kind, (_, _, fill, edge) in KINDS.items())
+    used = _kinds(parts)
+    light = "".join(_rules(kind, fill, edge) for kind, (fill, edge, _, _) in used.items())
+    dark = "".join(_rules(kind, fill, edge) for kind, (_, _, fill, edge) in used.items())
     style = (
         f"text{{font-family:{FONTS};font-size:13px;fill:#1a1a1a}}.note{{font-size:11.5px;fill:#6b6b6b}}"
         ".number{font-size:10px;fill:#6b6b6b}.line{fill:none;stroke:#1a1a1a;stroke-width:1.2}"
@@ -83,7 +122,7 @@ def diagram(
         ".note,.number{fill:#a3a3a0}.line{stroke:#e8e8e6}.quiet,.frame{stroke:#a3a3a0}"
         f"{dark}}}"
     )
-    order = (Frame, Arrow, Box, Note)
+    order = (Frame, Arrow, Box, Grid, Note)
     drawn = [_drawn(part) for kind in order for part in parts if type(part) is kind]
     return (
         f'<svg role="img" xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
@@ -96,7 +135,21 @@ def diagram(
     )
 
 
-def _drawn(part: Box | Note | Arrow | Frame) -> str:
+def _kinds(parts: Sequence[Part]) -> dict[str, tuple[str, str, str, str]]:
+    """Return the colours that a drawing needs: those of the paper's figures, or the roles of a course's."""
+    names = {part.kind for part in parts if isinstance(part, Box | Grid | Arrow)}
+    return {**KINDS, **{role: ROLES[role] for role in ROLES if role in names}} if names & set(ROLES) else KINDS
+
+
+def _rules(kind: str, fill: str, edge: str) -> str:
+    """Return the style of a kind, and for a role those of its shaded cells and its lines."""
+    others = f".{kind}-shade{{fill:{edge}}}.{kind}-line{{fill:none;stroke:{edge};stroke-width:2}}"
+    return f".{kind}{{fill:{fill};stroke:{edge}}}" + (others if kind in ROLES else "")
+
+
+def _drawn(part: Part) -> str:
+    if isinstance(part, Grid):
+        return _grid(part)
     if isinstance(part, Frame):
         return (f'<rect class="frame" x="{part.x:g}" y="{part.y:g}" width="{part.width:g}" height="{part.height:g}" '
                 'rx="10"/>')  # fmt: skip
@@ -107,7 +160,8 @@ def _drawn(part: Box | Note | Arrow | Frame) -> str:
     if isinstance(part, Arrow):
         path = "M" + "L".join(f"{x:g} {y:g}" for x, y in part.points)
         head = ' marker-end="url(#head)"' if part.head else ""
-        return f'<path class="{"quiet" if part.quiet else "line"}" d="{path}"{head}/>'
+        name = f"{part.kind}-line" if part.kind else "quiet" if part.quiet else "line"
+        return f'<path class="{name}" d="{path}"{head}/>'
     first = part.y + part.height / 2 + 4.5 - 8 * (len(part.lines) - 1)
     texts = "".join(
         f'<text x="{part.middle:g}" y="{first + 16 * i:g}" text-anchor="middle">{escape(line)}</text>'
@@ -117,6 +171,33 @@ def _drawn(part: Box | Note | Arrow | Frame) -> str:
     box = (f'<rect class="{part.kind}" x="{part.x:g}" y="{part.y:g}" width="{part.width:g}" height="{part.height:g}" '
            f'rx="6"/>{texts}{mark}')  # fmt: skip
     return f'<a href="#{part.mark}">{box}</a>' if part.mark else box
+
+
+def _grid(grid: Grid) -> str:
+    """Return a matrix: its cells, the numbers in them, its title above and the names of its rows on the left."""
+    wide, tall = grid.size
+    pieces = []
+    for i, row in enumerate(grid.cells):
+        for j, text in enumerate(row):
+            x, y = grid.x + j * wide, grid.y + i * tall
+            box = f'x="{x:g}" y="{y:g}" width="{wide:g}" height="{tall:g}"'
+            if not text:
+                pieces.append(f'<rect class="frame" {box}/>')
+                continue
+            empty = ' fill-opacity="0"' if grid.shades else ""
+            pieces.append(f'<rect class="{grid.kind}" {box}{empty}/>')
+            if grid.shades:
+                opacity = 0.55 * grid.shades[i][j]  # never so dark that the number cannot be read
+                pieces.append(f'<rect class="{grid.kind}-shade" {box} fill-opacity="{opacity:.2f}"/>')
+            middle = f'x="{x + wide / 2:g}" y="{y + tall / 2 + 4.5:g}" text-anchor="middle"'
+            pieces.append(f"<text {middle}>{escape(text)}</text>")
+    if grid.title:
+        middle = f'x="{(grid.x + grid.right) / 2:g}" y="{grid.y - 9:g}" text-anchor="middle"'
+        pieces.append(f"<text {middle}>{escape(grid.title)}</text>")
+    for i, name in enumerate(grid.row_names):
+        place = f'x="{grid.x - 7:g}" y="{grid.y + (i + 0.5) * tall + 4:g}" text-anchor="end"'
+        pieces.append(f'<text class="note" {place}>{escape(name)}</text>')
+    return "".join(pieces)
 
 
 # --- Figure 1 ---------------------------------------------------------------------------------------------------------
@@ -158,12 +239,10 @@ def transformer() -> str:
     )  # fmt: skip
 
 
-def _column(
-    x: float, names: Sequence[str], attentions: Sequence[tuple[str, str, str]]
-) -> tuple[list[Box | Note | Arrow | Frame], float]:
+def _column(x: float, names: Sequence[str], attentions: Sequence[tuple[str, str, str]]) -> tuple[list[Part], float]:
     """One stack, and where it ends."""
     middle = x + WIDE / 2
-    parts: list[Box | Note | Arrow | Frame] = [Note(middle, 40 + 15 * i, name) for i, name in enumerate(names)]
+    parts: list[Part] = [Note(middle, 40 + 15 * i, name) for i, name in enumerate(names)]
     embed = Box(x, 80, WIDE, TALL, ["Embedding × √d_model"], "embed", "1")
     add = Box(x, embed.bottom + GAP, WIDE, TALL, ["+ positions: sines, cosines"], "embed", "2")
     parts += [
@@ -197,7 +276,7 @@ def _column(
 
 def attention() -> str:
     """One attention step by step, and many heads side by side."""
-    parts: list[Box | Note | Arrow | Frame] = [
+    parts: list[Part] = [
         Note(150, 16, "ONE HEAD (Eq. 1)"), Note(520, 16, "h HEADS (section 3.2.2)"),
     ]  # fmt: skip
     steps = [("Q Kᵀ: queries with keys", "attention", "1"), ("÷ √d_k", "plain", "2"),

@@ -235,6 +235,45 @@ def minutes(records: Records) -> Section:
     return Section(f"{text}\n\n{sources(records, note)}")
 
 
+def clock(records: Records) -> Section:
+    """Show BLEU of the test set after some minutes, of dragoman and of the peers."""
+    tables, panels = [], {}
+    for machine, record in records.items():
+        for corpus, systems in record["figures"]["corpora"].items():
+            limits = dict.fromkeys(limit for by_limit in systems.values() for limit in by_limit)
+            rows = [
+                [name, *(_scores(by_limit.get(limit, [])) for limit in limits)] for name, by_limit in systems.items()
+            ]
+            tables.append(table([f"{corpus}, {machine}: BLEU", *(f"{limit} minutes" for limit in limits)], rows))
+            panels[f"{corpus}, {machine}"] = [_by_clock(name, by_limit) for name, by_limit in systems.items()]
+    text = (
+        "## Quality by the clock\n\nThe minutes begin with the two raw files: subwords, preparing and validating are "
+        "among them. dragoman trains anew for each column (`train --minutes`; mean of the seeds, least and greatest), "
+        "the others once, each column with the best checkpoint so far. In parentheses behind a peer is the 95% "
+        "interval of the test set. Their sizes are those of dragoman's recipe for Multi30k.\n\n"
+    )
+    text += "\n\n".join(tables) + "\n\n" + image("performance-clock.svg", "BLEU after some minutes, by system")
+    draw = partial(plots.by_clock, panels, title="Quality by the clock")
+
+    def note(machine: str, figures: Record) -> str:
+        return "Peers: " + ", ".join(figures["peers"]["versions"].values()) + "."
+
+    return Section(f"{text}\n\n{sources(records, note)}", [("performance-clock.svg", draw)])
+
+
+def _scores(found: Sequence[Record]) -> str:
+    if not found:
+        return "no checkpoint yet"
+    values = [one["BLEU"] for one in found]
+    low, high = (min(values), max(values)) if len(values) > 1 else found[0]["interval"]
+    return f"{sum(values) / len(values):.1f} ({low:.1f}-{high:.1f})"
+
+
+def _by_clock(name: str, by_limit: Mapping[str, Sequence[Record]]) -> plots.Line:
+    there = {float(limit): found for limit, found in by_limit.items() if found}
+    return plots.Line(name, list(there), [sum(one["BLEU"] for one in found) / len(found) for found in there.values()])
+
+
 def by_preset(records: Records) -> dict[str, Records]:
     """Return the results of each size of model, by its name and that of the machine."""
     presets = dict.fromkeys(preset for record in records.values() for preset in record["figures"]["presets"])
@@ -315,7 +354,7 @@ def page(results: Path) -> Page:
     batch = {"sentences_per_s": "sentences/s", "batch_ms": "time until a batch is done (ms)"}
     makers: dict[str, Callable[[Records], Section]] = {
         "training": training, "loop": loop, "decoding": decoding, "latency": latency, "long": long,
-        "minutes": minutes, "roofline": roofline,
+        "clock": clock, "minutes": minutes, "roofline": roofline,
         "sweep_batch": partial(
             sweep, title="Batch", unit="sentences in a batch", keys=batch,
             note="N sentences are translated at a time."),

@@ -246,7 +246,7 @@ Each word has a number, its id. The end of the sentence is a word, too.
 ## 2. Numbers become vectors, and vectors get places
 
 The id picks a row of the embedding matrix, 16 learned numbers, and the row is multiplied by √16 = 4. Then the row of
-the [positional encoding](questions/positions.md) is added. Both *the* have the same embedding and differ after the
+the [positional encoding](../course/05-positions.md) is added. Both *the* have the same embedding and differ after the
 sum: from here on the model can tell the first from the second.
 
 ![Embeddings, positions and their sum: words down, channels across](walk/input.svg)
@@ -260,7 +260,7 @@ each. The score of *dog* for *cat* in head 2 is the product of the query of *dog
 
 {products} = {score}
 
-Divided by √8 it is {scaled}. [Why divide?](questions/scaling.md)
+Divided by √8 it is {scaled}. [Why divide?](../course/03-attention.md)
 
 ![Scores of both heads, queries down, keys across](walk/scores.svg)
 
@@ -271,13 +271,13 @@ encoder has no mask here, because the sentence has no padding.
 
 ![Weights of both heads of the encoder](walk/encoder.svg)
 
-*Which word looks at which was learned; nobody assigned it. [Why several heads?](questions/heads.md)*
+*Which word looks at which was learned; nobody assigned it. [Why several heads?](../course/04-heads.md)*
 
 ## 5. A mean of values, added and normalised
 
 The weights mix the values of all words. Both heads' results, 8 numbers each, are put side by side and multiplied by
-`w_o`. The result is added to what came in, and the [layer norm](questions/layer-norm.md) gives every row mean 0 and
-spread 1.
+`w_o`. The result is added to what came in, and the [layer norm](../course/06-residuals-and-norms.md) gives every row
+mean 0 and spread 1.
 
 ![The sum before the norm and after it](walk/norm.svg)
 
@@ -294,7 +294,7 @@ norm follow again; the rows are now the **memory** that the decoder reads.
 ## 7. The decoder looks back
 
 The decoder reads what has been written so far, beginning with (bos). Its self-attention is masked: above the diagonal
-every weight is exactly 0. [Why masks?](questions/masks.md)
+every weight is exactly 0. [Why masks?](../course/03-attention.md)
 
 ![Masked self-attention of the decoder](walk/decoder.svg)
 
@@ -322,7 +322,7 @@ the same.
 {steps}
 
 The result: *{said}*. The model is sure of every word, and yet no probability is far above {smoothed}: that is what
-[label smoothing](questions/label-smoothing.md) asks for. Real systems keep several candidates: see
+[label smoothing](../course/09-training.md) asks for. Real systems keep several candidates: see
 [search](questions/search.md).
 
 **Limits.** A model of this size on 40 sentences shows how the parts fit together. What its heads do says nothing

@@ -31,6 +31,7 @@ def gathered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_each_of_the_questions_is_two_clicks_from_the_first_page(gathered: dict[str, Path]) -> None:
     assert len(questions.listed()) == 40
     assert len(questions.listed(questions.NEWCOMERS)) == 15
+    assert len(questions.listed(questions.STUDENTS)) >= 10
     for language, source in gathered.items():
         assert questions.too_far(source) == []
         assert questions.without_answer(source, language) == []
@@ -74,8 +75,10 @@ def told(path: Path) -> dict[str, object]:
     """What both languages of a page share: its headings by their levels, rows, code, links, numbers of results."""
     marked, _ = numbers.numbers_of(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
     _, text = gather.front_matter(path.read_text(encoding="utf-8"))
-    text = re.sub(r"^\[(简体中文|English)\]\([^)]*\)\n\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^\[(简体中文|中文|English)\]\([^)]*\)\n\n", "", text, flags=re.MULTILINE)
     code = re.findall(r"^```\w+\n.*?^```$", text, flags=re.MULTILINE | re.DOTALL)
+    if "course" in path.parts:  # its code has comments in the page's language
+        code = [re.sub(r"[ \t]*#.*$", "", block, flags=re.MULTILINE) for block in code]
     prose = gather.FENCE.sub("", text)
     links = set()
     for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`(?!\])", "", prose)):

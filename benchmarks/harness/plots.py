@@ -17,6 +17,9 @@ FAMILIES = {
     "CTranslate2": ORANGE,
     "Hugging Face": GREEN,
     "torch.nn": PURPLE,
+    "Marian": ORANGE,
+    "JoeyNMT": GREEN,
+    "Eole": PURPLE,
     "fused": BLUE,
     "plain": ORANGE,
     "written": GREEN,
@@ -60,6 +63,16 @@ def lines(panels: Mapping[str, Sequence[Line]], x_unit: str, y_units: Sequence[s
     for (name, drawn), y_unit in zip(panels.items(), y_units, strict=True):
         curves = [_curve(line) for line in drawn]
         charts.append(Chart(curves, f"{x_unit} (log scale)", f"{y_unit} (log scale)", name, x_log=10, y_log=10))
+    _save(figures.curves(charts, width=3.9, height=3.2), path, title)
+
+
+def by_clock(panels: Mapping[str, Sequence[Line]], path: Path, title: str) -> None:
+    """Lines over minutes, which grow by a factor, a panel for each key, each line named at its end."""
+    charts = [
+        Chart([_curve(line) for line in drawn], "minutes, from the raw text (log scale)", "BLEU", name, x_log=10,
+              x_names={x: f"{x:g}" for line in drawn for x in line.x})
+        for name, drawn in panels.items()
+    ]  # fmt: skip
     _save(figures.curves(charts, width=3.9, height=3.2), path, title)
 
 

@@ -118,9 +118,11 @@ def _bare(text: str) -> str:
 
 def _entry_faults(entry: Any, mode: str, told: set[str]) -> list[Fault]:
     texts = list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
-    originals = [_bare(text) for text in (entry.msgid, entry.msgid_plural or "")]
+    originals = [
+        _bare(text) for own in (entry.msgid, entry.msgid_plural or "") for text in (own, re.sub("[&_](?=\\w)", "", own))
+    ]
     is_told = any(other and any(other in text or text == other for text in originals) for other in told) or any(
-        sorted(text.split()) == sorted(other.split()) for text in originals for other in told if text
+        _is_of(other, text) for text in originals for other in told if text
     )
     faults = []
     for text in texts:
@@ -134,6 +136,12 @@ def _entry_faults(entry: Any, mode: str, told: set[str]) -> list[Fault]:
         if words and is_left and not is_told:
             faults.append(Fault("untranslated", entry.msgid, f"is {text[:80]!r}"))
     return faults
+
+
+def _is_of(named: str, text: str) -> bool:
+    """True if a text that the report names is a message's, perhaps without its placeholders."""
+    own, words = named.split(), text.split()
+    return 2 * len(own) >= len(words) and not Counter(own) - Counter(words)
 
 
 def _message_faults(entry: Any, text: str, mode: str) -> list[Fault]:

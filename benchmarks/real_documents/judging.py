@@ -26,6 +26,10 @@ UNSPACED = re.compile(
 CYRILLIC = re.compile(r"[а-яА-Я]")
 
 
+BY_MODEL = ("model", "careless")
+"""Modes in which words may be missing anywhere: a judge cannot know which must arrive."""
+
+
 class UnreadableError(Exception):
     """The judge cannot read the file: nothing is compared."""
 
@@ -141,7 +145,7 @@ def _compared(before: Block, after: Block, mode: str, told: Sequence[str]) -> li
     if not before.is_text:
         same_text = before.text == after.text
         return [] if same_text else [Fault("changed", before.name, f"{before.text[:70]!r} became {after.text[:70]!r}")]
-    if mode == "model":
+    if mode in BY_MODEL:
         return _by_model(before, after, told)
     if mode == "same":
         texts = [
@@ -175,7 +179,7 @@ def _by_model(before: Block, after: Block, told: Sequence[str]) -> list[Fault]:
 
 def stayed(before: str, after: str, mode: str) -> bool:
     """True if a text was not translated: a stand-in writes Cyrillic, and a model changes at least some words."""
-    if mode == "model":
+    if mode in BY_MODEL:
         return plain(before) == plain(after) and len(LATIN_WORD.findall(before)) >= LEAST_WORDS
     return mode != "same" and not CYRILLIC.search(after)
 

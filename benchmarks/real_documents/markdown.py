@@ -50,7 +50,7 @@ PROSE = names(
     "compound container glossary todo versionremoved"
 )
 """Directives of MyST whose inside is Markdown."""
-CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
+CODE_SPAN = re.compile(r"(`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)\1(?!`)", re.DOTALL)
 
 
 HEAD = re.compile(
@@ -86,7 +86,7 @@ def markdown(data: bytes) -> list[Block]:
     except UnicodeDecodeError as error:
         raise UnreadableError(str(error)) from None
     head = HEAD.match(source)
-    body = source[head.end() :] if head else source
+    body = DEFINED_BY_CODE.sub(r"\1/shortcode", source[head.end() :] if head else source)
     fences: list[tuple[str, str]] = []
     while (opened := MYST.sub(_opened, body)) != body:
         body = opened
@@ -101,6 +101,10 @@ def markdown(data: bytes) -> list[Block]:
         marks = [" ".join(VISIBLE.sub(r"\1", match).split()) for match in _matches(pattern, prose)]
         blocks.append(Block(name, marks=marks, is_text=False))
     return [block for block in blocks if block.pieces or block.marks or block.name in MARKS]
+
+
+DEFINED_BY_CODE = re.compile(r"^([ \t]{0,3}\[[^\[\]\n]+\]:[ \t]*)\{\{[<%][^\n]*[>%]\}\}", re.MULTILINE)
+"""The definition of a link whose address a shortcode of Hugo gives: it is read before the Markdown."""
 
 
 FENCED = re.compile("^(.*)\ue010(\\d+)\ue011", re.MULTILINE)
@@ -288,7 +292,9 @@ def _markdown_blocks(source: str, parser: MarkdownIt) -> Iterator[Block]:
         if token.nesting == 1:
             path.append(token.type.removesuffix("_open"))
             if token.type == "footnote_open":
-                yield Block("/".join([*path, "begins"]), marks=["footnote"], is_text=False)
+                yield Block(
+                    "/".join([*path, "begins"]), marks=[f"footnote {token.meta.get('label') or ''}"], is_text=False
+                )
         elif token.nesting == -1:
             path.pop()
         elif token.type == "inline":
@@ -312,7 +318,7 @@ def _with_sorted_notes(blocks: list[Block]) -> list[Block]:
         if block.name.endswith("/begins"):
             notes.append([])
         notes[-1].append(block)
-    notes.sort(key=lambda note: words_of(" ".join(block.text for block in note)))
+    notes.sort(key=lambda note: (note[0].marks, words_of(" ".join(block.text for block in note))))
     return [*others, *(block for note in notes for block in note)]
 
 
@@ -321,7 +327,7 @@ def _of_html(path: str, content: str) -> Block:
     block = Block(path)
     in_code = 0
     for part in re.split(
-        r"(<!--.*?-->|<(?:style|script)\b.*?</(?:style|script)>|<[/!?A-Za-z](?:[^>\"']|\"[^\"]*\"|'[^'\n]*')*>)",
+        r"(<!--.*?(?:-->|\Z)|<(?:style|script)\b.*?</(?:style|script)>|<[/!?A-Za-z](?:[^>\"']|\"[^\"]*\"|'[^'\n]*')*>)",
         content,
         flags=re.S,
     ):

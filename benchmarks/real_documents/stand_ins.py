@@ -2,12 +2,14 @@
 
 ``same`` returns each text. ``letters`` writes every Latin letter as a Cyrillic letter, so that what stayed untranslated
 is seen. ``reversed_words`` does that and reverses the words, as a language with another order does; its alignment says
-which word is which. Spans that dragoman protects keep their letters, as they do with a model. In a text of a script
-without spaces each character is a word; words of Latin letters in it stay whole.
+which word is which. ``careless`` drops, doubles and shuffles words and links them at random, as a weak model does.
+Spans that dragoman protects keep their letters, as they do with a model. In a text of a script without spaces each
+character is a word; words of Latin letters in it stay whole.
 """
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 
@@ -47,6 +49,30 @@ def reversed_words(text: str, unspaced: bool = False) -> Translation:
     return Translation(written, 0.0, alignment=tuple(sorted((i, place) for place, i in enumerate(order))))
 
 
+def careless(text: str, unspaced: bool = False) -> Translation:
+    """Return the text with words left out, doubled and in another order, and links of which a third are wrong.
+
+    Protected spans arrive once, as they do with a model. The text is the seed.
+    """
+    chance = random.Random(f"{SEED} {text}")
+    ciphered, words = _ciphered(text), word_spans(text, unspaced)
+    spans = find(text)
+    groups: list[tuple[list[int], str]] = []
+    for group in _groups(text, words):
+        start, end = words[group[0]][0], words[group[-1]][1]
+        is_protected = any(start < span.end and span.start < end for span in spans)
+        n = 1 if is_protected else chance.choices((0, 1, 2), (4, 5, 1))[0]
+        groups += [(group, ciphered[start:end])] * n
+    for i in range(len(groups) - 1):
+        other = min(i + chance.choice((0, 0, 0, 1, 2, 5)), len(groups) - 1)
+        groups[i], groups[other] = groups[other], groups[i]
+    written = ("" if unspaced else " ").join(shown for _, shown in groups)
+    numbers = [i for group, _ in groups for i in group]
+    links = [(chance.randrange(len(words)) if chance.random() < 1 / 3 else i, at) for at, i in enumerate(numbers)]
+    n_written = len(word_spans(written, unspaced))
+    return Translation(written, 0.0, alignment=tuple(sorted({(i, at) for i, at in links if at < n_written})))
+
+
 def _groups(text: str, words: Sequence[tuple[int, int]]) -> list[list[int]]:
     """Return the numbers of the words, those that share a protected span or a word of Latin letters together."""
     spans = [(span.start, span.end) for span in find(text) if len(text[span.start : span.end].split()) > 1]
@@ -69,8 +95,10 @@ _LATIN_RUN = re.compile(r"[!-~\u00a1-\u024f\u2070-\u209c\uff10-\uff19\uff21-\uff
 
 
 STAND_INS: dict[str, Callable[[str, bool], Translation]] = {
-    "same": same, "letters": letters, "reversed": reversed_words,
+    "same": same, "letters": letters, "reversed": reversed_words, "careless": careless,
 }  # fmt: skip
+
+SEED = 41
 
 
 def translations(

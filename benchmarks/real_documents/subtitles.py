@@ -20,7 +20,7 @@ import srt
 import webvtt
 from lxml import etree
 
-from benchmarks.real_documents.judging import WORD, Block, Fault, UnreadableError, words_of
+from benchmarks.real_documents.judging import BY_MODEL, WORD, Block, Fault, UnreadableError, words_of
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be"),
          (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))  # fmt: skip
@@ -176,7 +176,7 @@ def _sentences(cues: Sequence[Block], translated: Sequence[Block], mode: str) ->
         after.update(_words(_raw(other)))
         ended = _ENDED.search(cue.text) or not cue.text or number + 1 == len(cues)
         if ended:
-            if before != after and mode != "model":
+            if before != after and mode not in BY_MODEL:
                 lost, new = list((before - after).elements()), list((after - before).elements())
                 found.append(Fault("sentence", first, f"lost {lost[:5]}, new {new[:5]} up to {cue.text[-50:]!r}"))
             before, after, first = Counter(), Counter(), ""
@@ -211,13 +211,15 @@ def _dialogue(cues: Sequence[Block], translated: Sequence[Block], mode: str) -> 
         is_dialogue = len(own) > 1 or mode == "letters"
         if is_dialogue and (
             len(own) != len(new)
-            or (mode != "model" and any(words_of(turn) not in [words_of(other) for other in new] for turn in whole))
+            or (
+                mode not in BY_MODEL and any(words_of(turn) not in [words_of(other) for other in new] for turn in whole)
+            )
         ):
             found.append(Fault("speakers", cue.name, f"{own} became {new}"))
         may_come_from_before = not _ENDED.search(own[-1].strip())
         for line, changed in zip(_raw(cue).split("\n"), _raw(other).split("\n"), strict=False):
             label = _LABEL.match(line)
-            if mode != "model" and label and words_of(label[0]) != words_of(changed.partition(":")[0]):
+            if mode not in BY_MODEL and label and words_of(label[0]) != words_of(changed.partition(":")[0]):
                 found.append(Fault("speakers", cue.name, f"{line!r} became {changed!r}"))
         marks.update(re.findall(r"[♪♫\[\]]", _raw(cue)))
         new_marks.update(re.findall(r"[♪♫\[\]]", _raw(other)))
@@ -244,7 +246,7 @@ def _voices(source: bytes, result: bytes, mode: str, suffix: str) -> list[Fault]
     if not suffix.endswith(".vtt"):
         return []
     own, new = _by_voice(decoded(source)), _by_voice(decoded(result))
-    if mode == "model":
+    if mode in BY_MODEL:
         return [Fault("speakers", voice, "has no words") for voice in own if own[voice] and not new.get(voice)]
     return [
         Fault("speakers", voice, f"{own[voice] - new[voice]} in {mode}") for voice in own if own[voice] != new[voice]

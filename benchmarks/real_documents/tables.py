@@ -70,10 +70,22 @@ def _rows(data: bytes, separator: str) -> list[list[str]]:
     lines = text.splitlines()
     if lines and re.fullmatch(r'"?sep=(.)"?', lines[0], re.IGNORECASE):
         separator, text = lines[0].strip('"')[4], text.split("\n", 1)[1]
+    text = _without_comments(text, separator)
     try:
         return _read(text, separator or max(SEPARATORS, key=lambda candidate: _fit(text, candidate)))
     except csv.Error as error:
         raise UnreadableError(str(error)) from None
+
+
+def _without_comments(text: str, separator: str) -> str:
+    """Return a table without the lines with ``#`` above its headings, if these have more cells."""
+    below = text
+    while below.startswith("#"):
+        line, _, below = below.partition("\n")
+        own = separator or max(SEPARATORS, key=lambda candidate: _fit(below, candidate))
+        if below and not below.startswith("#"):
+            return below if line.count(own) < below.split("\n")[0].count(own) else text
+    return text
 
 
 def _read(text: str, separator: str) -> list[list[str]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from lxml import etree
 
-from benchmarks.real_documents.judging import LATIN_WORD, Block, Fault, UnreadableError, names, plain, stayed
+from benchmarks.real_documents.judging import BY_MODEL, LATIN_WORD, Block, Fault, UnreadableError, names, plain, stayed
 from benchmarks.real_documents.stand_ins import deciphered
 
 OF_TARGETS = names("state subState approved trgLang target-language state-qualifier")
@@ -162,9 +162,9 @@ def _target_faults(key: str, source: Any, target: Any, mode: str) -> list[Fault]
     lost = own - new if _messages(source) else (own - new) + (new - own)  # a message may have more branches
     if lost:
         faults.append(Fault("marks", key, f"codes that differ: {list(lost)[:4]}"))
-    if _protected(source) != _protected(target) and mode not in ("reversed", "model"):
+    if _protected(source) != _protected(target) and mode not in ("reversed", *BY_MODEL):
         faults.append(Fault("protected", key, f"{_protected(source)} became {_protected(target)}"))
-    if mode in ("reversed", "model") and Counter(_protected(source)) != Counter(_protected(target)):
+    if mode in ("reversed", *BY_MODEL) and Counter(_protected(source)) != Counter(_protected(target)):
         faults.append(Fault("protected", key, f"{_protected(source)} became {_protected(target)}"))
     own_places, places = _around(source), _around(target)
     for around, words in own_places.items():
@@ -245,7 +245,7 @@ def _text_faults(key: str, texts: tuple[list[Any], list[Any]], mode: str, told: 
     for before, after in zip(own, new, strict=False):
         same = plain(deciphered(after)) == plain(before)
         words = sorted(re.findall(r"[^\W_]+", before)) == sorted(re.findall(r"[^\W_]+", deciphered(after)))
-        if mode != "model" and not (words if mode == "reversed" else same):
+        if mode not in BY_MODEL and not (words if mode == "reversed" else same):
             faults.append(Fault("text", key, f"{before[:60]!r} became {after[:60]!r}"))
         elif LATIN_WORD.search(ADDRESS.sub("", before)) and stayed(before, after, mode) and not _is_told(before, told):
             faults.append(Fault("untranslated", key, repr(before[:90])))

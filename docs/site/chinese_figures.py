@@ -82,7 +82,7 @@ def made() -> dict[Path, str]:
     entries = yaml.safe_load(WORDS.read_text(encoding="utf-8"))
     words = Words(entries)
     figures = [figure for figure in shown() if figure.english.is_file()]
-    lacking = {figure.english.name: missing(figure.english, words, entries) for figure in figures}
+    lacking = {figure.english.relative_to(ROOT): missing(figure.english, words, entries) for figure in figures}
     problems = [
         f"{WORDS} has no Chinese for labels of {name}: {', '.join(sorted(labels))}"
         for name, labels in lacking.items()

@@ -140,7 +140,7 @@ class Gatherer:
         _, wrong = numbers.renewed(name, text)
         self.problems += wrong
         head, text = front_matter(text)
-        text = re.sub(r"^\[(简体中文|English)\]\([^)]*\)\n\n", "", text, flags=re.MULTILINE)
+        text = re.sub(r"^\[(简体中文|中文|English)\]\([^)]*\)\n\n", "", text, flags=re.MULTILINE)
         text = re.sub(
             r"^<!-- made: (\w+) -->$", lambda found: self.insert_made(name, text, found), text, flags=re.MULTILINE
         )
@@ -273,6 +273,9 @@ class Gatherer:
             self._write(where, f'{head}<a download href="{path.name}">{download}</a>\n\n{_notebook(path)}')
         elif path.suffix in SHOWN:
             self._write(where, head + listing(path))
+        elif path.suffix == ".md":  # a page that no list of contents names
+            text = path.read_text(encoding="utf-8")
+            self._write(where, f"---\norphan: true\nnosearch: true\n---\n\n{front_matter(text)[1]}")
         else:
             (self.into / where).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, self.into / where)

@@ -1,7 +1,8 @@
 """The questions that readers come with: each is answered at most two clicks from the first page, and found by search.
 
 docs/project/forty-questions.yaml lists them with the page that answers each, and words that a reader would search for.
-docs/project/newcomer-questions.yaml lists fifteen of newcomers, with words that their page must have.
+docs/project/newcomer-questions.yaml lists fifteen of newcomers, course-questions.yaml those of students, with words
+that their page must have.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import yaml
 
 LIST = Path(__file__).resolve().parents[1] / "project/forty-questions.yaml"
 NEWCOMERS = LIST.with_name("newcomer-questions.yaml")
+STUDENTS = LIST.with_name("course-questions.yaml")
 LAST = re.compile(r"(decisions|project)/|log$")
 """Pages that a search names after all others: those for people who change the code (search-order.js)."""
 FIRST_RESULTS = 10
@@ -56,17 +58,18 @@ def too_far(source: Path) -> list[str]:
     away = clicks(source)
     return [
         f"{path.name}: {each.question!r}: {each.page} needs {away.get(each.page, 'endless')} clicks, not 2"
-        for path in (LIST, NEWCOMERS)
+        for path in (LIST, NEWCOMERS, STUDENTS)
         for each in listed(path)
         if away.get(each.page, 99) > 2
     ]
 
 
 def without_answer(source: Path, language: str) -> list[str]:
-    """Questions of newcomers whose page does not have the words of the answer."""
+    """Questions of newcomers and students whose page does not have the words of the answer."""
     return [
-        f"{NEWCOMERS.name}: {each.question!r}: {each.page} does not say {words!r}"
-        for each in listed(NEWCOMERS)
+        f"{path.name}: {each.question!r}: {each.page} does not say {words!r}"
+        for path in (NEWCOMERS, STUDENTS)
+        for each in listed(path)
         if (words := getattr(each, language)) not in (source / each.page).read_text(encoding="utf-8")
     ]
 

@@ -220,14 +220,16 @@ class Workers:
 
 
 _shared: Workers | None = None
+_sharing = threading.Lock()
 
 
 def shared_workers() -> Workers:
     """Return the workers of this process for the command line and Python."""
     global _shared
-    if _shared is None:
-        _shared = Workers(2)
-    return _shared
+    with _sharing:  # first calls that come together must not make some each
+        if _shared is None:
+            _shared = Workers(2)
+        return _shared
 
 
 def run_within(budget: Budget, name: str, function: Callable[..., Values], /, **arguments: Any) -> dict[str, Any]:
@@ -237,8 +239,8 @@ def run_within(budget: Budget, name: str, function: Callable[..., Values], /, **
 
 def _forget_shared() -> None:
     """Forget the workers in a forked child, which has none of their threads."""
-    global _shared
-    _shared = None
+    global _shared, _sharing
+    _shared, _sharing = None, threading.Lock()  # another thread may have held it
 
 
 os.register_at_fork(after_in_child=_forget_shared)

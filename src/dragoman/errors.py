@@ -42,6 +42,18 @@ class ServeError(DragomanError):
     """The server cannot do what a request asks for."""
 
 
+MOST_MESSAGE = 1_000
+"""Largest length of the message that is shown, in characters; it may quote what somebody sent."""
+
+
+def shortened(message: str) -> str:
+    """Return a message of at most about ``MOST_MESSAGE`` characters: of a longer one, both ends."""
+    if len(message) <= MOST_MESSAGE:
+        return message
+    half = MOST_MESSAGE // 2
+    return f"{message[:half]} ... ({len(message) - 2 * half:,} characters) ... {message[-half:]}"
+
+
 @contextlib.contextmanager
 def parsing(
     name: object, form: str, refusal: type[DragomanError] = DataError, wrong: str = "damaged, or not"

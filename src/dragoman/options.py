@@ -485,6 +485,13 @@ class DeviceOptions(Options):
 
 
 @option_group
+class MachineOptions(DeviceOptions):
+    """Device and threads to compute with."""
+
+    threads: int | None = option(None, "Speed", "Threads on a CPU (default: one for each core).", ge=1)
+
+
+@option_group
 class QuietOptions(Options):
     """Amount of progress that a command reports."""
 

@@ -22,6 +22,8 @@ from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
 
+from dragoman.errors import shortened
+
 REWRITE_S = 0.2
 """Shortest time between two versions of the live line, in seconds."""
 
@@ -65,6 +67,7 @@ def say(*parts: str) -> None:
     with _lock:
         clear()
         text = _CONTROLS.sub(lambda control: repr(control[0])[1:-1], "  ".join(parts))
+        text = "\n".join(map(shortened, text.split("\n")))  # it may quote a line of megabytes
         if len(parts) > 1 and has_live_line() and cell_len(text) > columns():
             text = fitted(parts, max(columns(), cell_len(parts[0])))
         with contextlib.suppress(OSError):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 BUILT = DOCS / "_build/html"
 PAGES = [
     "index", "start/demo", "how-to/translate", "how-to/data", "understand/paper", "understand/walk",
-    "understand/questions/scaling", "results/performance", "reference/settings", "lab/norms/index",
+    "course/03-attention", "results/performance", "reference/settings", "lab/norms/index",
 ]  # fmt: skip
 """Ten pages: a first one, text, code, drawings, formulas, wide tables, long tables, figures."""
 WIDTHS = {"phone": 375, "desktop": 1440}
@@ -120,7 +120,7 @@ def test_a_box_of_a_drawing_leads_to_its_row_and_on_to_its_line(open_page: Calla
 
 def test_print_has_the_text_alone(open_page: Callable[..., Any], url: str) -> None:
     page = open_page(url, color_scheme="dark")
-    page.goto(f"{url}understand/questions/scaling.html")
+    page.goto(f"{url}course/03-attention.html")
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.querySelector('article img')).colorScheme") == "light"
     assert page.locator("article h1").is_visible()
@@ -141,3 +141,18 @@ def test_the_translator_in_the_page_translates(open_page: Callable[..., Any], ur
     inside.locator("#result:not(.old):not(:empty)").wait_for(timeout=30_000)
     assert said in inside.locator("#result").inner_text().lower()
     inside.locator("#explorer .ex-chip").first.wait_for(timeout=30_000)
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"), [("", "rows fit, of"), ("zh/", "行相符，共")], ids=["en", "zh"]
+)  # fmt: skip
+def test_the_vocabulary_of_table_3_can_be_moved(
+    open_page: Callable[..., Any], url: str, folder: str, words: str
+) -> None:
+    page = open_page(url)
+    page.goto(f"{url}{folder}understand/paper.html")
+    size, total = page.locator("#vocabulary-size"), page.locator("div.vocabulary [role=status]")
+    for vocabulary, fitting, big in ((37000, 0, False), (41000, 10, False), (36000, 1, True)):
+        size.evaluate("(at, value) => { at.value = value; at.dispatchEvent(new Event('input')); }", vocabulary)
+        assert total.inner_text() == f"{fitting} {words} 11"
+        assert page.locator("div.vocabulary tbody tr").last.evaluate("row => row.className === 'fits'") is big

@@ -6,11 +6,15 @@ import gc
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
+from command_line import Done
 from dragoman.cli import environment
+from dragoman.cli.commands import COMMANDS, load
 
 
 def test_what_is_set_stays_and_what_is_not_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,3 +76,22 @@ def test_the_collector_is_off_while_importing_and_on_afterwards(fails: bool) -> 
     assert gc.isenabled()
     assert gc.get_freeze_count() > 0
     gc.unfreeze()
+
+
+def test_every_command_that_computes_with_a_model_takes_the_number_of_threads() -> None:
+    flags = {name: {flag for parameter in load(name).params for flag in parameter.opts} for name in COMMANDS}
+    assert not {name for name, its in flags.items() if "--device" in its and "--threads" not in its}
+    others = ("train", "demo", "serve", "augment", "distill")
+    assert {name for name in others if "--threads" in flags[name]} == set(others)
+
+
+def test_threads_are_those_of_the_option(
+    command: Callable[..., Done], tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", numbers.append)
+    done = command("explain", tiny_run, "the dog", "--out", tmp_path / "page.html", "--threads", 3)
+    assert (done.status, numbers[0]) == (0, 3), done.error
+    numbers.clear()
+    environment.use_threads(None)
+    assert not numbers

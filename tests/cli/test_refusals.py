@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dragoman.errors import MOST_MESSAGE
 from dragoman.files import MANIFEST, sealed_folder
 from processes import start_code
 
@@ -25,6 +26,23 @@ def folder(tmp_path: Path, make_corpus: Callable[..., Any]) -> Path:
     """A folder with a toy corpus, in which the commands run."""
     make_corpus(tmp_path, 120)
     return tmp_path
+
+
+@pytest.mark.parametrize("kind", ["an open quote", "a path", "an option", "a file of settings"])
+def test_a_message_repeats_no_long_input(command: Command, tiny_run: Path, tmp_path: Path, kind: str) -> None:
+    long = "x" * 60_000
+    table, settings = tmp_path / "open.csv", tmp_path / "settings.yaml"
+    table.write_text(f'a,b\n"{long}', encoding="ascii")
+    settings.write_text(f"data: {long}\n", encoding="ascii")
+    arguments: dict[str, tuple[Any, ...]] = {
+        "an open quote": ("translate", tiny_run, table, "--column", "a", "--out", tmp_path / "out.csv"),
+        "a path": ("translate", tiny_run, long),
+        "an option": ("translate", tiny_run, table, "--beam-size", long),
+        "a file of settings": ("train", settings),
+    }
+    done = command(*arguments[kind])
+    assert "xxxx" in done.err
+    assert len(done.err) < 3 * MOST_MESSAGE
 
 
 @pytest.fixture

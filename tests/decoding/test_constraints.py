@@ -11,6 +11,7 @@ import torch
 from table_model import EOS, TableModel, every_translation
 
 from dragoman.config import DecodeConfig, ModelConfig
+from dragoman.decoding import constraints
 from dragoman.decoding.constraints import Rules, Spelling, completing, following, repeating, restrict
 from dragoman.decoding.request import Hypothesis
 from dragoman.model.transformer import Transformer
@@ -154,3 +155,13 @@ def test_rules_do_not_depend_on_the_batch(beam_size: int) -> None:
             together = search(order, batch_tokens)
             assert [h.ids for h in together] == [alone[i].ids for i in order]
             assert [h.score for h in together] == pytest.approx([alone[i].score for i in order], abs=1e-5)
+
+
+def test_answers_about_texts_of_any_number_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server is asked about other prefixes and words all the time, for months."""
+    monkeypatch.setattr(constraints, "MOST_ANSWERS", 10_000)
+    spelling = Spelling(SPELLED)
+    for number in range(1000):
+        assert spelling.along(b" ab%d" % number + b"a" * 100) == [4, 6]
+    assert sum(len(text) + len(ids) for (_, text), ids in spelling._answers.items()) < 11_000
+    assert 0 < len(spelling._answers) < 110

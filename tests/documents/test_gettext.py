@@ -78,6 +78,7 @@ def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(
         ("  -a, --all     show dogs\\n  -b            cats\\n", "  -a, --all     схош догс\\n  -b            цатс\\n"),
         ("A dog %s here (%d%s).", "А дог %s хере (%d%s)."),
         ("&Show the dog...\\tCtrl+Shift+S", "&Схош тхе дог...\\tCtrl+Shift+S"),
+        ("A {#DOG}.%n%nA cat", "А {#DOG}.%n%nА цат"),
         ("Name:\\tthe dog", "Наме:\\tтхе дог"),
         ("One ends.  Two ends.", "Оне ендс.  Тшо ендс."),
         ("\\n\\nA dog\\n", "\\n\\nА дог\\n"),
@@ -89,6 +90,9 @@ def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(
         (":doc:`the dog <a/b>` and `a cat`_", ":doc:`тхе дог <a/b>` анд `а цат <a cat_>`_"),
         ("{n, plural, one {# dog} other {# dogs}}", "{n, plural, one {# дог} other {# догс}}"),
         ("run C<^.fi$> of L<the dog|dog(1)> as I<cats>", "рун C<^.fi$> оф L<тхе дог|dog(1)> ас I<цатс>"),
+        ("run C<< a->b >> or B<< the dog >>", "рун C<< a->b >> ор B<< тхе дог >>"),
+        ("I<the C<x> dog> of L<a|b>", "I<тхе C<x> дог> оф L<а|b>"),
+        ("_A man", "_А ман"),
         ("vitamin C<b>dog</b>", "витамин Ц<b>дог</b>"),
     ],
 )  # fmt: skip

@@ -187,6 +187,7 @@ def test_a_bracket_stays_on_the_side_of_its_other_bracket() -> None:
     content = " ".join(translated("- [[New] dog sings #7](a.md),\n  a [cat (sleeps)](b.md).\n", "reversed")[0].split())
     assert "[#7, сингс дог [Неш]](a.md)" in content
     assert "[(слеепс). цат](b.md)" in content
+    assert translated("[[New dog]](a.md)\n", "reversed")[0] == "[дог\\] \\[Неш](a.md)\n"
 
 
 def test_documentation_of_an_object_stays() -> None:

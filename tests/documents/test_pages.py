@@ -21,6 +21,7 @@ from dragoman.documents.labels import codec
 from dragoman.documents.translate import Report, finished_report, finishing
 from dragoman.documents.units import AlignedText, Translations, units_of, write
 from dragoman.errors import DataError
+from limits import cpu_limit
 
 
 def translated(
@@ -170,6 +171,35 @@ def test_code_of_templates_never_reaches_the_model_and_never_disappears(source: 
     assert translated(source, stand_in="same")[0].decode() == source
 
 
+DIRECTIVES = [
+    ('<p>A {$dog.name|escape:"a b"} {if $n > 1}one{else}two{/if} {* no *}</p>', ["A", "one", "two"]),
+    ("{foreach $a as $b}<li>{$b->c} one</li>{/foreach}{include file='a' title=\"x\"}", ["one"]),
+    ("{literal}one{/literal} {l s='no'} two {name} {for us}", ["one", "two {name} {for us}"]),
+    (
+        "@if ($a > (1))\n<p>one</p>\n@else\n two\n@endif\n@csrf a@if.org or @else.b",
+        ["one", "two", "a@if.org or @else.b"],
+    ),
+    ("@section('no', \")\")\none {!! $no !!} two\n@endsection\n@php\n no();\n@endphp", ["one two"]),
+    ("<p>@lang('no') one @guest two", ["@lang('no') one @guest two"]),  # nothing else says that it is Blade
+    ("<%inherit file=\"no\"/>\n<%def name='no(x)'>\n% if x > 1:\n one\n% else:\ntwo\n% endif\n</%def>", ["one", "two"]),
+    ("<%block name='a'>one</%block>\n## no\n100 % of two\n<%doc>no</%doc>", ["100 % of two", "one"]),
+    ("## one\n% two\n100 % if three:", ["## one % two 100 % if three:"]),  # nothing says that it is Mako
+    ("<%include x %> one <%= y %>", ["one"]),  # of Ruby
+]
+
+
+@pytest.mark.parametrize(("source", "expected"), DIRECTIVES)
+def test_directives_of_smarty_blade_and_mako_are_no_text(source: str, expected: list[str]) -> None:
+    assert sorted(sentences(source)) == sorted(expected)
+    assert translated(source, stand_in="same")[0].decode().split() == source.split()
+
+
+@pytest.mark.parametrize("source", ["{$a", "{if ", "@if(", "@if('", "<%def ", "{*", "% if a:\n", "{$a{$b}", "@a(("])
+def test_directives_take_linear_time(source: str) -> None:
+    with cpu_limit(5):
+        cut(f"@csrf {source * 5_000}", PageOptions())
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -227,7 +257,7 @@ def test_entities_are_written_as_the_source_wrote_them() -> None:
     assert translated("tea&shy;cup", stand_in="same")[0] == b"tea&shy;cup"
 
 
-@pytest.mark.parametrize("made", ["<script>", "a&lt;", "&amp;", '"', "'", "</p>", "{{ x }}"])
+@pytest.mark.parametrize("made", ["a <script>", "a&lt;", "a &amp;", 'a "', "a '", "a </p>", "a {{ x }}"])
 def test_a_translation_adds_no_markup(made: str) -> None:
     source = "<p title=\"x\" lang=en>one & two < three<img alt=x title='x'></p>"
     parts = cut(source, PageOptions(attributes=True)).parts

@@ -40,6 +40,8 @@ def translated(source: str, *columns: str, name: str = "a.csv") -> tuple[str, Re
         ("id,text\n1,\n2,a", "id,text\n1,\n2,а"),
         ("text,id\na,\nb,", "text,id\nа,\nб,"),
         ("id,text\n1,=a dog\n", "id,text\n1,=а дог\n"),
+        ("# by us, A\n#\nid;text;note\n1;a dog;a cat\n", "# by us, A\n#\nid;text;note\n1;а дог;a cat\n"),
+        ("#id,text\n1,a dog\n", "#id,text\n1,а дог\n"),  # no comment
     ],
 )
 def test_cells_are_translated_and_everything_else_stays(source: str, expected: str) -> None:

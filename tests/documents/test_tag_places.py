@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -15,7 +15,7 @@ from lxml import etree
 from dragoman.documents import markup
 from dragoman.documents.tags.pieces import Side
 from dragoman.documents.tags.spaces import with_spaces
-from dragoman.documents.units import AlignedText, Lost, Translations, units_of, write
+from dragoman.documents.units import AlignedText, Lost, Tag, Translations, Unit, units_of, write
 from limits import cpu_limit
 
 SEED = 41
@@ -138,6 +138,54 @@ def test_an_element_that_must_stay_empty_is_named() -> None:
             assert after[name][0] == parent
             assert bool(after[name][1].strip()) == bool(text.strip())
     assert n_lost > 10
+
+
+def test_an_element_whose_words_were_dropped_is_not_left_with_code() -> None:
+    chance = random.Random(SEED)
+    n_written = 0
+    for _ in range(300):
+        words = [f"`c{i}`" if chance.random() < 0.3 else f"%({i})s" if chance.random() < 0.1 else "w" for i in range(9)]
+        edges = sorted(chance.sample(range(10), 4))
+        marked = [[f"<e>{' '.join(words[a:b])}</e>"] for a, b in (edges[:2], edges[2:])]
+        parts = words[: edges[0]], marked[0], words[edges[1] : edges[2]], marked[1], words[edges[3] :]
+        source = numbered(" ".join(word for part in parts for word in part))
+        target = [i for i, word in enumerate(words) if word != "w" or chance.random() < 0.5]
+        chance.shuffle(target)
+        links = [(chance.choice([i, chance.randrange(9)]), place) for place, i in enumerate(target)]
+        texts = {" ".join(re.sub("<[^<>]*>", "", source).split()): " ".join(
+            f"W{i}" if words[i] == "w" else words[i] for i in target
+        )}  # fmt: skip
+        lost: list[Lost] = []
+        aligned = {text: AlignedText(line, tuple(sorted(links))) for text, line in texts.items()}
+        result = write(markup.parse(source, "xml"), Translations(aligned), lost)
+        n_written += not lost
+        before, after = elements(source), elements(result)
+        for name, (_, text) in before.items():
+            assert bool(re.search(r"\bw\d", text)) <= bool(re.search(r"\b[wW]\d", after[name][1])), (
+                source,
+                target,
+                result,
+            )
+    assert n_written > 200
+
+
+def test_the_space_beside_a_placeholder_at_an_end_moves_with_it() -> None:
+    translations = Translations({"w0 w1": AlignedText("W1 W0", ((0, 1), (1, 0)))})
+    first, last = Tag(0, ("<x/>",)), Tag(6, ("<x/>",))
+    opening, closing = Tag(0, ("<e>",), "open", "e"), Tag(6, ("</e>",), "close", "e")
+    unit = Unit("w0 w1 ", [replace(opening, place=3), last, closing])
+    assert write([unit], translations) == "<e>W1 <x/></e> W0"
+    unit = Unit(" w0 w1", [opening, first, replace(closing, place=3)])
+    assert write([unit], translations) == "W1 <e><x/> W0</e>"
+    assert write([Unit("w0 w1 ", [])], translations) == "W1 W0 "
+
+
+def test_a_translation_without_words_is_named() -> None:
+    lost: list[Lost] = []
+    parts = markup.parse("About `run`", "xml")
+    result = write(parts, Translations({"About `run`": AlignedText("`run`", ((1, 0),))}), lost)
+    assert result == "About `run`"
+    assert [unit.why for unit in lost] == ["its translation has no words"]
 
 
 def test_an_element_without_links_takes_no_word_of_another_element() -> None:

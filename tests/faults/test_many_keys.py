@@ -131,6 +131,7 @@ def test_S17_documents_under_way_need_no_memory_for_their_texts(n: int, tmp_path
 @amounts(quick=50, full=100_000)
 def test_S18_a_log_that_nobody_reads_delays_nothing(n: int, monkeypatch: pytest.MonkeyPatch, figure: Any) -> None:
     monkeypatch.setattr(log_module, "MOST_LINES", 5)
+    monkeypatch.setattr(log_module, "MOST_ALIKE", n)
     logger, lines, go = logging.getLogger("dragoman.serving"), list[str](), threading.Event()
 
     class Full(logging.Handler):

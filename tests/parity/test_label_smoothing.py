@@ -37,7 +37,7 @@ def test_the_three_definitions_and_ours() -> None:
         assert target.sum() == pytest.approx(1)
 
 
-def test_what_the_errata_say_of_seven_words() -> None:
+def test_what_the_course_says_of_seven_words() -> None:
     targets = SZEGEDY, TENSOR2TENSOR, ANNOTATED
     assert [round(float(target[RIGHT]), 3) for target in targets] == [0.914, 0.9, 0.9]
     assert [round(float(target[1]), 4) for target in targets] == [0.0143, 0.0167, 0.02]

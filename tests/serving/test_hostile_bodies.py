@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from dragoman.errors import MOST_MESSAGE, shortened
 from dragoman.serving.apis.native import TranslateRequest
 from dragoman.serving.helpers import Helpers
 from dragoman.serving.http import FORM_PIECE, MOST_FORM_FIELDS, read, upload_of
-from dragoman.serving.refusals import MOST_MESSAGE, MalformedError, shortened
+from dragoman.serving.refusals import MalformedError
 from dragoman.serving.request_json import MOST_FIELDS, MOST_VALUES, strict_json
 from dragoman.serving.service import Service
 from dragoman.translation.options import TranslateOptions
@@ -203,3 +204,21 @@ def test_very_many_texts_where_dictionaries_must_be(serving: Callable[..., Any],
             reply = server(path, {"name": "a", "dictionaries": [""] * 190_000}, method=method)
             assert reply.status == 400
     assert "dictionaries" in reply.body.decode()
+
+
+def test_a_query_has_few_fields(live: Any) -> None:
+    """Starlette takes ten milliseconds for those of 16 KB."""
+    assert live("/translate?" + "&".join(["q=the+dog"] * 999 + ["source=en&target=de"]), b"{}").status == 400
+    reply = live("/livez?" + "a&" * 1000)
+    assert reply.status == 400
+    assert b"a query may have at most 1,000 fields, got 1,001" in reply.body
+    assert live("/livez?" + "a&" * 999).status == 200
+
+
+def test_the_openapi_document_is_written_once(live: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = live("/spec")
+    assert (first.status, first.json["info"]["title"]) == (200, "dragoman")
+    monkeypatch.setattr(json, "dumps", None)
+    monkeypatch.setattr(json, "JSONEncoder", None)
+    assert live("/spec").body == first.body
+    assert live("/spec", method="HEAD").status == 200

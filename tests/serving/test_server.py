@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
+import os
 import re
 import signal
 import socket
+import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,8 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py3langid import langid
 
 from dragoman import cli
+from dragoman.languages import detection
+from dragoman.serving.server import UNUSED
 from limits import LONG_S, wait_until
 from processes import Forked
 
@@ -61,6 +67,30 @@ def test_a_terminal_that_closes_ends_it_in_order(start: Callable[..., Any], tiny
     process, _ = start(tiny_run)
     process.send_signal(signal.SIGHUP)
     assert process.wait(LONG_S) == 0
+
+
+def test_signals_that_mean_nothing_to_a_server_do_not_end_it(start: Callable[..., Any], tiny_run: Path) -> None:
+    process, url = start(tiny_run)
+    for number in UNUSED:
+        process.send_signal(number)
+    assert post(url + "/v1/translate", {"text": "the dog"})["translations"]
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(LONG_S) == 0
+
+
+def test_a_temporary_folder_without_room_is_named(
+    command: Callable[..., Any], tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(langid.LanguageIdentifier, "from_model_file", full)
+    monkeypatch.setattr(detection, "_identifier", detection._identifier.__wrapped__)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    refused = command("serve", tiny_run, "--port", "0")
+    assert (refused.status, refused.err.count("\n")) == (2, 1)
+    assert str(tmp_path) in refused.err
+    assert "TMPDIR" in refused.err
 
 
 def _metric(url: str, *names: str) -> float:

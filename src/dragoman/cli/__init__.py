@@ -17,7 +17,7 @@ import typer
 
 from dragoman.cli import environment
 from dragoman.cli.commands import COMMANDS, Commands, declare
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, shortened
 from dragoman.progress import clear, say
 
 app = typer.Typer(
@@ -131,7 +131,7 @@ class _StderrHandler(logging.Handler):
     """Prints log messages on stderr, with the traceback of an error; warnings begin with "warning: "."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        message = ("warning: " if record.levelno >= logging.WARNING else "") + record.getMessage()
+        message = ("warning: " if record.levelno >= logging.WARNING else "") + shortened(record.getMessage())
         trace = "" if not record.exc_info else "\n" + logging.Formatter().formatException(record.exc_info)
         say(message + trace)
 
@@ -155,7 +155,7 @@ def no_repeats() -> Callable[[logging.LogRecord], bool]:
 
 def _report_error(message: str) -> int:
     """Print an error in one line on stderr; return the exit status."""
-    say(f"error: {' '.join(message.split())}")
+    say(f"error: {shortened(' '.join(message.split()))}")
     return 2
 
 

@@ -12,8 +12,10 @@ import typer
 
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
+from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.distillation.options import AugmentOptions
+from dragoman.options import MachineOptions
 from dragoman.progress import say
 
 
@@ -26,8 +28,10 @@ def _texts(text: str) -> Any:
 
 
 @with_options(AugmentOptions)
+@with_options(MachineOptions, "threads", into="machine")
 def augment(
     options: AugmentOptions,
+    machine: MachineOptions,
     out: Annotated[Path, typer.Option(help="Folder for the synthetic data.", rich_help_panel="Output")],
     forward: Annotated[
         list[Path] | None, _models("Run that translates the text of --src; several form an ensemble.")
@@ -46,6 +50,7 @@ def augment(
         from dragoman.distillation import augment as api
         from dragoman.distillation.mixing import dumped
 
+    use_threads(machine.threads)
     if options.quiet:
         logging.getLogger("dragoman").setLevel(logging.ERROR)
     with at_ctrl_c(lambda: f"before {out} was complete; the same command resumes"):

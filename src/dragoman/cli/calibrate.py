@@ -9,13 +9,14 @@ import typer
 
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
+from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import loading
-from dragoman.options import DeviceOptions
+from dragoman.options import MachineOptions
 
 
-@with_options(DeviceOptions, into="machine")
+@with_options(MachineOptions, into="machine")
 def calibrate(
-    machine: DeviceOptions,
+    machine: MachineOptions,
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     src: Annotated[Path, typer.Option(help="Source text that the model was not trained on: 100 lines or more.")],
     ref: Annotated[Path, typer.Option(help="Its translations, line by line.")],
@@ -25,6 +26,7 @@ def calibrate(
         from dragoman.evaluation.calibration import calibrate as run_calibrate
         from dragoman.evaluation.calibration import guide
 
+    use_threads(machine.threads)
     learned = run_calibrate(run, src, ref, machine.device)
     print(
         f"{run}: confidence learned from {learned.sentences:,} lines; {guide(learned)} guide to quality "

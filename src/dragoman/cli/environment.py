@@ -56,6 +56,14 @@ def keep_memory() -> None:
             libc.mallopt(name, value)
 
 
+def use_threads(threads: int | None) -> None:
+    """Set the number of torch's threads, and so of batches that are decoded at a time; None: leave it."""
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+
+
 def _is_busy() -> bool:
     """Return True if the machine has other threads that want to run now."""
     try:

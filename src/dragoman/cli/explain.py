@@ -10,17 +10,18 @@ import typer
 
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
+from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import loading
 from dragoman.errors import ConfigError
-from dragoman.options import DeviceOptions
+from dragoman.options import MachineOptions
 from dragoman.translation.options import TranslateOptions
 
 
 @with_options(TranslateOptions, "to")
-@with_options(DeviceOptions, into="machine")
+@with_options(MachineOptions, into="machine")
 def explain(
     options: TranslateOptions,
-    machine: DeviceOptions,
+    machine: MachineOptions,
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Sentence to translate.")],
     out: Annotated[
@@ -44,6 +45,7 @@ def explain(
         from dragoman.translation.translator import Translator
 
     check(out, show)
+    use_threads(machine.threads)
     with loading(run):
         translator = Translator.load(run, machine.device)
     trace = run_explain(translator, text, translation, to=options.to)

@@ -9,10 +9,11 @@ import typer
 
 from dragoman.cli.completion import among, runs
 from dragoman.cli.declared_options import with_options
+from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import at_terminal, print_tables, table
 from dragoman.errors import ConfigError
-from dragoman.options import DeviceOptions, either, option, option_group
+from dragoman.options import MachineOptions, either, option, option_group
 from dragoman.progress import say
 from dragoman.toolkits import writers
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @option_group
-class Comparison(DeviceOptions):
+class Comparison(MachineOptions):
     """Comparison of an export with its run, and the limits it must meet."""
 
     check: Path | None = option(
@@ -62,6 +63,7 @@ def export(
     with loading():
         from dragoman.toolkits import export as exports
 
+    use_threads(checks.threads)
     if checks.check is not None:
         _export_and_compare(run, form, out, quantization, checks)
         return

@@ -9,17 +9,18 @@ import typer
 
 from dragoman.cli.completion import among, runs
 from dragoman.cli.declared_options import with_options
+from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import at_terminal, print_line, print_table
 from dragoman.lab import EXPERIMENTS, MINUTES
-from dragoman.options import DeviceOptions, QuietOptions
+from dragoman.options import MachineOptions, QuietOptions
 from dragoman.progress import Ticker, clear, has_live_line
 
 
-@with_options(DeviceOptions, into="machine")
+@with_options(MachineOptions, into="machine")
 @with_options(QuietOptions, into="output")
 def lab(
-    machine: DeviceOptions,
+    machine: MachineOptions,
     output: QuietOptions,
     name: Annotated[
         str | None,
@@ -57,6 +58,7 @@ def lab(
         from dragoman.lab.experiment import Lab, experiment_module
         from dragoman.lab.report import run_all, run_experiment
 
+    use_threads(machine.threads)
     if name != "all":
         experiment_module(name)  # refuses unknown names before anything is loaded
     out = out or Path("lab-quick" if quick else "lab")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, shortened
 from dragoman.progress import say, show
 
 if TYPE_CHECKING:
@@ -109,4 +109,4 @@ def open_stdin() -> BinaryIO:
 
 def warn(note: Note | str) -> None:
     """Print a warning."""
-    say(f"warning: {note}")
+    say(f"warning: {shortened(str(note))}")

@@ -9,9 +9,10 @@ import typer
 
 from dragoman.cli import completion
 from dragoman.cli.declared_options import with_options
+from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError, DataError
-from dragoman.options import DeviceOptions, option, option_group
+from dragoman.options import MachineOptions, option, option_group
 from dragoman.progress import say
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @option_group
-class TestText(DeviceOptions):
+class TestText(MachineOptions):
     """Test set of `report`, and translations of it."""
 
     ref: Path | None = option(None, "Text", "References of a test set: also compare translations, line by line.")
@@ -47,6 +48,7 @@ def report(
         from dragoman.files import check_output
         from dragoman.history.report import files_beside, read_runs, write_report
 
+    use_threads(test.threads)
     if out.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"--out must end in .html, got {out}")
     if test.ref is None and (test.src is not None or test.outputs):

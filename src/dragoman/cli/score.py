@@ -14,8 +14,9 @@ import typer
 
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
+from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import at_ctrl_c, loading
-from dragoman.options import DeviceOptions, option, option_group
+from dragoman.options import MachineOptions, option, option_group
 from dragoman.progress import Ticker, clear, say
 from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
 from dragoman.translation.options import TranslateOptions
@@ -41,12 +42,12 @@ class ScoreOutput(WarningOptions):
     TranslateOptions, "length_penalty", "length_penalty_form", "precision", "batch_tokens", "sentence_split", "to",
     "from_lang",
 )  # fmt: skip
-@with_options(DeviceOptions, into="machine")
+@with_options(MachineOptions, into="machine")
 @with_options(ScoreOutput, into="output")
 def score(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     options: TranslateOptions,
-    machine: DeviceOptions,
+    machine: MachineOptions,
     output: ScoreOutput,
     src: Annotated[Path, typer.Option(help="Source text.", rich_help_panel="Text")],
     ref: Annotated[
@@ -63,6 +64,7 @@ def score(
         from dragoman.translation.language_pairs import check_sides
         from dragoman.translation.translator import Translator
 
+    use_threads(machine.threads)
     alignments = output.alignments
     if alignments is not None:
         check_output(alignments, src, ref)

@@ -11,8 +11,10 @@ import typer
 
 from dragoman.cli import completion
 from dragoman.cli.declared_options import with_options
+from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import loading
 from dragoman.errors import ConfigError, not_installed
+from dragoman.options import MachineOptions
 from dragoman.serving.keys import make_key
 from dragoman.serving.options import ServeOptions
 
@@ -25,8 +27,10 @@ PACKAGES = {
 
 
 @with_options(ServeOptions)
+@with_options(MachineOptions, "threads", into="machine")
 def serve(
     options: ServeOptions,
+    machine: MachineOptions,
     runs: Annotated[
         list[Path] | None, typer.Argument(autocompletion=completion.runs, metavar="RUN", help="Run folders or bundles.")
     ] = None,
@@ -52,4 +56,5 @@ def serve(
         if missing:
             raise ConfigError(not_installed("serving", *missing))
         from dragoman.serving.server import serve as run_server
+    use_threads(machine.threads)
     return run_server(runs, options)

@@ -25,6 +25,12 @@ from torch import Tensor
 from dragoman.decoding.beam_allocation import Phrase, only_next, progress_of
 from dragoman.languages.words import LETTER, ending, joins
 
+MOST_ANSWERS = 4_000_000
+"""Largest size of the answers that a ``Spelling`` keeps: bytes of the texts, and ids."""
+
+LEAST_ANSWER = 100
+"""Size of an answer without its text and its ids."""
+
 
 class Spelling:
     """The bytes that each id of a vocabulary spells, and which ids continue or complete a text; answers are kept."""
@@ -38,6 +44,7 @@ class Spelling:
         """
         self.spelled, self._shadowed = tuple(spelled), frozenset(shadowed)
         self._answers: dict[tuple[str, bytes], list[int]] = {}
+        self._size = 0
 
     def text(self, ids: Sequence[int]) -> bytes:
         """Return the bytes of some ids, one after the other."""
@@ -81,10 +88,15 @@ class Spelling:
         )
 
     def _find(self, question: str, about: bytes, wanted: Callable[[bytes], bool]) -> list[int]:
-        if (question, about) not in self._answers:
+        ids = self._answers.get((question, about))
+        if ids is None:
             ids = [i for i, piece in enumerate(self.spelled) if piece and wanted(piece)]
+            # Texts of clients are without number: a server would keep the answers about all of them.
+            if self._size > MOST_ANSWERS:
+                self._answers, self._size = {}, 0
             self._answers[question, about] = ids
-        return self._answers[question, about]
+            self._size += len(about) + len(ids) + LEAST_ANSWER
+        return ids
 
 
 _REACH = 64

@@ -55,8 +55,10 @@ def _markup(parts: Sequence[Part]) -> Counter[str]:
                 pieces.append(" ")
 
     collect(parts)
-    words = "".join(pieces).translate(_APART).split()
-    return Counter(word for word in words if word not in STYLE_SIGNS)
+    counts = Counter("".join(pieces).translate(_APART).split())
+    for sign in STYLE_SIGNS:
+        del counts[sign]
+    return counts
 
 
 _APART = str.maketrans({"<": " <", ">": "> ", "\0": " ", **{sign: f" {sign} " for sign in '"{}#'}})

@@ -172,7 +172,14 @@ def _units(parts: Sequence[Part]) -> list[Unit]:
 
 
 def _aligned(translations: Sequence[Any]) -> dict[str, AlignedText]:
+    """Return translations by their texts; two spaces together, which no text has that a model reads, become one."""
     return {
-        text: AlignedText(translation, links and tuple((src, tgt) for src, tgt in links))
+        text: AlignedText(_single_spaced(translation), links and tuple((src, tgt) for src, tgt in links))
         for text, translation, links in translations
     }
+
+
+def _single_spaced(text: str) -> str:
+    while "  " in text:
+        text = text.replace("  ", " ")
+    return text

@@ -2,7 +2,7 @@
 
 The chosen columns are translated, or the only column of a table that has one. A cell of several lines is translated
 line by line. Everything else keeps its bytes: a row with more or fewer cells than the first, which is named, a formula,
-and the line ``sep=;`` with which Excel begins.
+comments before the headings, and the line ``sep=;`` with which Excel begins.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ SEPARATORS = ",;\t|"
 SAMPLE_ROWS = 100
 """Number of rows by which the separator is recognised."""
 
+_COMMENTS = re.compile(r"(?:#[^\r\n]*(?:\r\n?|\n))+")
 _FORMULA = re.compile(r"\s*[=+@-]\s*(?:\$?[A-Za-z]{1,3}\$?\d|[A-Za-z.]+\(|\(|\d+\s*[-+*/^])")
 """Begin of a formula: a reference, a function, or a calculation behind its sign."""
 
@@ -107,6 +108,7 @@ def _wanted_columns(headings: list[str], info: DocumentInfo) -> list[int]:
 def _separator(text: str, info: DocumentInfo) -> tuple[str, int]:
     """Return the separator, and the number of lines before the headings.
 
+    Lines that begin with ``#`` and have fewer cells than the next line are comments.
     The separator is the one that the line ``sep=`` names, else the one by which most rows have as many cells as the
     first; one that yields the chosen headings comes before all others.
     """
@@ -114,6 +116,14 @@ def _separator(text: str, info: DocumentInfo) -> tuple[str, int]:
         return "\t", 0
     if separator := separator_line(re.split(r"[\r\n]", text, maxsplit=1)[0]):
         return separator, 1
+    comments = _COMMENTS.match(text)
+    if comments:
+        table = text[comments.end() :]
+        best = max(SEPARATORS, key=lambda candidate: _fit(table, candidate, info.columns))
+        *_, last = rows_of(comments[0], best)
+        headings = next(rows_of(table, best), None)
+        if headings is not None and len(last.cells) < len(headings.cells):
+            return best, sum(1 for _ in rows_of(comments[0], best))
     return max(SEPARATORS, key=lambda candidate: _fit(text, candidate, info.columns)), 0
 
 

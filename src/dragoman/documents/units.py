@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Union
 
 from dragoman.decoding.words import Links, word_spans
-from dragoman.documents.tags.pieces import Side, WordSpan, link
+from dragoman.documents.tags.pieces import Side, WordSpan, has_words, link
 from dragoman.documents.tags.places import TagPlaces, tag_places
 from dragoman.documents.tags.spaces import SPECIAL, with_spaces
 from dragoman.documents.tags.tree import MOST_DEPTH
@@ -67,12 +67,26 @@ class AlignedText:
 
 
 @dataclass(frozen=True)
+class _Placed:
+    """The places of a unit's tags in one translation of it."""
+
+    unit: Unit
+    tags: Sequence[Tag]
+    translation: AlignedText
+    tgt: Side
+    places: TagPlaces
+    styles: Sequence[int]
+
+
+@dataclass(frozen=True)
 class Translations:
     """Translations of a document's units, and whether each language is written without spaces between words."""
 
     by_text: Mapping[str, AlignedText]  # keyed by ``Unit.plain``
     src_unspaced: bool = False
     tgt_unspaced: bool = False
+    placed: dict[int, _Placed] = field(default_factory=dict, compare=False, repr=False)
+    """Where the tags of each unit stand: a document is written several times."""
 
 
 _SHOWS_WORDS = re.compile(r"\w\s{0,20}</")
@@ -119,11 +133,13 @@ class Lost:
     """A unit whose translation was not written, because elements that had words would have none."""
 
     text: str  # as the model reads it
-    n_elements: int  # elements and lines without words
+    n_elements: int  # elements and lines without words; 0 for the unit itself
 
     @property
     def why(self) -> str:
         """Return the reason for the report."""
+        if not self.n_elements:
+            return "its translation has no words"
         return f"its translation has no words for {self.n_elements:,} of its elements"
 
 
@@ -165,18 +181,14 @@ def _run_together(before: str, after: str) -> bool:
 
 def _translated(unit: Unit, translation: AlignedText, translations: Translations, lost: list[Lost] | None) -> str:
     """Return the translation of a unit with its tags and styles; its source if an element would lose its words."""
-    src, tgt = Side(unit.text, translations.src_unspaced), Side(translation.text, translations.tgt_unspaced)
-    if translation.alignment and SPECIAL.search(unit.text):
-        tgt = with_spaces(src, tgt, translation.alignment)
-    placed = TagPlaces((), 0)
-    if unit.tags:
-        pieces = link(src, tgt, translation.alignment, [tag.place for tag in unit.tags])
-        placed = tag_places(unit.tags, src, tgt, pieces)
-    if placed.n_lost:
+    known = translations.placed.get(id(unit))
+    if known is None or known.unit is not unit or known.tags is not unit.tags or known.translation is not translation:
+        known = translations.placed[id(unit)] = _placed(unit, translation, translations)
+    tgt, placed, styles = known.tgt, known.places, known.styles
+    if placed.n_lost or (not has_words(translation.text) and has_words(unit.text)):
         if lost is not None:
             lost.append(Lost(unit.plain, placed.n_lost))
         return write(unit.raw, translations, lost)
-    styles = _styles(unit, src, tgt, translation.alignment)
     written: list[str] = []
     run: list[str] = []  # characters in the same style that are not written yet
     style = 0
@@ -203,6 +215,19 @@ def _translated(unit: Unit, translation: AlignedText, translations: Translations
     return "".join(written)
 
 
+def _placed(unit: Unit, translation: AlignedText, translations: Translations) -> _Placed:
+    """Return the places of a unit's tags in a translation, and the style of each of its characters."""
+    src, tgt = Side(unit.text, translations.src_unspaced), Side(translation.text, translations.tgt_unspaced)
+    if translation.alignment and SPECIAL.search(unit.text):
+        tgt = with_spaces(src, tgt, translation.alignment)
+    places = TagPlaces((), 0)
+    if unit.tags:
+        pieces = link(src, tgt, translation.alignment, [tag.place for tag in unit.tags])
+        places = tag_places(unit.tags, src, tgt, pieces)
+    styles = [] if places.n_lost else _styles(unit, src, tgt, translation.alignment)
+    return _Placed(unit, unit.tags, translation, tgt, places, styles)
+
+
 def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[str | range | Tag]:
     """Return the pieces to write, in order: tags, ranges of the translation's characters, and white space.
 
@@ -216,6 +241,7 @@ def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[s
     text, end = tgt.text, len(unit.text)
     leading = unit.text[: end - len(unit.text.lstrip())]
     trailing = unit.text[len(unit.text.rstrip()) :]
+    leading, trailing = _without_spaces_of_points(unit, leading, trailing, dict(order), len(text))
     pieces: list[str | range | Tag] = []
     at, leading_written = 0, False
     beside = _Beside()
@@ -247,6 +273,23 @@ def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[s
     if last:
         pieces.append(" " * beside.is_apart_from(text[last.start], tgt))
     return [*pieces, last, trailing] if leading_written else [*pieces, leading, last, trailing]
+
+
+def _without_spaces_of_points(
+    unit: Unit, leading: str, trailing: str, places: Mapping[int, int], size: int
+) -> tuple[str, str]:
+    """Return the white space around a unit's text without that beside a placeholder at an end that moves away.
+
+    Args:
+        unit: The unit.
+        leading, trailing: White space before and behind its words.
+        places: For the number of each tag: the character of the translation that it stands before.
+        size: Number of characters of the translation.
+    """
+    points = [(tag.place, places[i]) for i, tag in enumerate(unit.tags) if tag.kind == "point" and tag.share is None]
+    first = [to for place, to in points if place == 0]
+    last = [to for place, to in points if place == len(unit.text)]
+    return "" if first and min(first) > 0 else leading, "" if last and max(last) < size else trailing
 
 
 def _begins_with_point(unit: Unit, order: Sequence[tuple[int, int]]) -> bool:

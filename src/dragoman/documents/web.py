@@ -64,13 +64,16 @@ def _decoded(data: bytes, info: DocumentInfo) -> Text:
         return Text(text, encoding=name or "utf-8")
 
 
+_ODD = re.compile(r"[\udc80-\udcff]")
+
+
 def _is_odd(char: str) -> bool:
     """True if a character stands for a byte that is not in the encoding."""
     return "\udc80" <= char <= "\udcff"
 
 
 def _has_odd_bytes(text: str) -> bool:
-    return any(map(_is_odd, text))
+    return _ODD.search(text) is not None
 
 
 def _encoded(text: str, encoding: str) -> bytes:

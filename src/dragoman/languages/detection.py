@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
+import tempfile
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -189,7 +190,7 @@ def _identifier() -> Any:
     """Return py3langid's model, loaded once.
 
     Raises:
-        ConfigError: The package is missing.
+        ConfigError: The package is missing, or there is no room for temporary files.
     """
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
@@ -197,4 +198,10 @@ def _identifier() -> Any:
         raise ConfigError(
             "detecting a language needs the package py3langid: install dragoman[detect], or name the source language"
         ) from error
-    return LanguageIdentifier.from_model_file(MODEL_FILE)
+    try:
+        return LanguageIdentifier.from_model_file(MODEL_FILE)
+    except OSError as error:  # it unpacks the model into a temporary file
+        raise ConfigError(
+            f"{tempfile.gettempdir()}: detecting a language needs 70 MB for a temporary file there "
+            f"({error.strerror or error}): make room, or set TMPDIR to another folder"
+        ) from error

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import re
 from collections.abc import AsyncIterator, Sequence
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -17,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from dragoman import __version__
-from dragoman.errors import ConfigError, DragomanError
+from dragoman.errors import ConfigError, DragomanError, shortened
 from dragoman.options import refusals
 from dragoman.serving import api_page, explaining, pages
 from dragoman.serving.apis import deepl, deepl_glossaries, deepl_v3, libretranslate, native
@@ -33,7 +35,7 @@ from dragoman.serving.limits import Limits, Shares
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.options import LOOPBACK, ServeOptions
 from dragoman.serving.pairs import Pairs
-from dragoman.serving.refusals import BusyError, ClientLeft, DeniedError, MalformedError, RefusalError, shortened
+from dragoman.serving.refusals import BusyError, ClientLeft, DeniedError, MalformedError, RefusalError
 from dragoman.serving.request_json import invalid_json
 from dragoman.serving.service import Service
 from dragoman.serving.state import State
@@ -83,7 +85,7 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
         BodyBudget(options.max_bodies, has_keys=keys is not None), _key_named(options.metrics_key, shares),
     )  # fmt: skip
     app = FastAPI(
-        title="dragoman", docs_url=None, redoc_url=None, openapi_url=SPEC, lifespan=_lifespan, redirect_slashes=False,
+        title="dragoman", docs_url=None, redoc_url=None, openapi_url=None, lifespan=_lifespan, redirect_slashes=False,
         description="Translation by a Transformer: dragoman's own API, LibreTranslate's, and DeepL's v2 and v3.",
     )  # fmt: skip
     app.state.dragoman, app.state.traces = state, explaining.Traces(shares)
@@ -154,6 +156,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _operations(app: FastAPI) -> None:
+    @app.get(SPEC, include_in_schema=False)
+    async def spec() -> Response:
+        return Response(_spec_text(app), media_type="application/json")
+
     @app.get("/livez", tags=["operation"], summary="Liveness: no restart is needed", response_class=PlainTextResponse)
     async def livez(request: Request) -> PlainTextResponse:
         watchdog = state_of(request).watchdog
@@ -284,6 +290,11 @@ def described(app: FastAPI, pairs: Pairs, error_body: ErrorBody) -> dict[str, An
         _name_languages(spec, pairs)
         app.openapi_schema = spec
     return app.openapi_schema
+
+
+@cache  # making the text takes milliseconds, and needs no key
+def _spec_text(app: FastAPI) -> bytes:
+    return json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _shape(example: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 uvicorn ends connections that are idle between two requests. It would keep one for ever whose client sends its headers
 byte by byte, or never reads its answer. What is no HTTP at all is refused here, as JSON and with the security headers.
+While there are too many connections, those go that have waited longest for their clients: a new client gets its answer.
 
 h11 reads each byte in the thread of the event loop, so what it reads must be cheap: two of its patterns are rewritten,
 and very many headers and small chunks are refused.
@@ -12,25 +13,40 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 import sys
+from importlib.metadata import version
 from typing import Any
 
 import h11
 from h11 import _abnf, _readers
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dragoman.serving.refusals import MOST_HEADER_BYTES, MOST_HEADERS, LongHeadersError, shortened
+from dragoman.errors import ConfigError, shortened
+from dragoman.serving.refusals import MOST_HEADER_BYTES, MOST_HEADERS, LongHeadersError
 from dragoman.serving.transport import HEADERS
 
 HEADERS_S = 15.0
 """Longest time for receiving the headers of a request, in seconds, from the connection or the first byte."""
 
 READING_S = 15.0
-"""Longest time in which a client reads nothing of its answer, in seconds."""
+"""Longest time for reading an answer, or ``LEAST_READ`` bytes of a long one, in seconds."""
+
+LEAST_READ = 64 * 1024
+"""Number of bytes of a long answer that a client must read in ``READING_S``."""
+
+UNSENT = 128 * 1024
+"""Largest number of bytes that the system keeps for a connection and has not sent: it may take megabytes otherwise."""
 
 
 BACKLOG = 64
 """Largest number of connections that are accepted at once, before the limit of all is looked at."""
+
+QUEUE = 4096
+"""Largest number of connections that wait to be accepted; the system may allow fewer. Beyond it each loses seconds."""
+
+LET_GO = 8
+"""Fraction, as a divisor, of the connections that wait for their clients, and go together while there are too many."""
 
 MOST_FILES = 65_536
 """Largest number of files that a server lets itself open, where the system allows so many."""
@@ -62,15 +78,40 @@ MOST_CHUNKS, LEAST_CHUNK = 1_000, 32
 A chunk of one byte takes as long to read as one of a kilobyte.
 """
 
-_HEADER_LINE = re.compile(_abnf.header_field.replace(r":[ \t]*", r":[ \t]*+").encode())
+
+def _made_linear(name: str, source: str, part: str, linear: str) -> re.Pattern[bytes]:
+    """Put a pattern of linear time into the place of one of h11's, and return it.
+
+    Args:
+        name: Name of the pattern in ``h11._readers``.
+        source: Name of its text in ``h11._abnf``.
+        part: Part of the text that takes the square of a line.
+        linear: Text that takes the place of ``part``.
+
+    Raises:
+        ConfigError: This version of h11 reads requests in another way: it may take the square of a line.
+    """
+    text, pattern = getattr(_abnf, source, ""), getattr(_readers, name, None)
+    if text.count(part) != 1 or getattr(pattern, "pattern", None) != text.encode():
+        raise ConfigError(
+            f"h11 must be a version whose patterns are known to this server, such as {KNOWN_H11}, got "
+            f"{version('h11')}: install it with pip install h11=={KNOWN_H11}"
+        )
+    changed = re.compile(text.replace(part, linear).encode())
+    setattr(_readers, name, changed)
+    return changed
+
+
+KNOWN_H11 = "0.16.0"
+"""Version of h11 whose patterns are replaced here."""
+
+_HEADER_LINE = _made_linear("header_field_re", "header_field", r":[ \t]*", r":[ \t]*+")
 """h11's pattern of a header, which after the colon takes all spaces at once: it tried every number of them, twice."""
 
-_CHUNK_LINE = re.compile(
-    _abnf.chunk_header.replace(r"(?P<chunk_ext>;.*)?[ \t]*", r"(?:(?P<chunk_ext>;.*)|[ \t]*)").encode()
+_CHUNK_LINE = _made_linear(
+    "chunk_header_re", "chunk_header", r"(?P<chunk_ext>;.*)?[ \t]*", r"(?:(?P<chunk_ext>;.*)|[ \t]*)"
 )
 """h11's pattern of the line before a chunk, in which the spaces after an extension are a part of it alone."""
-
-_readers.header_field_re, _readers.chunk_header_re = _HEADER_LINE, _CHUNK_LINE
 
 
 class BoundedReader(h11.Connection):
@@ -102,11 +143,18 @@ class BoundedReader(h11.Connection):
         return event
 
 
+def keep_few_unsent(listener: socket.socket) -> None:
+    """Let the system keep few bytes of an answer that a client does not read, for all connections of ``listener``."""
+    if hasattr(socket, "TCP_NOTSENT_LOWAT") and listener.family in (socket.AF_INET, socket.AF_INET6):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
+
+
 class PatientProtocol(H11Protocol):
     """uvicorn's protocol on h11 with both time limits, and a limit of all connections."""
 
     _until_headers: asyncio.TimerHandle | None = None
     _until_read: asyncio.TimerHandle | None = None
+    _began = 0.0  # time of the connection, or of its last answer
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         """Read requests by ``BoundedReader``."""
@@ -114,12 +162,39 @@ class PatientProtocol(H11Protocol):
         self.conn = BoundedReader(h11.SERVER, MOST_HEADER_BYTES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the time limit for headers; close the connection if there are too many."""
+        """Start the time limit for headers; let other connections go if there are too many."""
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS:
+        self._began = self.loop.time()
+        # The transport says at once when something of an answer is unread, and again when all is read.
+        transport.set_write_buffer_limits(high=0)
+        if len(self.connections) > MOST_CONNECTIONS and not self._let_others_go():
             transport.abort()
             return
         self._expect_headers()
+
+    def _let_others_go(self) -> bool:
+        """End the connections that have waited longest for their clients; return False if none waits.
+
+        Those that have had their answers go first.
+        """
+        all_others = [other for other in self.connections if isinstance(other, PatientProtocol) and other is not self]
+        waiting = [other for other in all_others if other.waits_for_client()]
+        waiting.sort(key=lambda other: (other.cycle is None or not other.cycle.response_complete, other._began))
+        for other in waiting[: -(-len(waiting) // LET_GO)]:
+            self.connections.discard(other)  # the transport calls ``connection_lost`` later
+            other.transport.abort()
+        return bool(waiting)
+
+    def waits_for_client(self) -> bool:
+        """Return True while it is the client's turn: to send a request or the rest of one, or to read its answer."""
+        is_idle = self.cycle is None or self.cycle.response_complete
+        is_reading = self.conn.their_state is h11.SEND_BODY
+        return is_idle or is_reading or self.flow.write_paused or self.transport.is_closing()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self._began = self.loop.time()
+        super().on_response_complete()
 
     def data_received(self, data: bytes) -> None:
         """Read a part of a request; end the time limit once its headers are complete."""
@@ -150,10 +225,22 @@ class PatientProtocol(H11Protocol):
     def pause_writing(self) -> None:
         """Start the time limit for reading: the client reads more slowly than the server writes."""
         super().pause_writing()
-        self._until_read = self._until_read or self.loop.call_later(READING_S, self.transport.abort)
+        self._expect_reading(self.transport.get_write_buffer_size())
+
+    def _expect_reading(self, n_unread: int) -> None:
+        self._end_wait_for_reader()
+        self._until_read = self.loop.call_later(READING_S, self._look_at_reading, n_unread)
+
+    def _look_at_reading(self, n_before: int) -> None:
+        """End the connection unless the client has read enough since ``n_before`` bytes were unread."""
+        n_unread = self.transport.get_write_buffer_size()
+        if n_unread > n_before - LEAST_READ:
+            self.transport.abort()
+        else:
+            self._expect_reading(n_unread)
 
     def resume_writing(self) -> None:
-        """End the time limit for reading: the client has caught up."""
+        """End the time limit for reading: the client has read all."""
         super().resume_writing()
         self._end_wait_for_reader()
 

@@ -15,6 +15,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from dragoman.errors import ConfigError
@@ -23,7 +24,7 @@ from dragoman.locks import one_at_a_time
 from dragoman.serving.limits import Shares
 from dragoman.serving.memory import TextCache
 from dragoman.serving.refusals import ForeignError, MalformedError, UnknownError
-from dragoman.serving.storage import storing
+from dragoman.serving.storage import Outlines, storing, version_of
 
 logger = logging.getLogger("dragoman.serving")
 
@@ -112,12 +113,12 @@ class Glossaries:
         self._changing = threading.Lock()
         # With what tells the versions of the file apart.
         self._read: TextCache[tuple[Hashable, Stored]] = TextCache(MOST_READ_CHARS, MOST)
-        self._outlines: dict[str, tuple[Hashable, Outline]] = {}  # of all glossaries, by their names
+        self._outlines: Outlines[Outline] = Outlines()  # of all glossaries
         with explained(folder):
             folder.mkdir(parents=True, exist_ok=True)
         remove_leftovers(folder)
         for path in folder.glob("*.json"):
-            self._load(path)
+            self._outlines.get(path, partial(self._outline, path))
 
     def report_ownerless(self) -> None:
         """Log a warning if there are glossaries that no key may change."""
@@ -213,24 +214,23 @@ class Glossaries:
 
     def _all(self) -> Iterator[Outline]:
         """Yield the outlines of all glossaries; only those that have changed are read again."""
-        paths = {path.stem: path for path in self.folder.glob("*.json")}
-        for id_ in set(self._outlines) - paths.keys():
-            self._outlines.pop(id_, None)
-        for id_, path in paths.items():
-            version, outline = self._outlines.get(id_, (None, None))
-            if outline is None or version != _version(path):
-                glossary = self._loaded(path)
-                outline = None if glossary is None else glossary.outline
-            if outline is not None:
-                yield outline
+        paths = list(self.folder.glob("*.json"))
+        self._outlines.keep(paths)
+        for path in paths:
+            with _damage_logged():
+                outline = self._outlines.get(path, partial(self._outline, path))
+                if outline is not None:
+                    yield outline
+
+    def _outline(self, path: Path) -> Outline | None:
+        glossary = self._load(path)
+        return None if glossary is None else glossary.outline
 
     def _loaded(self, path: Path) -> Stored | None:
         """Return a glossary; None if it is gone, or damaged since the server started, which then is logged."""
-        try:
+        with _damage_logged():
             return self._load(path)
-        except ConfigError as error:
-            logger.error("%s", error)
-            return None
+        return None
 
     def _load(self, path: Path) -> Stored | None:
         """Read a glossary if its file has changed since it was last read; None if the file is gone.
@@ -239,7 +239,7 @@ class Glossaries:
             ConfigError: The file is damaged.
         """
         try:
-            version = _version(path)
+            version = version_of(path)
             if version is None:
                 raise FileNotFoundError
             known = self._read.get(path.stem)
@@ -249,7 +249,6 @@ class Glossaries:
                 dictionaries = tuple(Dictionary(**own) for own in fields.pop("dictionaries"))
                 glossary = Stored(**fields, dictionaries=dictionaries)
                 known = self._read.put(path.stem, (version, glossary), len(text))
-                self._outlines[path.stem] = version, glossary.outline
             return known[1]
         except FileNotFoundError:
             self._read.pop(path.stem)
@@ -282,10 +281,10 @@ class Glossaries:
         return self.folder / f"{id_}.json"
 
 
-def _version(path: Path) -> Hashable | None:
-    """Return what tells the versions of a file apart; None if it is gone."""
+@contextlib.contextmanager
+def _damage_logged() -> Iterator[None]:
+    """Log the error of a damaged glossary that is read in the body, and end the body."""
     try:
-        state = path.stat()
-    except FileNotFoundError:
-        return None
-    return state.st_mtime_ns, state.st_ino
+        yield
+    except ConfigError as error:
+        logger.error("%s", error)

@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from dragoman.files import explained, write_bytes, write_text
 from dragoman.locks import acquire, one_at_a_time
 from dragoman.serving.limits import Shares
 from dragoman.serving.refusals import BusyError, FullError, UnknownError
-from dragoman.serving.storage import fill, is_full, reserve, storing
+from dragoman.serving.storage import Outlines, fill, is_full, reserve, storing
 from dragoman.translation.quality import Quality
 
 logger = logging.getLogger("dragoman.serving")
@@ -124,7 +124,7 @@ class Jobs:
         self._folder, self._lock, self._making = folder, -1, threading.Lock()
         self._unstored: dict[str, Job] = {}  # last states that could not be written
         self.under_way: set[str] = set()  # ids of the jobs on which this process works
-        self._outlines: dict[str, tuple[Hashable, Job]] = {}  # with what tells the versions of the file apart
+        self._outlines: Outlines[Job] = Outlines()
         self._lives, self._touches = Ages(), Ages()  # since they were created or ended, and since they were touched
         if folder is None:
             _remove_temporary_folders()
@@ -340,18 +340,12 @@ class Jobs:
 
     def _outline(self, id_: str) -> Job | None:
         """Return a job without what was left of it; only a file that has changed is read again."""
-        try:
-            state = (self.path(id_) / "job.json").stat()
-        except OSError:
-            return None
-        version = state.st_mtime_ns, state.st_ino, state.st_size
-        known = self._outlines.get(id_)
-        if known is None or known[0] != version:
+
+        def read() -> Job | None:
             job = self._read(id_)
-            if job is None:
-                return None
-            known = self._outlines[id_] = version, replace(job, left=())
-        return known[1]
+            return None if job is None else replace(job, left=())
+
+        return self._outlines.get(self.path(id_) / "job.json", read)
 
     def _paths(self) -> list[Path]:
         return [path for path in self.folder.iterdir() if re.fullmatch(r"[0-9a-f]{32}", path.name)]
@@ -368,8 +362,7 @@ class Jobs:
         names = {path.name for path in paths}
         self._lives.keep(names)
         self._touches.keep(names)
-        for id_ in self._outlines.keys() - names:
-            del self._outlines[id_]
+        self._outlines.keep([path / "job.json" for path in paths])
         for path in paths:
             with contextlib.suppress(OSError):
                 job = self._outline(path.name)

@@ -2,6 +2,7 @@
 
 with written_apart() as log:
     ...                      # logging never waits; lines that are too many are counted, and lost
+                             # warnings that one place of the code logs again and again are counted too
 log.is_written               # False: the pipe is still full, and a plain exit would wait for it
 """
 
@@ -9,16 +10,24 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import queue
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 MOST_LINES = 10_000
 """Largest number of lines that wait to be written; further ones are lost."""
 
 LAST_S = 2.0
 """Time for the last lines to be written at the end, in seconds."""
+
+MOST_ALIKE = 20
+"""Largest number of warnings of one place in the code that are written in ``ALIKE_S``; others are counted."""
+
+ALIKE_S = 10.0
+"""Time in which lines of one place in the code are counted together, in seconds."""
 
 Line = tuple[logging.Handler, logging.LogRecord]
 
@@ -31,6 +40,8 @@ class Log:
         self._lines: queue.Queue[Line | None] = queue.Queue(MOST_LINES)
         self.n_lost = 0
         """Number of lines that were lost since the last one was written."""
+        self._places: dict[tuple[logging.Handler, str, int], _Place] = {}
+        self._counting = threading.Lock()
         self._thread = threading.Thread(target=self._write, name="log", daemon=True)
         self._thread.start()
 
@@ -40,7 +51,14 @@ class Log:
         return not self._thread.is_alive()
 
     def put(self, handler: logging.Handler, record: logging.LogRecord) -> None:
-        """Let ``handler`` write a record soon; never wait."""
+        """Let ``handler`` write a record soon; never wait. Of many warnings of one place the first ones are written."""
+        if record.levelno >= logging.WARNING:
+            name = handler, record.pathname, record.lineno
+            with self._counting:
+                place = self._places.setdefault(name, _Place(handler, record, time.monotonic()))
+                place.n_lines += 1
+                if place.n_lines > MOST_ALIKE:
+                    return
         try:
             self._lines.put_nowait((handler, record))
         except queue.Full:
@@ -54,13 +72,42 @@ class Log:
         self._thread.join(max(0.0, until - time.monotonic()))
 
     def _write(self) -> None:
-        while (line := self._lines.get()) is not None:
-            handler, record = line
-            handler.handle(record)
-            if self.n_lost:
-                lost, self.n_lost = self.n_lost, 0
-                text = f"{lost:,} lines of the log were lost: they came faster than they are read"
-                handler.handle(logging.LogRecord(record.name, logging.WARNING, __file__, 0, text, None, None))
+        while True:
+            with contextlib.suppress(queue.Empty):
+                line = self._lines.get(timeout=ALIKE_S)
+                if line is None:
+                    break
+                handler, record = line
+                handler.handle(record)
+                if self.n_lost:
+                    lost, self.n_lost = self.n_lost, 0
+                    _write_warning(handler, record, f"{lost:,} lines of the log were lost: they came too fast")
+            self._report_alike(time.monotonic() - ALIKE_S)
+        self._report_alike(math.inf)
+
+    def _report_alike(self, latest: float) -> None:
+        """Write how many lines were left out of each place whose time began before ``latest``, and count anew."""
+        with self._counting:
+            ended = {name: place for name, place in self._places.items() if place.began < latest}
+            for name in ended:
+                del self._places[name]
+        for place in ended.values():
+            if (n := place.n_lines - MOST_ALIKE) > 0:
+                _write_warning(place.handler, place.first, f"{n:,} more lines like this: {place.first.getMessage()}")
+
+
+@dataclass
+class _Place:
+    """Lines of one place in the code, since the first one."""
+
+    handler: logging.Handler
+    first: logging.LogRecord
+    began: float
+    n_lines: int = 0
+
+
+def _write_warning(handler: logging.Handler, like: logging.LogRecord, text: str) -> None:
+    handler.handle(logging.LogRecord(like.name, logging.WARNING, __file__, 0, text, None, None))
 
 
 class _Apart(logging.Handler):

@@ -89,8 +89,8 @@ class TextCache(Generic[V]):
 
     def put(self, key: Hashable, value: V, n_chars: int) -> V:
         """Keep and return a value that holds ``n_chars`` characters."""
-        self.pop(key)
-        with self._changing:
+        with self._changing:  # as a whole: of two threads that keep the same key, one replaces what the other kept
+            self._forget(key)
             self._values[key] = value, n_chars
             self.n_chars += n_chars
             while len(self._values) > 1 and (self.n_chars > self.most_chars or len(self._values) > self.most):
@@ -101,5 +101,8 @@ class TextCache(Generic[V]):
     def pop(self, key: Hashable) -> None:
         """Forget the value of a key, if it is kept."""
         with self._changing:
-            _, n_chars = self._values.pop(key, (None, 0))
-            self.n_chars -= n_chars
+            self._forget(key)
+
+    def _forget(self, key: Hashable) -> None:
+        _, n_chars = self._values.pop(key, (None, 0))
+        self.n_chars -= n_chars

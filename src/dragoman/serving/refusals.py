@@ -10,17 +10,6 @@ MOST_HEADER_BYTES = 16 * 1024
 MOST_HEADERS = 200
 """Largest number of headers of a request: each takes time, however short it is."""
 
-MOST_MESSAGE = 1_000
-"""Largest length of the message of a refusal, in characters."""
-
-
-def shortened(message: str) -> str:
-    """Return a message of at most about ``MOST_MESSAGE`` characters: of a longer one, both ends."""
-    if len(message) <= MOST_MESSAGE:
-        return message
-    half = MOST_MESSAGE // 2
-    return f"{message[:half]} ... ({len(message) - 2 * half:,} characters) ... {message[-half:]}"
-
 
 class RefusalError(ServeError):
     """The request cannot be met."""

@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from dragoman.errors import ConfigError
 from dragoman.progress import say
 from dragoman.serving import parsing
 from dragoman.serving.app import build
-from dragoman.serving.connections import BACKLOG, PatientProtocol, bound_connections
+from dragoman.serving.connections import BACKLOG, QUEUE, PatientProtocol, bound_connections, keep_few_unsent
 from dragoman.serving.log import written_apart
 from dragoman.serving.memory import bound_arenas
 from dragoman.serving.options import ServeOptions
@@ -41,6 +41,12 @@ is ten times that, and a request needs the lock several times."""
 
 SILENT_S = 90.0
 """Seconds after which the process ends if no Python code can run in it, such as behind native code that never ends."""
+
+UNUSED = [
+    getattr(signal, name) for name in ("SIGUSR1", "SIGUSR2", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGIO")
+    if hasattr(signal, name)
+]  # fmt: skip
+"""Signals that mean nothing to a server; the system ends a process by them that does not say so."""
 
 LAST_S = 10.0
 """Seconds after ``grace`` in which a server that has failed must have ended."""
@@ -66,7 +72,7 @@ def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **cha
     # The search threads, the event loop, and one for all helpers.
     bound_arenas((options.batches or cores) + 2)
     try:
-        with written_apart() as log:
+        with _handled(dict.fromkeys(UNUSED, signal.SIG_IGN)), written_apart() as log:
             app, state = build(Pairs(Translator.load(run) for run in runs), options, cores)
             status = asyncio.run(_run(app, state, options, listener))
     finally:
@@ -76,11 +82,23 @@ def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **cha
     return status
 
 
+@contextlib.contextmanager
+def _handled(handlers: Mapping[signal.Signals, Any]) -> Iterator[None]:
+    """Handle signals during the body."""
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def _listen(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        keep_few_unsent(listener)
         listener.bind(address)
     except (OSError, OverflowError) as error:
         raise ConfigError(f"cannot listen on {host}:{port} ({error}): choose another --port or --host") from None
@@ -127,6 +145,12 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._state = state
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen; more connections may wait than are accepted at once."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(QUEUE)
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Handle SIGINT and SIGTERM during the block."""
@@ -134,12 +158,8 @@ class _Server(uvicorn.Server):
         # A terminal that closes sends SIGHUP, unless ``nohup`` lets it be ignored.
         ends = [signal.SIGINT, signal.SIGTERM]
         ends += [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else []
-        before = {number: signal.signal(number, self.handle_exit) for number in ends}
-        try:
+        with _handled(dict.fromkeys(ends, self.handle_exit)):
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """Begin the shutdown."""

@@ -14,14 +14,17 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from dragoman.errors import DragomanError
 from dragoman.files import flush
 from dragoman.serving.refusals import FullError, RefusalError, UnstorableError
 
 logger = logging.getLogger("dragoman.serving")
+
+V = TypeVar("V")
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a disk without room: the disk is full, the quota is used up, or files may not be so large."""
@@ -64,6 +67,45 @@ def storing() -> Iterator[None]:
             raise
         logger.error("%s", error)
         raise refusal_of(error.__cause__) from None
+
+
+def version_of(path: Path) -> Hashable | None:
+    """Return what tells the versions of a file apart; None if it is gone.
+
+    Raises:
+        OSError: It cannot be looked at for another reason.
+    """
+    try:
+        state = path.stat()
+    except FileNotFoundError:
+        return None
+    return state.st_mtime_ns, state.st_ino, state.st_size
+
+
+class Outlines(Generic[V]):
+    """Short values made of files; only a file that has changed is read again. Any thread may use it."""
+
+    def __init__(self) -> None:
+        self._values: dict[Path, tuple[Hashable, V]] = {}
+
+    def get(self, path: Path, make: Callable[[], V | None]) -> V | None:
+        """Return the value of a file, which ``make`` reads; None if the file is gone, or ``make`` returns None."""
+        try:
+            version = version_of(path)
+        except OSError:
+            version = None
+        known = self._values.get(path)
+        if version is None or known is None or known[0] != version:
+            value = make() if version is not None else None
+            if version is None or value is None:
+                return None
+            known = self._values[path] = version, value
+        return known[1]
+
+    def keep(self, paths: Collection[Path]) -> None:
+        """Forget the values of all other files."""
+        for path in self._values.keys() - set(paths):
+            self._values.pop(path, None)
 
 
 def reserve(path: Path, n_bytes: int) -> None:

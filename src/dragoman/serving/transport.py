@@ -33,6 +33,7 @@ from dragoman.serving.refusals import (
     SlowError,
     TooMuchError,
 )
+from dragoman.serving.request_json import MOST_FIELDS
 
 logger = logging.getLogger("dragoman.serving")
 
@@ -161,7 +162,8 @@ class Gate:
         Raises:
             LongHeadersError: Its first line and headers are too long.
             ElsewhereError: It is for another host.
-            MalformedError: It is of another version, its query is not UTF-8, or its length is given in two ways.
+            MalformedError: It is of another version, its query is not UTF-8 or has too many fields, or its length is
+                given in two ways.
         """
         # h11 reads a request of any version, and of any length if it comes in one piece.
         if not scope["http_version"].startswith("1."):
@@ -171,6 +173,9 @@ class Gate:
             raise LongHeadersError
         if not self.hosts.accept(headers.get(b"host", b"").decode("latin-1")):
             raise ElsewhereError("this host name is not allowed here: the operator can add it with --allow-host")
+        # Each field takes time, however short it is.
+        if (n := scope["query_string"].count(b"&")) >= MOST_FIELDS:
+            raise MalformedError(f"a query may have at most {MOST_FIELDS:,} fields, got {n + 1:,}")
         # Starlette replaces bytes that are not UTF-8: without this, another text than the client's would be translated.
         try:
             unquote_to_bytes(scope["query_string"]).decode("utf-8")

@@ -25,7 +25,9 @@ _INLINE = re.compile(
     r"|(?P<strong>(?<![\w*\\])\*\*(?=[^\s*])[^*\n]*[^\s*\\]\*\*(?![\w*]))"
     r"|(?P<emphasis>(?<![\w*\\/])\*(?=[^\s*.])[^*\n]*[^\s*\\]\*(?![\w*]))"
     r"|!?\[(?P<label>[^\[\]\n]+)(?P<address>\]\([^()\s]+\))"
-    r"|(?P<pod>(?<![\w<>])(?:[CEFXZ]<(?!/)[^<>\n]*|[BISL]<(?!/)(?P<pod_text>[^<>|\n]*)(?:\|[^<>\n]*)?)>)"
+    r"|(?P<pod>(?<![\w<>])(?:[CEFXZ]<(?!/)[^<>\n]*>|[CEFXZ]<<+ (?:(?! >>)[^\n]){1,500} >>+"
+    r"|[BISL]<(?!/)(?P<pod_text>(?:[^<>|\n]|(?<=[CEFXZ])<[^<>\n]*>)*)(?:\|[^<>\n]*)?>"
+    r"|[BISL]<<+ +(?P<pod_wide>(?:(?! >>)[^\n]){1,500}) +>>+))"
     r"|(?P<element></?(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?/?>)"
     r"|(?P<word>(?<![\w`.-])[A-Za-z](?:[\w.-]*[A-Za-z0-9])?__?(?![\w`]))"
 )
@@ -73,13 +75,13 @@ def _matches(text: str) -> Iterator[re.Match[str]]:
 
 def _elements_within(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
     for match in _INLINE.finditer(text, start, end):
-        if match["element"] or match["control"]:
+        if match["element"] or match["control"] or (match["pod"] and _inner(match) is None):
             yield match
 
 
 def _inner(match: re.Match[str]) -> tuple[int, int] | None:
     """Return start and end of the text that a match encloses; None if it encloses none."""
-    for name in ("role_text", "link_text", "reference", "label", "pod_text"):
+    for name in ("role_text", "link_text", "reference", "label", "pod_text", "pod_wide"):
         if match[name] and (name != "role_text" or match["role_target"] or match["role"] in _TEXT_ROLES):
             return match.span(name)
     if match["strong"]:

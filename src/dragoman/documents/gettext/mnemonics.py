@@ -66,7 +66,7 @@ def has_underscores(texts: list[str]) -> bool:
     return any(len(text) <= LONGEST and text.count("_") == 1 and _LABEL.match(text) for text in texts)
 
 
-_LABEL = re.compile(r"_[A-Z][a-z]|[A-Z][a-z]+ _[A-Z][a-z]|[A-Z]_[a-z]+\Z")
+_LABEL = re.compile(r"_[A-Z](?:[a-z]| [a-z])|[A-Z][a-z]+ _[A-Z][a-z]|[A-Z]_[a-z]+\Z")
 
 
 def mnemonic_at(text: str, place: int, sign: str) -> tuple[str, int, Mnemonic]:

@@ -1,4 +1,4 @@
-"""Code of template languages in a page: Jinja, Twig, Liquid, Handlebars, Go, Angular, Fluid, ERB, PHP and their like.
+"""Code of template languages in a page: Jinja, Twig, Liquid, Handlebars, Go, Angular, Fluid, ERB, PHP and others.
 
     Templates("Hello {{ name }}!").at(6)     # Code(end=16, is_value=True)
 
@@ -9,9 +9,10 @@ or holds other code or tags where it should not, is text.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
-START = re.compile(r"<[%?]|<[/]?[#@][A-Za-z]|\{[{%#:/@A-Za-z]|[$#]\{|\[[\[(]\$|%[A-Za-z_]|@[a-z]|\}")
+from dragoman.documents.html.directives import Code, Directives
+
+START = re.compile(r"<[%?]|</%|<[/]?[#@][A-Za-z]|\{[{%#:/@*$!A-Za-z]|[$#]\{|\[[\[(]\$|%[A-Za-z_ \t]|##|@[a-z]|\}")
 """Where code may begin; ``Templates.at`` says whether it does."""
 
 _STATEMENT = re.compile(
@@ -54,13 +55,6 @@ MOST_STRINGS = 8
 """Most strings in backticks of one value."""
 
 
-class Code(NamedTuple):
-    """Code of a template."""
-
-    end: int  # index of the character after it
-    is_value: bool  # True if it writes a value, False for a statement or a comment
-
-
 class Templates:
     """Finds the code in a page, from its beginning to its end."""
 
@@ -69,6 +63,7 @@ class Templates:
         self._next: dict[str, tuple[int, int]] = {}  # for a mark: where it was sought from, and where it is
         self._depth = 0  # number of open blocks of Angular
         self._searchable = START.search(source) is not None
+        self._directives = Directives(source)
 
     def at(self, at: int, in_text: bool = True) -> Code | None:
         """Return the code that begins at a character; None if none does.
@@ -83,13 +78,19 @@ class Templates:
         if start[:1] == "}":
             return self._closing_brace(at) if in_text else None
         if start[:1] == "@":
-            return self._angular(at) if in_text else None
+            return (self._angular(at) or self._directives.blade(at)) if in_text else None
         if start == "{{":
             return self._braces(at)
         if start == "{%":
             return self._statement(at)
         if start in ("{#", "{:", "{/", "{@"):
-            return self._comment(at)
+            return self._comment(at) or (self._directives.smarty(at) if start == "{/" else None)
+        if start in ("##", "% ", "%\t") or (start[:1] == "%" and in_text):
+            code = self._directives.mako_line(at) if in_text else None
+            if code or start[1] in "# \t":
+                return code
+        if (start == "<%" or self._source.startswith("</%", at)) and (code := self._directives.mako_tag(at)):
+            return code
         if start == "<%":
             value = self._source[at + 2 : at + 3] in ("=", "-") and self._source[at + 2 : at + 4] != "--"
             return self._until(at, "--%>" if self._source.startswith("<%--", at) else "%>", LONGEST, value)
@@ -98,7 +99,7 @@ class Templates:
         if start in ("${", "#{"):
             return self._line(at, "}", 300)
         if start[:1] == "{":
-            return self._function(at)
+            return self._directives.smarty(at) or self._function(at)
         if start in ("[[", "[("):
             return (
                 self._line(at, "]]" if start == "[[" else ")]", 300) if self._source[at + 2 : at + 4] == "${" else None

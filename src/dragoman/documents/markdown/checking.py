@@ -141,9 +141,12 @@ class Checked:
         marks = self.marks(write(unit.raw, translations))
         own = unit.escape
         ways = ((own, False), (escaped, False), (all_escaped, False), (escaped, True))
-        # A star that is text may become the partner of one that is markup, with as many of them as before.
-        has_stars = "*" in translations.by_text[unit.plain].text and any(_is_star(tag) for tag in unit.tags)
-        for escape, as_html in ways[has_stars:]:
+        # A star or a bracket that is text may become the partner of one that is markup, with as many of them as before.
+        text = translations.by_text[unit.plain].text
+        is_misread = ("*" in text and any(_begins(tag, "*") for tag in unit.tags)) or (
+            not _is_nested(text) and any(_begins(tag, "[") for tag in unit.tags)
+        )
+        for escape, as_html in ways[is_misread:]:
             unit.escape = own if escape is own else _after(escape, own)
             if as_html:
                 unit.tags = [_as_html(tag) for tag in unit.tags]
@@ -152,8 +155,18 @@ class Checked:
         return False
 
 
-def _is_star(tag: Tag) -> bool:
-    return isinstance(tag.parts[0], str) and tag.parts[0].startswith("*")
+def _begins(tag: Tag, sign: str) -> bool:
+    return isinstance(tag.parts[0], str) and tag.parts[0].startswith(sign)
+
+
+def _is_nested(text: str) -> bool:
+    """True if each bracket in a text has a partner."""
+    depth = 0
+    for sign in text:
+        depth += (sign == "[") - (sign == "]")
+        if depth < 0:
+            return False
+    return not depth
 
 
 def _after(escape: Any, own: Any) -> Any:

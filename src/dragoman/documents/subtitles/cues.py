@@ -68,7 +68,7 @@ class Segment:
     is_next_line: bool = False  # one line break parts it from the segment before, and nothing else
     begins: bool = False  # no sentence continues here
 
-    @property
+    @cached_property
     def text(self) -> str:
         """Text without tags and outer white space."""
         return text_of(self.tokens).strip()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dragoman.documents.subtitles.cues import CLOSING, ENDINGS, Cue, Film, Piece, Segment, segments_of
-from dragoman.documents.subtitles.tokens import Token, label_end
+from dragoman.documents.subtitles.tokens import Token, label_end, text_of
 from dragoman.languages.casing import is_capital, is_cased
 from dragoman.languages.known import known
 from dragoman.languages.sentence_ends import ENDS
@@ -144,7 +144,7 @@ def sentences_of(film: Film, lang: str | None) -> Sentences:
 
 def _line(piece: Piece) -> str:
     """Return the text of a piece of one line; "" for more lines."""
-    return Segment(piece.lines[0], "").text if len(piece.lines) == 1 else ""
+    return text_of(piece.lines[0]).strip() if len(piece.lines) == 1 else ""
 
 
 def _repeated(segments: Sequence[Segment], shown: _Shown, previous: _Shown | None) -> dict[int, Piece]:
@@ -197,7 +197,7 @@ def _continues(last: Piece, piece: Piece, habits: Habits) -> bool:
     """True if a piece continues the sentence of the one before it."""
     if piece.begins or piece.voice != last.voice:
         return False
-    before, text = (Segment(line, "").text for line in (last.lines[-1], piece.lines[0]))
+    before, text = text_of(last.lines[-1]).strip(), text_of(piece.lines[0]).strip()
     if not before or not text or has_ended(before) or _begins_anew(text):
         return False
     is_same_cue = last.cue is piece.cue

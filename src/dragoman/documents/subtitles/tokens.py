@@ -46,6 +46,8 @@ def source_of(tokens: Sequence[Token]) -> str:
 
 def text_of(tokens: Sequence[Token]) -> str:
     """Return the text of tokens, with a space for each line break."""
+    if len(tokens) == 1 and tokens[0].kind == "text":  # the usual case
+        return tokens[0].text
     return "".join(" " if token.kind == "break" else token.text for token in tokens)
 
 
@@ -114,6 +116,22 @@ def strip(tokens: Sequence[Token]) -> Shell:
 
     Tags around all words, dashes of a dialogue, notes of a song and brackets around a sound never reach the model.
     """
+    return ("", list(tokens), "") if _is_bare(tokens) else strip_always(tokens)
+
+
+_ENDS = frozenset(".,!?\u2026")
+
+
+def _is_bare(tokens: Sequence[Token]) -> bool:
+    """True if tokens are one text that begins with a letter or digit and ends with one, or with usual punctuation."""
+    if len(tokens) != 1 or tokens[0].kind != "text" or tokens[0].source != tokens[0].text:
+        return False
+    text = tokens[0].text
+    return text[:1].isalnum() and (text[-1].isalnum() or text[-1] in _ENDS)
+
+
+def strip_always(tokens: Sequence[Token]) -> Shell:
+    """Return what ``strip`` returns, for all tokens in the same way."""
     before, inner, after = "", list(tokens), ""
     for _ in range(4):  # <i>[♪ Song ♪]</i> has three shells
         size = len(before) + len(after)

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from dragoman.decoding.words import Links, word_numbers
 from dragoman.languages.words import CHARACTERS, CLUSTER_OF_WORD, clusters, is_unspaced_at, kinds
@@ -44,7 +44,12 @@ class Pieces:
     tgt: Sequence[WordSpan]
     sources: Sequence[Sequence[int]]  # for each piece of the translation: numbers of the source's pieces, sorted
     weights: Sequence[int]  # of each piece of the translation: its part of its word, which has WHOLE_WORD
+    src_worded: Sequence[bool]  # for each piece of the source: it has letters or digits, and not only those of code
+    tgt_worded: Sequence[bool]  # and of the translation
 
+
+WORDLESS = ("code", "markup", "placeholder", "emoji")
+"""Kinds of protected spans that are no words: an element that had words does not keep any by enclosing one of them."""
 
 WHOLE_WORD = 5040
 """Weight of a word, which is divided evenly among its pieces: many numbers divide it."""
@@ -68,7 +73,8 @@ def link(src: Side, tgt: Side, alignment: Links | None, tag_places: Sequence[int
         alignment: Links of their words; without any, pieces are linked by their relative position.
         tag_places: Sorted places of tags in the source.
     """
-    src_words, tgt_words = _words(src, tag_places), _words(tgt, ())
+    src_spans, tgt_spans = find(src.text), find(tgt.text)
+    src_words, tgt_words = _words(src, src_spans, tag_places), _words(tgt, tgt_spans, ())
     src_of, tgt_of = _by_number(src_words), _by_number(tgt_words)
     links = [pair for pair in alignment or () if pair[0] in src_of and pair[1] in tgt_of]
     cut: dict[int, dict[int, None]] = {}  # for a word of the translation: words that it translates, if tags divide one
@@ -97,7 +103,54 @@ def link(src: Side, tgt: Side, alignment: Links | None, tag_places: Sequence[int
     if not links:
         for a, b in _pairs(all_src, all_tgt):
             linked[b].add(a)
-    return Pieces(all_src, all_tgt, [sorted(own) for own in linked], _weights(tgt_words, tgt_pieces))
+    for source, target in _same_spans((src_spans, all_src), (tgt_spans, all_tgt)):
+        linked[target] = {source}
+    return Pieces(
+        all_src, all_tgt, [sorted(own) for own in linked], _weights(tgt_words, tgt_pieces),
+        _worded(src.text, src_spans, all_src), _worded(tgt.text, tgt_spans, all_tgt),
+    )  # fmt: skip
+
+
+def _worded(text: str, spans: Sequence[Span], pieces: Sequence[WordSpan]) -> list[bool]:
+    """Return for each piece whether it has letters or digits outside the spans that are no words."""
+    text = _without_code(text, spans)
+    return [any(map(str.isalnum, text[start:end])) for start, end in pieces]
+
+
+def _without_code(text: str, spans: Sequence[Span]) -> str:
+    """Return a text with spaces in the place of the spans that are no words."""
+    edges = [0, *(edge for span in spans if span.kind in WORDLESS for edge in (span.start, span.end)), len(text)]
+    return "".join(" " * (end - start) if i % 2 else text[start:end] for i, (start, end) in enumerate(pairwise(edges)))
+
+
+def has_words(text: str) -> bool:
+    """True if a text has letters or digits, and not only in code, placeholders, tags and emoji."""
+    is_certain = not any(map(str.isalnum, text)) or not _MAY_BE_CODE.search(text)  # the usual case
+    return any(map(str.isalnum, text if is_certain else _without_code(text, find(text))))
+
+
+_MAY_BE_CODE = re.compile(r"[`<&{\[%$@_:;=^#*\ufe0f\u20e3-]|[xX]D")
+"""A sign of which each span that is no word has one, if it has a letter or digit."""
+
+
+def _same_spans(
+    src: tuple[Sequence[Span], Sequence[WordSpan]], tgt: tuple[Sequence[Span], Sequence[WordSpan]]
+) -> Iterator[tuple[int, int]]:
+    """Yield pairs of pieces that are the same protected span, which stands once in each text: a certain link.
+
+    Args:
+        src, tgt: The spans of a text, and its pieces.
+    """
+    numbers: list[dict[str, int]] = []
+    for spans, pieces in (src, tgt):
+        counts = Counter(span.text for span in spans)
+        unique = [span for span in spans if counts[span.text] == 1]
+        places = [(span.text, bisect_left(pieces, (span.start, span.end))) for span in unique]
+        edges = {span.text: (span.start, span.end) for span in unique}
+        numbers.append({text: i for text, i in places if pieces[i : i + 1] == [edges[text]]})
+    for text, source in numbers[0].items():
+        if text in numbers[1]:
+            yield source, numbers[1][text]
 
 
 def _weights(words: Sequence[_Word], pieces: Sequence[Sequence[WordSpan]]) -> list[int]:
@@ -121,11 +174,11 @@ def _by_number(words: Sequence[_Word]) -> dict[int, list[int]]:
     return result
 
 
-def _words(side: Side, tag_places: Sequence[int]) -> list[_Word]:
+def _words(side: Side, spans: Sequence[Span], tag_places: Sequence[int]) -> list[_Word]:
     """Return the words of a text; a protected span, such as an address or a placeholder, is in one word."""
     text = side.text
     words: list[_Word] = []
-    for part in _parts(text):
+    for part in _parts(text, spans):
         start, end = part.span
         last = words[-1] if words else None
         if last is not None and _continues(text, last.span[1], start, end):
@@ -141,9 +194,9 @@ def _words(side: Side, tag_places: Sequence[int]) -> list[_Word]:
     return words
 
 
-def _parts(text: str) -> list[_Word]:
+def _parts(text: str, protected: Sequence[Span]) -> list[_Word]:
     """Return the stretches of letters of a text, and its protected spans with the stretches in them, in order."""
-    spans = [span for span in find(text) if span.kind == "code" or not any(map(str.isspace, span.text))]
+    spans = [span for span in protected if span.kind == "code" or not any(map(str.isspace, span.text))]
     parts, at = [], 0
     for match in _STRETCH.finditer(kinds(text)):
         start, end = match.span()

@@ -13,11 +13,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 from dragoman.documents.tags.cuts import Cut, cut_places
 from dragoman.documents.tags.gaps import Gaps
 from dragoman.documents.tags.pieces import Pieces, Side
-from dragoman.documents.tags.stretches import CODE, NO_ONE, OTHERS, Child, stretches
+from dragoman.documents.tags.stretches import NO_ONE, OTHERS, WORDLESS, Child, stretches
 from dragoman.documents.tags.tree import Element, Forest, Mark, forest, is_free_cut
 
 
@@ -37,7 +38,7 @@ def tag_places(tags: Sequence[Mark], src: Side, tgt: Side, pieces: Pieces) -> Ta
         src, tgt: The unit's text and its translation.
         pieces: The pieces of both.
     """
-    trees = forest(tags, len(src.text), pieces.src)
+    trees = forest(tags, len(src.text), pieces.src, pieces.src_worded)
     roots = [trees.elements[number] for number in trees.roots]
     shown = [tags[i].share is not None for i in trees.barriers]
     is_line = [a or b for a, b in zip([False, *shown], [*shown, False], strict=True)]
@@ -56,7 +57,35 @@ def tag_places(tags: Sequence[Mark], src: Side, tgt: Side, pieces: Pieces) -> Ta
             count, place = barriers[n - 1]
             order.append((trees.barriers[n - 1], count, place))
         order += layout.written(root, bounds[n], bounds[n + 1])
-    return TagPlaces(_with_free_cuts(tags, _characters(tags, order, gaps), tgt, pieces), 0)
+    placed = _characters(tags, order, gaps)
+    n_lost = _n_wordless(trees, dict(placed), is_line, pieces, len(tgt.text))
+    return TagPlaces((), n_lost) if n_lost else TagPlaces(_with_free_cuts(tags, placed, tgt, pieces), 0)
+
+
+def _n_wordless(
+    trees: Forest, places: Mapping[int, int], is_line: Sequence[bool], pieces: Pieces, size: int
+) -> int:  # fmt: skip
+    """Return the number of elements and lines that had words, and would enclose only code or signs.
+
+    Args:
+        trees: The elements.
+        places: For each tag: the character of the translation that it stands before.
+        is_line: For each tree: it is a line that is shown by itself.
+        pieces: The pieces of both texts.
+        size: Number of characters of the translation.
+    """
+    starts = [start for (start, _), worded in zip(pieces.tgt, pieces.tgt_worded, strict=True) if worded]
+    edges = [0, *(places[i] for i in trees.barriers), size]
+    tree = {root: n for n, root in enumerate(trees.roots)}
+    n_wordless = 0
+    for number, element in enumerate(trees.elements):
+        if not element.has_words or (number in tree and not is_line[tree[number]]):
+            continue
+        n = tree[element.path[0]]
+        start = edges[n] if element.opening < 0 else places[element.opening]
+        end = edges[n + 1] if element.closing < 0 else places[element.closing]
+        n_wordless += bisect_left(starts, start) == bisect_left(starts, end)
+    return n_wordless
 
 
 def _with_free_cuts(
@@ -141,7 +170,10 @@ class _Layout:
         self.starts = [start for start, _ in pieces.src]
         self.tgt_starts = [start for start, _ in pieces.tgt]
         self.weights = pieces.weights
-        self.is_code = [gaps.tgt[first : first + 1] == "`" for first, _ in pieces.tgt]
+        self.has_words = pieces.tgt_worded
+        self.is_foreign = [
+            not has_words and not _is_same(pieces, i, gaps) for i, has_words in enumerate(self.has_words)
+        ]
         self.votes = [_most_frequent([trees.owners[i] for i in sources]) for sources in pieces.sources]
         self.targets: list[list[int]] = [[] for _ in self.starts]  # of each piece of the source
         for target, sources in enumerate(pieces.sources):
@@ -216,9 +248,12 @@ class _Layout:
             path = self.elements[vote].path if vote >= 0 else ()
             is_inside = len(path) > depth and path[depth - 1] == number
             labels.append(NO_ONE if vote < 0 else index.get(path[depth], OTHERS) if is_inside else OTHERS)
-        labels = [CODE if label == OTHERS and self.is_code[start + i] else label for i, label in enumerate(labels)]
+        for i, label in enumerate(labels):
+            is_wordless = not self.has_words[start + i]
+            if is_wordless and (label < 0 or self.is_foreign[start + i]):
+                labels[i] = WORDLESS
         self._give_shared(labels, children, start)
-        weighted = list(zip(labels, self.weights[start:end], strict=True))
+        weighted = list(zip(labels, self.weights[start:end], self.has_words[start:end], strict=True))
         placed = stretches(
             weighted, [_child(self.elements[child]) for child in children],
             lambda i: min(max(self._hint(self.elements[children[i]], start, end) - start, 0), end - start),
@@ -235,6 +270,8 @@ class _Layout:
             first, behind = (bisect_left(self.starts, edge) for edge in self._edges(child))
             shared = [t - start for own in self.targets[first:behind] for t in own if start <= t < start + len(labels)]
             free = [t for t in shared if labels[t] < 0 or sizes[labels[t]] > 1]
+            if self.elements[children[i]].has_words:
+                free = [t for t in free if self.has_words[start + t]]
             if free:
                 at = min(
                     free,
@@ -318,7 +355,14 @@ class _Layout:
 
 
 def _child(element: Element) -> Child:
-    return Child(element.n_needed, "start" if element.opening < 0 else "end" if element.closing < 0 else "")
+    end: Literal["", "start", "end"] = "start" if element.opening < 0 else "end" if element.closing < 0 else ""
+    return Child(element.n_needed, end, element.has_words)
+
+
+def _is_same(pieces: Pieces, number: int, gaps: Gaps) -> bool:
+    """True if a piece of the translation is linked to a piece of the source that is the same."""
+    start, end = pieces.tgt[number]
+    return any(gaps.src[slice(*pieces.src[i])] == gaps.tgt[start:end] for i in pieces.sources[number])
 
 
 def _most_frequent(owners: Sequence[int]) -> int:

@@ -1,9 +1,11 @@
 """One stretch of a translation for each of several elements beside each other: disjoint, and none too short.
 
-    stretches([(0, 1), (0, 1), (NO_ONE, 1), (OTHERS, 1), (1, 1)], [Child(1), Child(1)], hint)     # [(0, 2), (4, 5)]
+    pieces = [(0, 1, True), (0, 1, True), (NO_ONE, 1, True), (OTHERS, 1, True), (1, 1, True)]
+    stretches(pieces, [Child(1), Child(1)], hint)     # [(0, 2), (4, 5)]
 
 A label says for each piece of the translation which element its words are from. Each element gets the heaviest run of
-its pieces, what it can win beside it, and as many pieces as the elements in it need. The time is linear.
+its pieces, what it can win beside it, and as many pieces as the elements in it need. One that had words gets a word,
+if a free one is near. The time is linear.
 """
 
 from __future__ import annotations
@@ -13,13 +15,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-CODE, NO_ONE, OTHERS = -3, -2, -1
-"""Labels of code around the elements, of pieces that translate nothing, and of those with words around the elements."""
+WORDLESS, NO_ONE, OTHERS = -3, -2, -1
+"""Labels of code and signs of no element, of pieces that translate nothing, and of words around the elements."""
 
 REACH = 40
 """Number of pieces that an element without links looks through for one that translates nothing."""
 
 Stretch = tuple[int, int]
+Piece = tuple[int, int, bool]
+"""A label, a weight, and whether it is a word, no code or sign.
+
+The label is the number of an element or one of those above. A part of a word weighs less than a word.
+"""
 
 
 @dataclass
@@ -29,6 +36,7 @@ class Child:
     n_needed: int
     end: Literal["", "start", "end"] = ""
     """The end of all pieces that it must touch, as an element does that goes through a barrier."""
+    has_words: bool = True
 
 
 @dataclass
@@ -41,18 +49,17 @@ class _Placed:
 
 
 def stretches(
-    pieces: Sequence[tuple[int, int]], children: Sequence[Child], hint: Callable[[int], int], *, covers: bool = False
+    pieces: Sequence[Piece], children: Sequence[Child], hint: Callable[[int], int], *, covers: bool = False
 ) -> list[Stretch]:
     """Return the stretch of each element.
 
     Args:
-        pieces: At least as many as are needed. Each has a label, which is the number of an element, ``CODE``,
-            ``NO_ONE`` or ``OTHERS``, and a weight: a part of a word weighs less than a word.
+        pieces: At least as many as are needed.
         children: The elements, in the order of the source.
         hint: Returns where an element without any piece would stand.
         covers: The elements are to cover all pieces: no words stand around them in the source.
     """
-    labels = [label for label, _ in pieces]
+    labels = [label for label, _, _ in pieces]
     placed = _runs(pieces, len(children))
     _place_unlinked(placed, labels, hint)
     for own in placed:
@@ -62,6 +69,7 @@ def stretches(
     placed.sort(key=lambda own: (rank[children[own.child].end], own.start, own.end, own.child))
     _widen(placed, pieces)
     _fill(placed, labels, children)
+    _give_words(placed, pieces, children)
     _make_room(placed, len(labels), children)
     if covers and placed:
         placed[0].start, placed[-1].end = 0, len(labels)
@@ -73,12 +81,12 @@ def stretches(
     return result
 
 
-def _runs(pieces: Sequence[tuple[int, int]], n: int) -> list[_Placed]:
+def _runs(pieces: Sequence[Piece], n: int) -> list[_Placed]:
     """Return the heaviest run of each element's pieces; an element without any starts at -1."""
     best = [0] * n
     placed = [_Placed(child, -1, -1) for child in range(n)]
     last, start, size = NO_ONE, 0, 0
-    for at, (label, weight) in enumerate(pieces):
+    for at, (label, weight, _) in enumerate(pieces):
         if label == NO_ONE:
             continue
         if label != last:
@@ -105,7 +113,7 @@ def _place_unlinked(placed: Sequence[_Placed], labels: Sequence[int], hint: Call
         if at < 0:
             if 0 < wanted < len(labels) and inside[wanted] == inside[wanted - 1]:
                 wanted = max(wanted, inside[wanted])
-            at = _nearest(wanted, lambda i: inside[i] < 0 and labels[i] != CODE, len(labels))
+            at = _nearest(wanted, lambda i: inside[i] < 0 and labels[i] != WORDLESS, len(labels))
         if at < 0:
             at = _nearest(wanted, lambda i: inside[i] < 0, len(labels))
         if at < 0:
@@ -133,19 +141,19 @@ def _touch_end(own: _Placed, placed: Sequence[_Placed], labels: Sequence[int], e
         own.end = len(labels)
 
 
-def _widen(placed: Sequence[_Placed], pieces: Sequence[tuple[int, int]]) -> None:
+def _widen(placed: Sequence[_Placed], pieces: Sequence[Piece]) -> None:
     """Widen each run up to its neighbours where that wins at least as much of its own as of others."""
     for i, own in enumerate(placed):
         left = placed[i - 1].end if i else 0
         right = placed[i + 1].start if i + 1 < len(placed) else len(pieces)
         total = best = 0
         for at in range(own.start - 1, left - 1, -1):
-            total += _gain(*pieces[at], own.child)
+            total += _gain(*pieces[at][:2], own.child)
             if pieces[at][0] == own.child and total >= best:
                 best, own.start = total, at
         total = best = 0
         for at in range(own.end, right):
-            total += _gain(*pieces[at], own.child)
+            total += _gain(*pieces[at][:2], own.child)
             if pieces[at][0] == own.child and total >= best:
                 best, own.end = total, at + 1
 
@@ -168,6 +176,31 @@ def _fill(placed: Sequence[_Placed], labels: Sequence[int], children: Sequence[C
                 own.start -= 1
             else:
                 own.end += 1
+
+
+def _give_words(placed: Sequence[_Placed], pieces: Sequence[Piece], children: Sequence[Child]) -> None:
+    """Widen each stretch that has only code or signs of its own, up to the nearest word that no other has."""
+    for i, own in enumerate(placed):
+        if not children[own.child].has_words or any(piece[2] for piece in pieces[own.start : own.end]):
+            continue
+        left = max(placed[i - 1].end, 0) if i else 0
+        right = placed[i + 1].start if i + 1 < len(placed) else len(pieces)
+        before = _first_word(pieces, range(own.start - 1, left - 1, -1))
+        behind = _first_word(pieces, range(own.end, right))
+        if before >= 0 and (behind < 0 or own.start - before < behind + 1 - own.end):
+            own.start = before
+        elif behind >= 0:
+            own.end = behind + 1
+
+
+def _first_word(pieces: Sequence[Piece], numbers: range) -> int:
+    """Return the first of some pieces that is a word; -1 if there is none, or code of others comes before it."""
+    for i in numbers[:REACH]:
+        if pieces[i][2]:
+            return i
+        if pieces[i][0] == WORDLESS:
+            break
+    return -1
 
 
 def _make_room(placed: Sequence[_Placed], size: int, children: Sequence[Child]) -> None:

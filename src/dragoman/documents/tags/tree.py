@@ -46,6 +46,7 @@ class Element:
     n_own: int = 0  # pieces of the source in it, and in no element inside it
     n_needed_inside: int = 0  # least number of pieces of the translation in the elements inside it
     n_needed: int = 0  # and in it
+    has_words: bool = False  # in it or inside it, not only code or signs
 
 
 @dataclass
@@ -59,13 +60,14 @@ class Forest:
     owners: list[int] = field(default_factory=list)  # for each piece of the source: the innermost element around it
 
 
-def forest(tags: Sequence[Mark], size: int, pieces: Sequence[WordSpan]) -> Forest:
+def forest(tags: Sequence[Mark], size: int, pieces: Sequence[WordSpan], worded: Sequence[bool]) -> Forest:
     """Return the trees of a unit.
 
     Args:
         tags: Its tags.
         size: Number of its characters.
         pieces: Pieces of its text.
+        worded: For each: it is no code and no sign.
     """
     partner = _partners(tags)
     is_barrier = [tag.by_words or (tag.kind != "point" and i not in partner) for i, tag in enumerate(tags)]
@@ -74,10 +76,13 @@ def forest(tags: Sequence[Mark], size: int, pieces: Sequence[WordSpan]) -> Fores
     for end in [*made.barriers, len(tags)]:
         _add_part(made, tags, range(at, end), pieces, size if end == len(tags) else tags[end].place)
         at = end + 1
+    for owner, has_words in zip(made.owners, worded, strict=True):
+        made.elements[owner].has_words |= has_words
     for element in reversed(made.elements):
         element.n_needed = max(element.n_needed_inside, int(element.n_own > 0))
         if len(element.path) > 1:
             made.elements[element.path[-2]].n_needed_inside += element.n_needed
+            made.elements[element.path[-2]].has_words |= element.has_words
     return made
 
 

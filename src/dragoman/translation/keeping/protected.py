@@ -281,8 +281,13 @@ def _as_word(text: str, left: Counter[int], words: Words | None) -> bool:
 
 def has_letters(text: str) -> bool:
     """True if the text contains letters outside protected spans; otherwise its translation is the text itself."""
+    if not _MAY_HOLD_SPACES.search(text) and any(len(word) > 2 and word.isalpha() for word in text.split()):
+        return True  # the usual case: a word by itself, and no span that holds one
     return any(map(str.isalpha, without_spans(text, find(text))))
 
+
+_MAY_HOLD_SPACES = re.compile(r"[\d`<{(+\u00b2\u00b3\u00b9\u00bc-\u00be\u2150-\u218b]")
+"""A sign of each protected span that may have a space inside."""
 
 _TIMES = re.compile(r"^\s*\d{1,2}:\d\d(?::\d\d)?[.,]\d{1,3}\s*-->")  # of SubRip and WebVTT
 _STATEMENT = re.compile(

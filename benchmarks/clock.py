@@ -1,0 +1,219 @@
+"""Quality by the clock: what a user has after 3, 10 and 30 minutes of two cores, here and with the peers.
+
+    python -m benchmarks.clock --data DATA --corpora multi30k tatoeba-en-de --systems dragoman Marian JoeyNMT Eole
+
+The clock runs from the two raw files: learning subwords, preparing and validating count. ``dragoman train --minutes``
+starts once for each limit and seed; a peer trains once until the last limit, and what counts at a limit is the
+checkpoint that it had finished by then. Translating the test set, by each one's own beam search of 5, does not count.
+Nothing else may run meanwhile. What is there already, in the folder of ``--runs``, is not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import sacrebleu
+
+from benchmarks.harness.arguments import command
+from benchmarks.harness.clock_peers import DROPOUT, PEERS, SIZES, VALIDATE_EVERY, VOCABULARY, WARMUP, Job
+from benchmarks.harness.command import watched
+from benchmarks.harness.corpus import MULTI30K_TEST
+from benchmarks.harness.environments import ROOT
+from benchmarks.harness.peer import precisions
+from benchmarks.harness.runs import dragoman
+from benchmarks.record import save
+
+POLL_S = 1.0
+WHOLE_S = 3.0
+"""A checkpoint that has not changed for so long is whole."""
+
+
+class Text(NamedTuple):
+    """A corpus, by the stems of its files."""
+
+    name: str
+    src: str
+    tgt: str
+    train: Path
+    valid: Path
+    test: Path
+
+
+def text_of(data: Path, name: str, folder: Path) -> Text:
+    """Return a corpus of ``data``; where it has one set for validation and test, each gets half of the lines."""
+    src, tgt = ("en", "de") if name == "multi30k" else name.rsplit("-", 2)[1:]
+    if name == "multi30k":
+        return Text(name, src, tgt, *(data / name / stem for stem in ("train", "val", MULTI30K_TEST)))
+    folder.mkdir(parents=True, exist_ok=True)
+    for lang in (src, tgt):
+        lines = (data / name / f"dev.{lang}").read_bytes().split(b"\n")[:-1]
+        for part, chosen in (("valid", lines[0::2]), ("test", lines[1::2])):
+            (folder / f"{part}.{lang}").write_bytes(b"".join(line + b"\n" for line in chosen))
+    return Text(name, src, tgt, data / name / "train", folder / "valid", folder / "test")
+
+
+def scores(text: Text, translated: Path) -> dict[str, Any]:
+    """Return cased BLEU, with the interval of 1,000 bootstrap samples, and chrF of a translation of the test set."""
+    hypotheses, references = (
+        path.read_text(encoding="utf-8").split("\n")[:-1] for path in (translated, Path(f"{text.test}.{text.tgt}"))
+    )
+    if len(hypotheses) != len(references):
+        raise SystemExit(f"{translated} has {len(hypotheses)} lines, the test set {len(references)}")
+    bleu = sacrebleu.BLEU(tokenize="zh" if text.tgt == "zh" else "13a")
+    found = bleu.corpus_score(hypotheses, [references], n_bootstrap=1000)
+    mean, half = found._mean, found._ci
+    return {
+        "BLEU": round(found.score, 2), "interval": [round(mean - half, 2), round(mean + half, 2)],
+        "chrF": round(sacrebleu.CHRF().corpus_score(hypotheses, [references]).score, 2),
+    }  # fmt: skip
+
+
+# --- the peers --------------------------------------------------------------------------------------------------------
+
+
+def _newest(folder: Path, pattern: str, before: float) -> tuple[Path, float] | None:
+    """Return the newest whole checkpoint, and when it was finished, in seconds since 1970."""
+    times = []
+    for path in folder.glob(pattern):
+        files = [path, *path.rglob("*")] if path.is_dir() else [path]
+        times.append((max(file.stat().st_mtime for file in files), path))
+    whole = [(path, when) for when, path in sorted(times) if when <= before and time.time() - when > WHOLE_S]
+    return whole[-1] if whole else None
+
+
+def _copy(path: Path, to: Path) -> None:
+    shutil.rmtree(to.parent, ignore_errors=True)
+    to.parent.mkdir(parents=True)
+    if path.is_dir():
+        shutil.copytree(path, to)
+    else:
+        shutil.copy(path, to)
+
+
+def train_peer(name: str, job: Job, limits: Sequence[float]) -> dict[str, dict[str, Any]]:
+    """Train a peer until the last limit, in minutes; return the checkpoint of each limit, and its minutes."""
+    peer = PEERS[name]
+    began, kept = time.time(), dict[str, dict[str, Any]]()
+    argv = peer.prepare(job)
+    with (job.folder / "training.txt").open("wb") as log:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+            env={**os.environ, "OMP_NUM_THREADS": "2"},
+        )  # fmt: skip
+        last: tuple[Path, float] | None = None
+        copy = job.folder / "last"
+        for limit in limits:
+            due = began + 60 * limit
+            while time.time() < due + WHOLE_S + POLL_S:
+                if process.poll() is not None:
+                    raise SystemExit(f"{name} has ended: see {job.folder / 'training.txt'}")
+                newest = _newest(job.folder, peer.checkpoints, due)
+                if newest is not None and newest != last:
+                    last = newest
+                    _copy(newest[0].resolve(), copy / newest[0].resolve().name)
+                time.sleep(POLL_S)
+            if last is not None:
+                chosen = job.folder / f"at-{limit:g}"
+                shutil.rmtree(chosen, ignore_errors=True)
+                shutil.copytree(copy, chosen)
+                path = next(iter(chosen.iterdir()))
+                kept[f"{limit:g}"] = {"checkpoint": str(path), "minutes": round((last[1] - began) / 60, 2)}
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    (job.folder / "kept.json").write_text(json.dumps(kept), encoding="utf-8")
+    return kept
+
+
+def peer_figures(name: str, text: Text, folder: Path, limits: Sequence[float], precision: str) -> dict[str, Any]:
+    """Return the scores of a peer at each limit, a list of one; an empty one where it had no checkpoint yet."""
+    job = Job(folder, text.src, text.tgt, text.train, text.valid, precision)
+    if (folder / "kept.json").is_file():
+        kept = json.loads((folder / "kept.json").read_text(encoding="utf-8"))
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        kept = train_peer(name, job, limits)
+    figures: dict[str, Any] = {}
+    for limit in (f"{limit:g}" for limit in limits):
+        if limit not in kept:
+            figures[limit] = []
+            continue
+        translated = folder / f"at-{limit}.{text.tgt}"
+        PEERS[name].translate(job, Path(kept[limit]["checkpoint"]), Path(f"{text.test}.{text.src}"), translated)
+        figures[limit] = [{"minutes": kept[limit]["minutes"], **scores(text, translated)}]
+    return figures
+
+
+# --- dragoman ---------------------------------------------------------------------------------------------------------
+
+
+def our_figures(text: Text, folder: Path, limits: Sequence[float], seeds: Sequence[int]) -> dict[str, Any]:
+    """Return the scores of ``dragoman train --minutes`` at each limit, of each seed."""
+    figures: dict[str, Any] = {}
+    for limit in limits:
+        found = []
+        for seed in seeds:
+            run = folder / f"{limit:g}-{seed}"
+            translated = run.with_suffix(f".{text.tgt}")
+            if not (run / "bundle").is_dir():
+                shutil.rmtree(run, ignore_errors=True)
+                folder.mkdir(parents=True, exist_ok=True)
+                argv = dragoman(
+                    "train", "--src", f"{text.train}.{text.src}", "--tgt", f"{text.train}.{text.tgt}",
+                    "--valid-src", f"{text.valid}.{text.src}", "--valid-tgt", f"{text.valid}.{text.tgt}",
+                    "--minutes", f"{limit:g}", "--set", f"train.seed={seed}", "--out", run,
+                )  # fmt: skip
+                done = watched(argv, run.with_suffix(".txt"))
+                run.with_suffix(".seconds").write_text(f"{done.seconds:.0f}", encoding="ascii")
+            argv = dragoman("translate", run, f"{text.test}.{text.src}", "--out", translated, "--quiet")
+            subprocess.run(argv, check=True)
+            seconds = int(run.with_suffix(".seconds").read_text(encoding="ascii"))
+            found.append({"seed": seed, "minutes": round(seconds / 60, 2), **scores(text, translated)})
+        figures[f"{limit:g}"] = found
+    return figures
+
+
+def main() -> None:
+    """Train, translate, score, record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="a folder with multi30k/ and other corpora")
+    parser.add_argument("--corpora", nargs="+", default=["multi30k", "tatoeba-en-de"])
+    parser.add_argument("--systems", nargs="+", default=["dragoman", *PEERS], choices=["dragoman", *PEERS])
+    parser.add_argument("--minutes", nargs="+", type=float, default=[3, 10, 30])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs/clock", help="where all is kept")
+    args = parser.parse_args()
+    able, _ = precisions()
+    corpora: dict[str, Any] = {}
+    for name in args.corpora:
+        folder = args.runs / name
+        text = text_of(args.data, name, folder)
+        corpora[name] = {}
+        for system in args.systems:
+            to = folder / system
+            corpora[name][system] = (
+                our_figures(text, to, args.minutes, args.seeds)
+                if system == "dragoman"
+                else peer_figures(system, text, to, args.minutes, able[0])
+            )
+            print(json.dumps({name: {system: corpora[name][system]}}), file=sys.stderr, flush=True)
+    peers = {
+        "sizes": SIZES, "subwords": VOCABULARY, "warmup_updates": WARMUP, "dropout": DROPOUT,
+        "updates_between_validations": VALIDATE_EVERY, "versions": {name: peer.package for name, peer in PEERS.items()},
+    }  # fmt: skip
+    figures = {"corpora": corpora, "peers": peers}
+    save("clock", figures, command("clock", parser, args), ("torch", "sacrebleu", "sentencepiece"))
+
+
+if __name__ == "__main__":
+    main()
