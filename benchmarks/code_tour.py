@@ -190,7 +190,7 @@ gradients in a few seconds.
 | softmax | subtract the greatest, by hand | `softmax` does so |
 | layer norm | √(var + ε), var over n | `nn.LayerNorm`: the same |
 | a batch | first axis everywhere, as in torch; teaching code often leaves it out | first axis |
-| fresh weights | drawn by `initialise`, from a generator that is handed over | each layer draws its own, then the model |
+| fresh weights | drawn by `initialise`, from the generator it is given | each layer draws its own, then the model |
 
 The optimised implementation that trains and decodes, [dragoman.fast](../../src/dragoman/fast/__init__.py), is
 compared with the torch model in the tests."""

@@ -185,13 +185,11 @@ def grow_answers(rate: float, left_out: int | None = None) -> Answers:
     return answers(grow.verdict(kept, rate))
 
 
-def induction_answers(changed: str) -> Answers:
-    """Return the verdicts on two layers with one constant changed, or without one of the seeds."""
+def induction_answers(left_out: int) -> Answers:
+    """Return the verdicts on two layers without one of the trainings, each with another seed or constant."""
     record = recorded("induction")
-    if changed in record["swept"]:
-        return answers(induction.trained_claims(record["one"], [record["swept"][changed]]))
-    kept = without_seed(record, int(changed.removeprefix("without seed ")))
-    return answers(induction.trained_claims(kept["one"], kept["two"]))
+    rows = induction.trainings(record)
+    return answers(induction.trained_claims(record["one"], rows[:left_out] + rows[left_out + 1 :]))
 
 
 def reach_answers(n: int, left_out: int | None = None) -> Answers:
@@ -236,9 +234,7 @@ CASES = [
     Case("ablations", "seed of the base left out", (1, 2, 3, 4, 5), ablations_answers, takes_evidence=True),
     Case("grow", "peak rate", grow.RATES, grow_answers),
     Case("grow", "seed left out", (1, 2, 3), lambda seed: grow_answers(grow.RATE, seed)),
-    Case("induction", "rate, words and norm", ("rate = 0.002", "rate = 0.008", "n_words = 12", "n_words = 32",
-                                               "norm = pre"), induction_answers),
-    Case("induction", "seed left out", ("without seed 1", "without seed 2", "without seed 3"), induction_answers),
+    Case("induction", "training left out: seeds, rates, words, norm", tuple(range(8)), induction_answers),
     Case("reach", "length of the sequence", reach.LENGTHS, reach_answers),
     Case("reach", "seed left out", (1, 2, 3), lambda seed: reach_answers(reach.LENGTHS[1], seed)),
     Case("reach", "seed of similarities left out", (1, 2, 3), similarity_answers, takes_evidence=True),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -30,7 +30,6 @@ from dragoman.lab.repeats import (
     rises,
     scored,
 )
-from dragoman.lab.runs import mean_curve
 from dragoman.lab.written_twice import measured_run, real_claims, real_section
 from dragoman.model.transformer import Transformer
 
@@ -194,53 +193,87 @@ def change(row: Mapping[str, Any]) -> tuple[float, float]:
 
 def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     """Return the claims of the experiment, each decided by the numbers of a run."""
-    return real_claims(numbers["real"]) if "real" in numbers else trained_claims(numbers["one"], numbers["two"])
+    return real_claims(numbers["real"]) if "real" in numbers else trained_claims(numbers["one"], trainings(numbers))
 
 
-def trained_claims(one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str, Any]]) -> list[Claim]:
+def trainings(numbers: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the trainings with two layers that judge: all seeds, and all constants but other positions."""
+    return [*numbers["two"], *(row for name, row in numbers["swept"].items() if not name.startswith("positions"))]
+
+
+def is_sudden(row: Mapping[str, Any]) -> bool:
+    """Return True if the loss on repeats falls from four fifths to one fifth within a quarter of the training."""
+    start, end = change(row)
+    return end - start < row["sizes"]["steps"] / 4
+
+
+def has_both_heads(row: Mapping[str, Any]) -> bool:
+    """Return True if a head of each layer looks where it should, with more than half of its weight."""
+    return min(judged(row, kind) for kind in KINDS) > 0.5
+
+
+def comes_first(row: Mapping[str, Any]) -> bool:
+    """Return True if a head looks at the word before earlier than one at what followed, with 0.3 of its weight."""
+    return crossing(row["trace"], "previous", 0.3) < crossing(row["trace"], "induction", 0.3)
+
+
+def is_missed(row: Mapping[str, Any]) -> bool:
+    """Return True if no other head of the second layer is missed as much as the chosen one."""
+    rise, other = _rises_of_layer(row)
+    return rise > other
+
+
+def needs_the_one_below(row: Mapping[str, Any]) -> bool:
+    """Return True if the chosen head keeps less than half of its weight without the one below."""
+    left: float = row["induction_left"]
+    return left < 0.5
+
+
+def rests_on_the_first(row: Mapping[str, Any]) -> bool:
+    """Return True if no head at all is missed as much as the one that looks most at the word before."""
+    most = max(row["rises"], key=lambda rise: rise["rise"])
+    return head_name(most) == head_name(row["chosen"]["previous"])
+
+
+def trained_claims(shallow: Sequence[Mapping[str, Any]], deep: Sequence[Mapping[str, Any]]) -> list[Claim]:
     """Return the claims about models with one layer and with two, a row for each training."""
-    steps = two[0]["sizes"]["steps"]
-    changes = [change(row) for row in two]
-    scores = {kind: [judged(row, kind) for row in two] for kind in ("previous", "induction")}
-    first = [[crossing(row["trace"], kind, 0.3) for kind in ("previous", "induction")] for row in two]
-    without = [_rises_of_layer(row) for row in two]
-    left = [row["induction_left"] for row in two]
-    ends = [[row["loss"]["repeated"] for row in rows] for rows in (one, two)]
+    ends = [[row["loss"]["repeated"] for row in rows] for rows in (shallow, deep)]
+
+    def most(text: str, holds: Callable[[Mapping[str, Any]], bool], figures: str) -> Claim:
+        """Claim that something is so in most trainings."""
+        count = sum(map(holds, deep))
+        return Claim(f"In most trainings {text}", count > len(deep) / 2, f"in {count} of {len(deep)}; {figures}")
+
     return [
         Claim(
-            "One layer does not learn to repeat, two do",
-            min(ends[0]) > 1.0 and max(ends[1]) < 0.5,
-            f"loss on repeats {_list(ends[0])} nats with one layer, {_list(ends[1])} with two; guessing costs "
-            f"{math.log(two[0]['sizes']['n_words']):.2f}",
+            "Two layers learn to repeat better than one, in every training",
+            max(ends[1]) < min(ends[0]),
+            f"loss on repeats {_list(ends[0])} nats with one layer, {_list(ends[1])} with two",
         ),
+        most(
+            "it comes suddenly, within a quarter of the steps", is_sudden,
+            "from four fifths of the loss of guessing to one fifth",
+        ),
+        most(
+            "a head of the first layer looks at the word before, and one of the second at what followed last time",
+            has_both_heads, "more than half of the weight of each",
+        ),
+        most("the head that looks at the word before is there first", comes_first, "at a weight of 0.3"),
         Claim(
-            "It comes suddenly: from four fifths of the loss of guessing to one fifth within a quarter of the training",
-            all(end - start < steps / 4 for start, end in changes),
-            "; ".join(f"steps {start:g} to {end:g}" for start, end in changes) + f" of {steps}",
+            "On other sequences no head of the second layer is missed as much as the one that looks most at what "
+            "followed, in every training",
+            all(map(is_missed, deep)),
+            f"in {sum(map(is_missed, deep))} of {len(deep)}; heads stand in for one another",
         ),
-        Claim(
-            "A head of the first layer looks at the word before, a head of the second at what followed last time",
-            min(min(values) for values in scores.values()) > 0.5,
-            f"with {_list(scores['previous'])} and {_list(scores['induction'])} of their weight",
+        most(
+            "that head needs the one below: without it, it keeps less than half of its weight there",
+            needs_the_one_below, f"{_list([row['induction_left'] for row in deep])} of it",
         ),
-        Claim(
-            "The head that looks at the word before is there first",
-            all(before < after for before, after in first),
-            "; ".join(f"step {before:g}, then {after:g}" for before, after in first) + ", at a weight of 0.3",
+        most(
+            "no head of all is missed as much as the one below, which looks at the word before", rests_on_the_first,
+            "seen, not foretold",
         ),
-        Claim(
-            "On other sequences, no head of the second layer is missed as much as the one that looks most at what "
-            "followed last time",
-            all(rise > other for rise, other in without),
-            f"loss on repeats {_list([rise for rise, _ in without], '+.2f')} nats without it, at most "
-            f"{_list([other for _, other in without], '+.2f')} without another",
-        ),
-        Claim(
-            "That head needs the one below: without it, it keeps less than half of its weight on what followed",
-            max(left) < 0.5,
-            f"{_list(left)} of it",
-        ),
-    ]
+    ]  # fmt: skip
 
 
 def _rises_of_layer(row: Mapping[str, Any]) -> tuple[float, float]:
@@ -269,10 +302,12 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
 def _expected(numbers: Mapping[str, Any]) -> Section:
     """Return the section on the task and on what was expected."""
     sizes = numbers["two"][0]["sizes"]
-    rows = [
-        (text, {True: "yes", False: "no", None: "open"}[claim.holds])
-        for text, claim in zip(PREDICTED, verdict(numbers), strict=True)
-    ]
+    shallow, deep = numbers["one"], numbers["two"]
+    learned_by_two = (
+        min(row["loss"]["repeated"] for row in shallow) > 1 > 2 * max(row["loss"]["repeated"] for row in deep)
+    )
+    each = [all(map(holds, deep)) for holds in (is_sudden, has_both_heads, comes_first, is_missed, needs_the_one_below)]
+    rows = [(text, "yes" if true else "no") for text, true in zip(PREDICTED, (learned_by_two, *each), strict=True)]
     return Section(
         "What was expected",
         [
@@ -284,28 +319,34 @@ def _expected(numbers: Mapping[str, Any]) -> Section:
             "Two measures for each head: how much of its weight is at the word before, and how much at the key that "
             "followed the last occurrence of the word it is at. Only queries whose word has occurred are counted.",
         ],
-        table=Table(("written before the first run", "came true"), rows),
+        table=Table(("written before the first run", "came true with each seed"), rows),
     )
 
 
-def _curve(name: str, rows: Sequence[Mapping[str, Any]], key: str, colour: str, dashed: bool = False) -> Curve:
-    """Draw a number of the trace, mean and band over seeds."""
-    points = [[(look["step"], look[key]) for look in row["trace"]] for row in rows]
-    return Curve(name, *mean_curve(points), colour=colour, dashed=dashed)
+def _lines(name: str, rows: Sequence[Mapping[str, Any]], key: str, look: tuple[str, bool]) -> list[Curve]:
+    """Draw a number of the trace, a line for each seed, with the name at the first."""
+    colour, dashed = look
+    return [
+        Curve(
+            "" if place else name, [at["step"] for at in row["trace"]], [at[key] for at in row["trace"]],
+            colour=colour, dashed=dashed,
+        )
+        for place, row in enumerate(rows)
+    ]  # fmt: skip
 
 
 def _while_they_learn(numbers: Mapping[str, Any]) -> Section:
     """Return the section with losses and scores by step."""
-    one, two = numbers["one"], numbers["two"]
+    shallow, deep = numbers["one"], numbers["two"]
     losses = [
-        _curve("one layer", one, "repeated", ORANGE),
-        _curve("two layers", two, "repeated", BLUE),
-        _curve("new words", two, "new", GREEN, dashed=True),
+        *_lines("one layer", shallow, "repeated", (ORANGE, False)),
+        *_lines("two layers", deep, "repeated", (BLUE, False)),
+        *_lines("new words", deep[:1], "new", (GREEN, True)),
     ]
     scores = [
-        _curve("the word before", two, "previous", ORANGE),
-        _curve("what followed", two, "induction", BLUE),
-        _curve("what followed, one layer", one, "induction", GREEN, dashed=True),
+        *_lines("the word before", deep, "previous", (ORANGE, False)),
+        *_lines("what followed", deep, "induction", (BLUE, False)),
+        *_lines("what followed, one layer", shallow[:1], "induction", (GREEN, True)),
     ]
     charts = [
         Chart(losses, "step", "loss (nats a word)", "Loss on repeats", y_range=(0, 3.5)),
@@ -316,8 +357,8 @@ def _while_they_learn(numbers: Mapping[str, Any]) -> Section:
         "The rate stays the same after the warm-up, so that a bend is the model's own.",
         curves(charts, n_columns=1, width=5.6, height=2.8),
         "steps",
-        caption=f"Means of {len(two)} seeds; bands: the lowest and the highest. Above, the loss on words that have "
-        "come before; below, the weight of the head that has most of it.",
+        caption="A line for each seed (dashed: the first). Above, the loss on words that have come before; below, the "
+        "weight of the head that has most of it.",
     )
 
 
@@ -329,7 +370,8 @@ def _missed(numbers: Mapping[str, Any]) -> Section:
         of_row = []
         for rise in row["rises"]:
             colour = next((c for kind, c in COLOURS.items() if head_name(row["chosen"][kind]) == head_name(rise)), None)
-            of_row.append(Bar(head_name(rise), rise["rise"], colour=colour or QUIET))
+            lost = round(rise["rise"], 2) + 0.0  # without a sign where it rounds to zero
+            of_row.append(Bar(head_name(rise), lost, colour=colour or QUIET, text=f"{lost:.2f}".replace("-", "−")))
             score = row["scores"][rise["attention"]][rise["number"]]
             table.append(
                 (row["seed"], head_name(rise), *(f"{score[kind]:.2f}" for kind in KINDS), f"{rise['rise']:+.2f}",
@@ -339,7 +381,8 @@ def _missed(numbers: Mapping[str, Any]) -> Section:
     return Section(
         "One head less",
         "Heads are chosen by where they look on some sequences. Each is then cut off, one at a time, and the loss is "
-        "measured on other sequences.",
+        "measured on other sequences. One seed of three found another way, without a head for the word before, and "
+        "took four times as long.",
         bars(groups, n_columns=3, width=1.9),
         "missed",
         Table(

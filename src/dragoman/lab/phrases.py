@@ -60,7 +60,7 @@ class Phrases(NamedTuple):
         return ModelConfig(**{"share_embeddings": "none", **sizes, **options}, src_vocab_size=src, tgt_vocab_size=tgt)
 
     def endless(self, count: int, seed: int) -> Iterator[Pairs]:
-        """Yield batches of ``count`` training pairs of like lengths without end, in an order drawn anew each time."""
+        """Yield batches of ``count`` training pairs of like lengths without end, in another order each time."""
         generator = torch.Generator().manual_seed(seed)
         src, tgt = self.train
         while True:

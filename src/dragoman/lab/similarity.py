@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from dragoman.config import ModelConfig
 from dragoman.lab.letters import accuracy, endless, learn, reversals, small_model, warm_cosine
 from dragoman.lab.phrases import mean_loss
-from dragoman.model.attention import KeysValues, MultiHeadAttention, Record
+from dragoman.model.attention import KeysValues, MultiHeadAttention
 
 SIMILARITIES = ("additive", "dot product", "divided dot product")
 """Ways to compare a query with a key: ``v · tanh(q + k)``, ``q · k``, and ``q · k / sqrt(d_k)`` as in the paper."""
@@ -40,16 +40,8 @@ class ComparingAttention(MultiHeadAttention):
             return torch.tanh(q[..., :, None, :] + k[..., None, :, :]) @ self.v
         return q @ k.mT / (math.sqrt(self.d_k) if self.kind == "divided dot product" else 1.0)
 
-    def forward(
-        self,
-        x: Tensor,
-        keys_values: KeysValues,
-        mask: Tensor | None,
-        angles: Tensor | None = None,
-        record: Record | None = None,
-        name: str = "",
-    ) -> Tensor:
-        """Attend as the parent does; positions are those added to the input."""
+    def forward(self, x: Tensor, keys_values: KeysValues, mask: Tensor | None, *_: Any, **__: Any) -> Tensor:
+        """Attend as the parent does, with positions added to the input and nothing recorded."""
         q = self.w_q(x).unflatten(-1, (self.n_heads, self.d_k)).transpose(1, 2)
         scores = self.scores(q, keys_values[0])
         if mask is not None:

@@ -74,7 +74,8 @@ def real_section(real: Mapping[str, Any]) -> Section:
     return Section(
         "Heads of a translator",
         f"The decoder's own attention, on {real['sentences'][1]} pairs of its validation text, each written twice. "
-        f"Heads are chosen on {real['sentences'][0]} other pairs.",
+        f"Heads are chosen on {real['sentences'][0]} other pairs. A translator need not find what followed: "
+        "it reads the source.",
         curves([Chart(points, "weight at what followed last time", "rise of the loss on repeats (nats)")], width=5.2),
         "real",
         Table(
