@@ -33,8 +33,13 @@ class Words:
             return self._exact[text]
         for pattern, other in self._patterns:
             if match := pattern.fullmatch(text):
-                return other.format(*(self.find(part) or part for part in match.groups()))
+                return other.format(*(self._captured(match, i) for i in range(1, pattern.groups + 1)))
         return None
+
+    def _captured(self, match: re.Match[str], i: int) -> str:
+        """Return what the ``i``-th ``{}`` has matched, in the other language; code, between backticks, stays."""
+        is_code = match.string[: match.start(i)].count("`") % 2 == 1
+        return match[i] if is_code else self.find(match[i]) or match[i]
 
 
 def _pattern(text: str) -> re.Pattern[str]:

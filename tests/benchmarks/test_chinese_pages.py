@@ -26,6 +26,7 @@ def test_numbers_and_code_are_kept_and_links_lead_to_the_chinese_page() -> None:
         "`dragoman lab {}` took {} minutes.": "`dragoman lab {}` 用了 {} 分钟。",
         "See [the table](../README.md).": "见[表](../README.md)。",
         "to": "至",
+        "scaling": "缩放",  # a name in code stays
     }
     words = Words(entries)
     text = "`dragoman lab scaling` took 3.1 minutes. See [the table](../README.md).\n\n- *holds*: Off by 7% to 31%\n"
