@@ -178,8 +178,9 @@ links for them. [Equations](equations.md) has a row for every equation."""
 TAIL = """## The whole model
 
 `reference.forward` and `Transformer.forward` give the same logits to 10⁻¹⁰, with the same weights. For gradients, all
-variants and the optimiser see [equations](equations.md) and its tests; `examples/numpy_beside_torch.py` compares
-gradients in a few seconds.
+variants and the optimiser see [equations](equations.md) and its tests.
+[examples/transformer_in_numpy.py](../../examples/transformer_in_numpy.py) is the model in one file of NumPy, and
+`examples/numpy_beside_torch.py` compares gradients in a few seconds.
 
 | | NumPy | Torch |
 |---|---|---|
