@@ -98,7 +98,7 @@ def _made_linear(name: str, source: str, part: str, linear: str) -> bytes:
     if text.count(part) != 1 or getattr(pattern, "pattern", b"").decode() not in (text, changed):
         raise ConfigError(
             f"h11 must be a version whose patterns are known to this server, such as {KNOWN_H11}, got "
-            f"{version('h11')}: install it with pip install h11=={KNOWN_H11}"
+            f"{version('h11')}: install h11=={KNOWN_H11}"
         )
     return changed.encode()
 
