@@ -314,4 +314,4 @@ def test_another_h11_is_refused_in_one_sentence(
     refused = command("serve", tiny_run, "--port", "0")
     lines = [line for line in refused.err.splitlines() if not line.startswith("{")]  # those of another server's log
     assert (refused.status, len(lines)) == (2, 1)
-    assert f"pip install h11=={connections.KNOWN_H11}" in lines[0]
+    assert f"install h11=={connections.KNOWN_H11}" in lines[0]
