@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
-FOLDER = Path(os.environ.get("DRAGOMAN_PEERS", Path(__file__).resolve().parents[2] / ".bench/foreign"))
+from benchmarks.harness import marian as wheel
+from benchmarks.harness.marian import FOLDER, has_marian
+
+__all__ = ["DATA", "FOLDER", "has_marian", "marian", "member"]
+
 DATA = Path(os.environ["DATA"]) if os.environ.get("DATA") else None
 """The folder of corpora, if one is given."""
-
-MARIAN = """
-import sys
-sys.path.insert(0, sys.argv.pop(1))
-import _pymarian
-sys.exit(_pymarian.main(sys.argv[1:]))
-"""
 
 
 def member(package: str, name: str) -> Path | None:
@@ -34,19 +30,13 @@ def member(package: str, name: str) -> Path | None:
     return None
 
 
-def has_marian() -> bool:
-    """True if Marian is there, for this Python."""
-    return any(FOLDER.glob(f"pymarian/_pymarian.cpython-{sys.version_info.major}{sys.version_info.minor}-*.so"))
-
-
 def marian(*arguments: object, cwd: Path) -> str:
     """Run Marian's command line in a process; returns what it prints.
 
     Raises:
         CalledProcessError: It failed.
     """
-    command = [sys.executable, "-c", MARIAN, FOLDER / "pymarian", *arguments]
-    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, encoding="utf-8")
+    done = subprocess.run(wheel.marian(*arguments), cwd=cwd, capture_output=True, text=True, encoding="utf-8")
     if done.returncode:
         raise subprocess.CalledProcessError(done.returncode, "marian", done.stdout, done.stderr[-2000:])
     return done.stdout

@@ -12,7 +12,7 @@ import re
 from typing import NamedTuple
 
 LONGEST = 2_000
-"""Most characters of a piece of code."""
+"""Most characters of a piece of code in brackets."""
 
 LONGEST_BODY = 50_000
 """Most characters of a comment, or of a body that is code."""
@@ -57,6 +57,23 @@ class Code(NamedTuple):
     is_value: bool  # True if it writes a value, False for a statement or a comment
 
 
+def balanced(source: str, at: int, signs: re.Pattern[str], brackets: str) -> int:
+    """Return the place behind the bracket that closes the one at ``at``; 0 if none does, or a tag stands before it.
+
+    Args:
+        signs: Finds both brackets, literals that may hold some, and tags.
+        brackets: The opening one and the closing one.
+    """
+    depth = 0
+    for sign in signs.finditer(source, at, at + LONGEST):
+        depth += (sign[0] == brackets[0]) - (sign[0] == brackets[1])
+        if not depth:
+            return sign.end()
+        if depth > MOST_DEPTH or sign[0][0] == "<":
+            break
+    return 0
+
+
 class Directives:
     """Finds the code of these three languages in a page."""
 
@@ -75,7 +92,7 @@ class Directives:
         is_value = _SMARTY_VALUE.match(self._source, at) is not None
         if not is_value and not _SMARTY.match(self._source, at):
             return None
-        end = self._balanced(at, _SIGN_IN_BRACES, "{}")
+        end = balanced(self._source, at, _SIGN_IN_BRACES, "{}")
         return Code(end, is_value) if end else None
 
     def blade(self, at: int) -> Code | None:
@@ -84,7 +101,7 @@ class Directives:
         if match is None or self._source[at - 1 : at].isalnum():
             return None
         if match[2]:
-            end = self._balanced(match.end() - 1, _SIGN_IN_BRACKETS, "()")
+            end = balanced(self._source, match.end() - 1, _SIGN_IN_BRACKETS, "()")
             return Code(end, match[1] in _BLADE_VALUES) if end else None
         if match[1] == "php":
             return self._up_to("@endphp", at)
@@ -112,14 +129,3 @@ class Directives:
     def _up_to(self, mark: str, at: int) -> Code | None:
         end = self._source.find(mark, at + 2, at + LONGEST_BODY)
         return Code(end + len(mark), False) if end >= 0 else None
-
-    def _balanced(self, at: int, signs: re.Pattern[str], brackets: str) -> int:
-        """Return the place behind the bracket that closes the one at ``at``; 0 if none does."""
-        depth = 0
-        for sign in signs.finditer(self._source, at, at + LONGEST):
-            depth += (sign[0] == brackets[0]) - (sign[0] == brackets[1])
-            if not depth:
-                return sign.end()
-            if depth > MOST_DEPTH or sign[0][0] == "<":
-                break
-        return 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from dragoman.documents.html.directives import Code, Directives
+from dragoman.documents.html.directives import Code, Directives, balanced
 
 START = re.compile(r"<[%?]|</%|<[/]?[#@][A-Za-z]|\{[{%#:/@*$!A-Za-z]|[$#]\{|\[[\[(]\$|%[A-Za-z_ \t]|##|@[a-z]|\}")
 """Where code may begin; ``Templates.at`` says whether it does."""
@@ -44,12 +44,6 @@ _BODY_IS_CODE = frozenset(["comment", "doc", "highlight", "javascript", "schema"
 LONGEST_VALUE = 20_000
 LONGEST = 50_000
 """Most characters of a value, and of a statement or a comment."""
-
-LONGEST_FUNCTION = 2_000
-"""Most characters of a function of Fluid."""
-
-MOST_BRACES = 8
-"""Most pairs of braces, one in another, of a function of Fluid."""
 
 MOST_STRINGS = 8
 """Most strings in backticks of one value."""
@@ -204,14 +198,8 @@ class Templates:
         """Return a function of Fluid."""
         if not _FLUID.match(self._source, at):
             return None
-        depth = 0
-        for sign in _FLUID_SIGN.finditer(self._source, at, at + LONGEST_FUNCTION):
-            depth += {"{": 1, "}": -1}.get(sign[0], 0)
-            if not depth:
-                return Code(sign.end(), True)
-            if depth > MOST_BRACES or sign[0] == "<":
-                break
-        return None
+        end = balanced(self._source, at, _FLUID_SIGN, "{}")
+        return Code(end, True) if end else None
 
     def _angular(self, at: int) -> Code | None:
         match = _ANGULAR.match(self._source, at)
