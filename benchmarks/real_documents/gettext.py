@@ -14,7 +14,7 @@ from typing import Any
 import polib
 from babel.messages.pofile import PoFileError, read_po
 
-from benchmarks.real_documents.judging import LATIN_WORD, Block, Fault, UnreadableError, stayed
+from benchmarks.real_documents.judging import BY_MODEL, LATIN_WORD, Block, Fault, UnreadableError, stayed
 from benchmarks.real_documents.stand_ins import deciphered
 
 _C = r"%(?:\d+\$)?[-+ #0'I]*(?:\d+|\*(?:\d+\$)?)?(?:\.(?:\d+|\*(?:\d+\$)?)?)?"
@@ -37,7 +37,7 @@ PLACEHOLDERS = {
 }  # fmt: skip
 ANY = re.compile(r"%(?:\(\w+\)|\d+\$)?[sd@](?!\w)|\{\w*\}|%\w+%|%L?\d{1,2}(?![\d%])|\$\{\w+\}|@[A-Z_]+@")
 MARKUP = re.compile(
-    r"</?[A-Za-z][^<>]*>|&\w+;|``[^`]+``|:[\w:]+:`[^`<]+`|<[^<>`]+>`_|\|\w+\||\[#?\w+\]_|https?://[\w./-]+"
+    r"</?[A-Za-z][^<>]*>|&\w+;|``[^`]+``|:[\w:]+:`[^`<]+`|<[^<>`]+>`_|(?<![\w|])\|\w+\|(?![\w|])|\[#?\w+\]_|https?://[\w./-]+"
 )
 """Markup that must arrive: elements, entities, code, roles, targets of links, substitutions, footnotes, addresses."""
 TEXT_ROLES = re.compile(r":(?:guilabel|menuselection|dfn|emphasis|strong|title):`[^`]+`")
@@ -151,7 +151,7 @@ def _message_faults(entry: Any, text: str, mode: str) -> list[Fault]:
     flags = [flag for flag in entry.flags if flag in PLACEHOLDERS]
     is_icu = re.search(r"\{\w+, *(?:plural|select)", entry.msgid)  # its branches are text
     for pattern in [PLACEHOLDERS[flag] for flag in flags] or [ANY][: not is_icu]:
-        if all(_counted(pattern, text) != _counted(pattern, original) for original in originals):
+        if all(_counted(pattern, text, mode) != _counted(pattern, original, mode) for original in originals):
             faults.append(Fault("placeholders", entry.msgid, f"became {text[:80]!r}"))
     if "c-format" in flags and mode == "reversed":
         faults += _mixed_up(entry, text, originals)
@@ -167,8 +167,12 @@ def _message_faults(entry: Any, text: str, mode: str) -> list[Fault]:
     return faults
 
 
-def _counted(pattern: re.Pattern[str], text: str) -> Counter[str]:
-    return Counter(re.sub(r"\d+\$", "", match) for match in pattern.findall(text))
+def _counted(pattern: re.Pattern[str], text: str, mode: str) -> Counter[str]:
+    """Count placeholders; a model may write a percent sign as a word, as "100%" becomes "100 Prozent"."""
+    counted = Counter(re.sub(r"\d+\$", "", match) for match in pattern.findall(text))
+    if mode in BY_MODEL:
+        del counted["%%"]
+    return counted
 
 
 def _mixed_up(entry: Any, text: str, originals: list[str]) -> list[Fault]:

@@ -76,6 +76,11 @@ def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(
     ("msgid", "expected"),
     [
         ("  -a, --all     show dogs\\n  -b            cats\\n", "  -a, --all     схош догс\\n  -b            цатс\\n"),
+        (
+            "  -d, --dog=<name>  see dogs\\n  -c, --cat-or-bird see <name>\\n",
+            "  -d, --dog=<name>  сее догс\\n  -c, --cat-or-bird сее <name>\\n",
+        ),
+        ("--dog sees cats", "--дог сеес цатс"),
         ("A dog %s here (%d%s).", "А дог %s хере (%d%s)."),
         ("&Show the dog...\\tCtrl+Shift+S", "&Схош тхе дог...\\tCtrl+Shift+S"),
         ("A {#DOG}.%n%nA cat", "А {#DOG}.%n%nА цат"),

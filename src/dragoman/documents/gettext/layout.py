@@ -9,6 +9,7 @@ not fit: the line is long, or breaks off in a sentence.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -60,6 +61,7 @@ def blocks(text: str) -> list[Block]:
     """Return the paragraphs of a message and what stands between them; joined they are the message."""
     lines = text.split("\n")
     width = max(map(_columns, lines))
+    described = _described(lines)
     made: list[Block] = []
     last = _Last()
     for number, line in enumerate(lines):
@@ -71,7 +73,7 @@ def blocks(text: str) -> list[Block]:
             last.paragraph.indent = last.paragraph.indent if len(last.paragraph.lines) > 2 else indent
             last = _Last(last.paragraph, (_columns(indent),), _columns(line))
         else:
-            last = _line(made, indent, body, width)
+            last = _line(made, indent, body, (width, described))
         trailing = line[len(indent) + len(body) :]
         if trailing:
             made.append(trailing)
@@ -99,8 +101,26 @@ def _ends_sentence(body: str, gap: re.Match[str]) -> bool:
     return gap[0] == "  " and _SENTENCE_END.search(body[max(0, gap.start() - 4) : gap.start()]) is not None
 
 
-def _line(made: list[Block], indent: str, body: str, width: int) -> _Last:
-    """Append the columns of a line; return its last one."""
+def _described(lines: Sequence[str]) -> frozenset[int]:
+    """Return the columns at which the descriptions of options begin."""
+    starts = set()
+    for line in lines:
+        body = line.lstrip()
+        if _OPTION.match(body) and len(cells := _cells(body, 0)) > 1:
+            starts.add(_columns(line[: len(line) - len(body) + cells[1][0]]))
+    return frozenset(starts)
+
+
+def _line(made: list[Block], indent: str, body: str, table: tuple[int, frozenset[int]]) -> _Last:
+    """Append the columns of a line; return its last one.
+
+    Args:
+        made: Grows.
+        indent: Space before the line.
+        body: The line.
+        table: Width of the message, and the columns at which it describes options.
+    """
+    width, described = table
     if indent:
         made.append(indent)
     if not body:
@@ -112,6 +132,9 @@ def _line(made: list[Block], indent: str, body: str, width: int) -> _Last:
     else:
         columns.append(_columns(indent))
     cells = _cells(body, at)
+    first = _options_end(body[: cells[0][1]]) if described else 0
+    if first and _columns(indent + body[:first]) in described:  # one space parts a long option from its description
+        cells[:1] = [(at, len(body[:first].rstrip())), (first, cells[0][1])]
     paragraph = None
     for i, (start, end) in enumerate(cells):
         if i:
@@ -142,12 +165,15 @@ def _cells(body: str, start: int) -> list[tuple[int, int]]:
 
 def _is_options(cell: str) -> bool:
     """True if a column has only options and the names of their values."""
-    if not _OPTION.match(cell):
-        return False
+    return _options_end(cell) == len(cell)
+
+
+def _options_end(cell: str) -> int:
+    """Return where the options at the start of a column end, and the names of their values; 0 without one."""
     end = 0
-    while end < len(cell) and (match := _OPTIONS_ALONE.match(cell, end)):
+    while _OPTION.match(cell) and end < len(cell) and (match := _OPTIONS_ALONE.match(cell, end)):
         end = match.end()
-    return end == len(cell)
+    return end
 
 
 def _columns(text: str) -> int:
