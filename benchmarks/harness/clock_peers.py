@@ -6,6 +6,7 @@ which favours them. Schedule and loss are those of each one's own examples, with
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from benchmarks.harness import eole, joeynmt
-from benchmarks.harness.environments import python_of
+from benchmarks.harness.environments import ROOT, python_of
 from benchmarks.harness.marian import marian, sizes_of
 from dragoman.config import PRESETS
 
@@ -179,9 +180,33 @@ def _eole_predicts(job: Job, checkpoint: Path, source: Path, to: Path) -> None:
     )  # fmt: skip
 
 
+# --- Hugging Face -----------------------------------------------------------------------------------------------------
+
+_HF = ROOT / "benchmarks/peers/hf_clock.py"
+SENTENCES = 96
+"""Pairs in a batch of Hugging Face's, which are counted in sentences: about ``BATCH_TOKENS`` of Multi30k."""
+
+
+def _trainer(job: Job) -> list[str]:
+    model = _subwords(job, pad_id=0, unk_id=1, bos_id=2, eos_id=3)
+    settings = {
+        "subwords": str(model), "train": str(job.train), "valid": str(job.valid), "languages": [job.src, job.tgt],
+        "sizes": {**SIZES, "norm": "pre"}, "dropout": DROPOUT, "warmup": WARMUP, "every": VALIDATE_EVERY,
+        "sentences": SENTENCES, "precision": job.precision, "out": str(job.folder / "out"),
+    }  # fmt: skip
+    path = job.folder / "settings.json"
+    path.write_text(json.dumps(settings), encoding="utf-8")
+    return [str(python_of("trainer")), str(_HF), "train", str(path)]
+
+
+def _generates(job: Job, checkpoint: Path, source: Path, to: Path) -> None:
+    _run([python_of("trainer"), _HF, "translate", checkpoint, job.folder / "joint.model"], job, source, to)
+
+
 PEERS = {
     "Marian": Peer("pymarian 1.12.42", _marian, "model.npz.best-ce-mean-words.npz", _marian_decodes),
     "JoeyNMT": Peer("joeynmt 2.3.0", _joeynmt, "model/best.ckpt", _joeynmt_translates),
     "Eole": Peer("eole 0.6.4", _eole, "out/model/step_*", _eole_predicts),
+    "Hugging Face": Peer("transformers 5.23.0", _trainer, "out/checkpoint-*", _generates),
 }
 """By the name of each."""
