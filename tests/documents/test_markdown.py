@@ -117,6 +117,9 @@ CASES = {
                       '{{< tab header="The dog" lang="toml" >}}\n[dog]\n\nthe = "cat"\n{{< /tab >}}\n\nТхе дог.\n'),
     "a page's script": ("<script setup>\nimport A from './a'\n\nconst dog = A()\n</script>\n\nThe dog.\n",
                         "<script setup>\nimport A from './a'\n\nconst dog = A()\n</script>\n\nТхе дог.\n"),
+    "attribute on the next line of a quote": (
+        '> A <a href="x"\n>   title="The dog">cat</a> sleeps.\n', '> А <a href="x"\n>   title="Тхе дог">цат</a> слеепс.\n',
+    ),
     "two lines of a quote": ("> The dog\n> sleeps *long\n> here*.\n", "> Тхе дог\n> слеепс *лонг\n> хере*.\n"),
 }  # fmt: skip
 

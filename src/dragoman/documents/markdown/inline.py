@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -231,7 +231,8 @@ class _Walk:
                 if span.name.startswith("jsx"):
                     self._html(start, stop, span)
                 else:
-                    self._tag(start, stop, span.kind, span.name, *shown_in(self.original(start, stop)))
+                    shown = self._with_markers(shown_in(self.source[start:stop]), start)
+                    self._tag(start, stop, span.kind, span.name, *shown)
             start = stop
 
     def _special(self, start: int, end: int, text: str) -> None:
@@ -257,11 +258,11 @@ class _Walk:
 
     def _html(self, start: int, end: int, span: Span | None = None) -> None:
         """Add an HTML or JSX tag, with units for what people read of its attributes."""
-        source = self.original(start, end)
+        source = self.source[start:end]
         named = _HTML_NAME.match(source)
         if named is not None and named[1].lower() == "br":
             self.end_unit()
-            self.parts.append(source)
+            self.parts.append(self.original(start, end))
             self.at = self.start = end
             return
         is_single = named is None or source.endswith("/>") or named[1].lower() in ("img", "input", "hr", "wbr")
@@ -274,7 +275,17 @@ class _Walk:
             else:
                 self.open_elements[named[1]] += 1 if kind == "open" else -1
         shown = shown_in(source) if span is not None else attributes(source)
-        self._tag(start, end, kind, named[1] if named else "", *shown)
+        self._tag(start, end, kind, named[1] if named else "", *self._with_markers(shown, start))
+
+    def _with_markers(self, parts: Sequence[Part], start: int) -> list[Part]:
+        """Return the parts of a tag that begins at ``start`` with the markers in front of its lines."""
+        marked: list[Part] = []
+        for part in parts:
+            end = start + len(part if isinstance(part, str) else "".join(map(str, part.raw)))
+            source = self.original(start, end)
+            marked.append(source if isinstance(part, str) else replace(part, raw=[source]))
+            start = end
+        return marked
 
     def _end_of_link(self, name: str, end: int) -> bool:
         """Add the end of a link or image with its address and title.
