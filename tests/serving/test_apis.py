@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from docs.site import tables
 from dragoman.errors import ConfigError
 from dragoman.serving import explaining
 from dragoman.serving.apis.deepl import IGNORED
@@ -597,13 +598,9 @@ def test_an_example_of_the_page_is_a_request_that_is_answered(live: Any) -> None
         assert live(path, example.encode()).status == status, (path, example)
 
 
-@pytest.mark.parametrize("page", ["docs/how-to/serve.md", "docs/zh/how-to/serve.md"])
-def test_the_documentation_names_every_field_of_deepl_that_changes_nothing(live: Any, page: str) -> None:
-    text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text[text.index("`split_sentences`") - 4 :], re.MULTILINE))
-    assert list(rows) == list(IGNORED)
-    if not page.startswith("docs/zh"):
-        assert rows == IGNORED
+def test_the_reference_names_every_field_of_deepl_that_changes_nothing(live: Any) -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \|[^|]*\|[^|]*\| No effect: (.+)\. \|$", tables.http(), re.MULTILINE))
+    assert rows == {name: tables.escaped(reason) for name, reason in IGNORED.items()}
     plain = live("/v2/translate", {"text": ["the dog"], "target_lang": "DE"}).json
     asked = {"text": ["the dog"], "target_lang": "DE", **dict.fromkeys(IGNORED, "1"), "formality": "prefer_more"}
     assert live("/v2/translate", asked).json == plain
