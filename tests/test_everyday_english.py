@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.words import EMPTY, OPENERS, names_that_stay
+from docs.site.reference import without_parts
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src/dragoman"
@@ -38,7 +39,7 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def long_sentences(text: str) -> list[str]:
     """Return the sentences of a Markdown page that have more than ``LONG`` words; code and tables are left out."""
-    prose = re.sub(r"```.*?```|<!--.*?-->|^\|.*$", "", text, flags=re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"```.*?```|<!--.*?-->|^\|.*$", "", without_parts(text), flags=re.DOTALL | re.MULTILINE)
     sentences = re.split(r"(?<=[.!?:;])\s+|\n\s*\n", prose)
     return [
         " ".join(words.split()) for words in sentences if len(words.split()) > LONG and re.search("[a-z]{3}", words)
