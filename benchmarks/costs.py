@@ -161,8 +161,8 @@ def tables(tokens_a_line: int, here: Sequence[Machine]) -> str:
 
 PAGE = """# What training costs
 
-What the paper's two models, a corpus of a billion lines, and translating a billion lines cost today, in hours and
-money. All of it is arithmetic on few assumptions, and the program has them as parameters:
+This page counts, in hours and money, the paper's two models, a corpus of a billion lines, and the translation of a
+billion lines. All of it is arithmetic on few assumptions, and the program has them as parameters:
 
 ```bash
 python -m benchmarks.costs --tokens 30 --price H100=3.2 --machine "my GPU=90" --price "my GPU=1.1"

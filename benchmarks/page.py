@@ -40,10 +40,10 @@ HEAD = """# Performance
 `python -m benchmarks.page` makes this page from the records in [benchmarks/results](../../benchmarks/results). The
 records hold more: each round, command, day, setting and refusal. [benchmarks/README.md](../../benchmarks/README.md)
 describes how to repeat each measurement. Systems take turns in one run, each in its own process and environment, with
-the same text (Multi30k English-German unless another is named), subwords and sizes, in decoding with the same
-weights. Numbers are medians of the runs, followed by (minimum-maximum). So are ratios, each of neighbouring runs.
-Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 + 3 layers; BASE is 512, 2048, 8, 6 +
-6.
+the same text, subwords and sizes, in decoding with the same weights. The text is Multi30k English-German unless
+another is named. Numbers are medians of the runs, followed by (minimum-maximum). So are ratios, each of neighbouring
+runs. Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 + 3 layers; BASE is 512, 2048, 8,
+6 + 6.
 
 - With AMX, and without any bf16, most numbers are medians of two runs, so differences of a few per cent mean nothing.
   With AVX-512 in bf16 they are medians of five.

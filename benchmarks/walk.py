@@ -231,8 +231,8 @@ This page follows one sentence, *{sentence}*, through a complete Transformer tha
 channels, 2 heads of 8, one encoder layer, one decoder layer, {n_params} weights, words instead of subwords. It was
 trained for some seconds on 40 sentences of a toy grammar (four nouns, three verbs, English to German) and is the
 paper's model in every other respect. German makes the task less trivial than it looks: *the dog* is *der Hund* as a
-subject and *den Hund* as an object. Of the {unseen} sentences that training did not see, this one among them, it
-translates {good} correctly.
+subject and *den Hund* as an object. Training left {unseen} more sentences out, this one among them; {good} of these are
+translated correctly.
 
 Every number is computed by the [NumPy reference](../../src/dragoman/reference/__init__.py) from the [stored
 weights](walk/weights.json); `python -m benchmarks.walk` makes the page again. Rows are words, columns are channels.
@@ -325,7 +325,7 @@ The result: *{said}*. The model is sure of every word, and yet no probability is
 [label smoothing](../course/09-training.md) asks for. Real systems keep several candidates: see
 [decoding](../course/10-decoding.md).
 
-**Limits.** A model of this size on 40 sentences shows how the parts fit together. What its heads do says nothing
+**Limits.** A model of this size on 40 sentences shows how the parts fit together. Its heads say nothing
 about the heads of larger models. To see the same of a model of your own: [`dragoman explain`](../how-to/explain.md)."""
 
 
