@@ -271,7 +271,7 @@ encoder has no mask here, because the sentence has no padding.
 
 ![Weights of both heads of the encoder](walk/encoder.svg)
 
-*Which word looks at which was learned; nobody assigned it. [Why several heads?](../course/04-heads.md)*
+*The model learned which word looks at which; nobody assigned it. [Why several heads?](../course/04-heads.md)*
 
 ## 5. A mean of values, added and normalised
 
@@ -285,8 +285,8 @@ mean 0 and standard deviation 1.
 
 ## 6. The same network for every word
 
-The feed-forward network widens each row to 32 numbers, sets those below zero to zero, and narrows it to 16 again. Of
-these {n_hidden} hidden numbers {zeros} are zero. [Why a feed-forward network?](../course/07-the-block.md) Add and
+The feed-forward network widens each row to 32 numbers, sets those below zero to zero, and narrows it to 16 again. Here
+{zeros} of the {n_hidden} hidden numbers are zero. [Why a feed-forward network?](../course/07-the-block.md) Add and
 norm follow again; the rows are now the **memory** that the decoder reads.
 
 ![Hidden units: words down, units across](walk/hidden.svg)
