@@ -19,6 +19,7 @@ import yaml
 import dragoman
 from docs.site import modules, tables
 from docs.site.marks import marks_of
+from docs.site.reference import without_parts
 from dragoman import reference
 from dragoman.cli import app
 from dragoman.cli.commands import COMMANDS, load
@@ -32,12 +33,14 @@ from processes import start_code
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-PAGES = {
+MADE_TOO = {
     path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
     for folder in ("start", "how-to", "reference")
     for path in sorted((DOCS / folder).glob("*.md"))
 }
 """What a user reads of the documentation."""
+PAGES = {name: without_parts(text) for name, text in MADE_TOO.items()}
+"""The same without what is made from the code, whose commands were recorded."""
 GUIDE = "\n".join(PAGES.values())
 ARCHITECTURE = (DOCS / "project/architecture.md").read_text(encoding="utf-8")
 READMES = ["README.md", "README.zh-CN.md"]
@@ -361,9 +364,9 @@ def test_the_options_of_the_commands_are_those_of_the_documentation() -> None:
         if option.startswith("--")
     }
     known |= {option for parameter in context.command.params for option in parameter.opts if option.startswith("--")}
-    texts = [GUIDE, tables.commands()]  # the second is the reference, made from the code
-    texts += [(ROOT / name).read_text(encoding="utf-8") for name in (*READMES, "docs/features.md", "docs/zh/features.md")]
-    named = {option for text in texts for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "\n".join(MADE_TOO.values())))
+    for name in (*READMES, "docs/features.md", "docs/zh/features.md"):
+        named |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", (ROOT / name).read_text(encoding="utf-8")))
     of_torchrun = {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--max-restarts"}
     of_others = {"--head", "--index" + "-url", "--logdir", "--data"}  # Ray, pip, TensorBoard, benchmarks
     assert named - of_torchrun - of_others - {"--help"} == known - {"--help"}
