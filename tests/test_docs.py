@@ -23,6 +23,7 @@ from docs.site.reference import without_parts
 from dragoman import reference
 from dragoman.cli import app
 from dragoman.cli.commands import COMMANDS, load
+from dragoman.cli.habits import RENAMED
 from dragoman.config import PRESETS, Config, fields_of, section_in
 from dragoman.data import phrasebook
 from dragoman.training import budget
@@ -364,6 +365,7 @@ def test_the_options_of_the_commands_are_those_of_the_documentation() -> None:
         if option.startswith("--")
     }
     known |= {option for parameter in context.command.params for option in parameter.opts if option.startswith("--")}
+    known |= {former for names in RENAMED.values() for former in names}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "\n".join(MADE_TOO.values())))
     for name in (*READMES, "docs/features.md", "docs/zh/features.md"):
         named |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", (ROOT / name).read_text(encoding="utf-8")))
