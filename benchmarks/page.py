@@ -51,17 +51,17 @@ runs. Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 head
   is the one that the virtual machine reports; go by the instruction sets.
 - tcmalloc is a memory allocator that only dragoman was measured with.
 - int8 is CTranslate2's. The int8 of earlier versions of dragoman, 0.6 to 0.75 times as fast, is in the records alone.
-- Marian, in C++, was not run here. [CTranslate2's authors](https://github.com/OpenNMT/CTranslate2#benchmarks)
+- Marian's search was not measured here. [CTranslate2's authors](https://github.com/OpenNMT/CTranslate2#benchmarks)
   measured both with one OPUS-MT model of base size, on four threads of an Intel Xeon 8275CL. Marian 1.11 gives 345
   target tokens a second in float32 and 356 in int8, CTranslate2 3.6 gives 525 and 696.
 """
-MACHINES = {"": "AMX", "avx512-bf16": "AVX-512 bf16", "without-amx": "no bf16"}
+MACHINES = {"": "AMX", "avx512-bf16": "AVX-512 bf16", "zen4": "Zen 4", "without-amx": "no bf16"}
 """Folders of results, and the name of that kind of machine at the head of its column."""
 ABOUT = {
     "AMX": "Two cores of an Intel Xeon with AMX, which seem to share one physical core.",
     "AVX-512 bf16": "Two cores of an Intel Xeon with AVX-512 in bf16, without AMX. Products in bf16 are half as fast "
-    "as in float32, so `precision: auto`, which times both, trains in float32. AMD Zen 4 has the same instruction set, "
-    "and reaches 411 GFLOP/s in bf16 and 151 in float32.",
+    "as in float32, so `precision: auto`, which times both, trains in float32.",
+    "Zen 4": "Two cores of AMD Zen 4, which has AVX-512 in bf16 too: 411 GFLOP/s in bf16 and 151 in float32.",
     "no bf16": "Two cores of AMD Zen 1, which has AVX2 and no bf16.",
 }
 """What has to be known of a kind of machine, above the tables."""
@@ -241,16 +241,17 @@ def clock(records: Records) -> Section:
             tables.append(table([f"{corpus}, {machine}: BLEU", *(f"{limit} minutes" for limit in limits)], rows))
             panels[f"{corpus}, {machine}"] = [_by_clock(name, by_limit) for name, by_limit in systems.items()]
     text = (
-        "## Quality by the clock\n\nThe minutes begin with the two raw files: subwords, preparing and validating are "
-        "among them. dragoman trains anew for each column (`train --minutes`; mean of the seeds, least and greatest), "
-        "the others once, each column with the best checkpoint so far. In parentheses behind a peer is the 95% "
-        "interval of the test set. Their sizes are those of dragoman's recipe for Multi30k.\n\n"
+        "## Quality by the clock\n\nThe minutes begin with the two raw files; learning subwords, preparing and "
+        "validating count. Each column has a training of dragoman's own (`train --minutes`) and the best checkpoint so "
+        "far of a peer, which trains once. Peers have the sizes of dragoman's recipe for Multi30k. In parentheses is "
+        "the 95% interval of the test set, or the range of several seeds.\n\n"
     )
-    text += "\n\n".join(tables) + "\n\n" + image("performance-clock.svg", "BLEU after some minutes, by system")
+    text += "\n\n".join(tables) + "\n\n" + image("performance-clock.svg", "BLEU by minutes of training")
     draw = partial(plots.by_clock, panels, title="Quality by the clock")
 
     def note(machine: str, figures: Record) -> str:
-        return "Peers: " + ", ".join(figures["peers"]["versions"].values()) + "."
+        versions = ", ".join(figures["peers"]["versions"].values())
+        return f"Peers: {versions}. {figures.get('note', '')}".rstrip()
 
     return Section(f"{text}\n\n{sources(records, note)}", [("performance-clock.svg", draw)])
 
