@@ -22,6 +22,7 @@ from docs.site.marks import marks_of
 from dragoman import reference
 from dragoman.cli import app
 from dragoman.cli.commands import COMMANDS, load
+from dragoman.cli.habits import RENAMED
 from dragoman.config import PRESETS, Config, fields_of, section_in
 from dragoman.data import phrasebook
 from dragoman.training import budget
@@ -366,6 +367,7 @@ def test_the_options_of_the_commands_are_those_of_the_documentation() -> None:
     named = {option for text in texts for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
     of_torchrun = {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--max-restarts"}
     of_others = {"--head", "--index" + "-url", "--logdir", "--data"}  # Ray, pip, TensorBoard, benchmarks
+    of_others |= {former for names in RENAMED.values() for former in names} - known
     assert named - of_torchrun - of_others - {"--help"} == known - {"--help"}
 
 
