@@ -363,7 +363,9 @@ def test_the_options_of_the_commands_are_those_of_the_documentation() -> None:
     }
     known |= {option for parameter in context.command.params for option in parameter.opts if option.startswith("--")}
     texts = [GUIDE, tables.commands()]  # the second is the reference, made from the code
-    texts += [(ROOT / name).read_text(encoding="utf-8") for name in (*READMES, "docs/features.md", "docs/zh/features.md")]
+    texts += [
+        (ROOT / name).read_text(encoding="utf-8") for name in (*READMES, "docs/features.md", "docs/zh/features.md")
+    ]
     named = {option for text in texts for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
     of_torchrun = {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--max-restarts"}
     of_others = {"--head", "--index" + "-url", "--logdir", "--data"}  # Ray, pip, TensorBoard, benchmarks
