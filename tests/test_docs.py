@@ -23,6 +23,7 @@ from docs.site.reference import without_parts
 from dragoman import reference
 from dragoman.cli import app
 from dragoman.cli.commands import COMMANDS, load
+from dragoman.cli.habits import RENAMED
 from dragoman.config import PRESETS, Config, fields_of, section_in
 from dragoman.data import phrasebook
 from dragoman.training import budget
@@ -373,9 +374,10 @@ def test_the_options_of_the_commands_are_those_of_the_documentation() -> None:
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "\n".join(MADE_TOO.values())))
     for name in (*READMES, "docs/features.md", "docs/zh/features.md"):
         named |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", (ROOT / name).read_text(encoding="utf-8")))
+    former = {name for names in RENAMED.values() for name in names}
     of_torchrun = {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--max-restarts"}
     of_others = {"--head", "--index" + "-url", "--logdir", "--data"}  # Ray, pip, TensorBoard, benchmarks
-    assert named - of_torchrun - of_others - {"--help"} == known - {"--help"}
+    assert named - (former - known) - of_torchrun - of_others - {"--help"} == known - {"--help"}
 
 
 def test_each_public_name_has_an_example_that_runs(workplace: Workplace) -> None:
