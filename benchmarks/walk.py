@@ -303,7 +303,8 @@ every weight is exactly 0. [Why masks?](../course/03-attention.md)
 Queries come from the decoder, keys and values from the memory. At the row *den → Hund* head 1 gives {then_dog} of its
 weight to *dog*. The row before is more surprising: to write the article *den* the model must know the gender of
 *dog*, but head 1 gives *dog* {to_dog} and the first *the* {to_the}. Since step 5 a row of the memory is no longer its
-word alone: it has taken in what its word looked at. The word that a head looks at need not be the one whose information it gets.
+word alone: it has taken in what its word looked at. The word that a head looks at need not be the one
+whose information it gets.
 
 ![Attention to the source: input and next word down, source words across](walk/cross.svg)
 

@@ -34,14 +34,12 @@ from processes import start_code
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-MADE_TOO = {
-    path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
+PAGES = {
+    path.relative_to(DOCS).as_posix(): without_parts(path.read_text(encoding="utf-8"))
     for folder in ("start", "how-to", "reference")
     for path in sorted((DOCS / folder).glob("*.md"))
 }
-"""What a user reads of the documentation."""
-PAGES = {name: without_parts(text) for name, text in MADE_TOO.items()}
-"""The same without what is made from the code, whose commands were recorded."""
+"""What a user reads of the documentation, without what is made from the code."""
 GUIDE = "\n".join(PAGES.values())
 ARCHITECTURE = (DOCS / "project/architecture.md").read_text(encoding="utf-8")
 READMES = ["README.md", "README.zh-CN.md"]
@@ -355,6 +353,12 @@ def _size(shape: tuple[int, ...]) -> int:
     return shape[0] * (shape[1] if len(shape) > 1 else 1)
 
 
+def test_settings_that_may_change_on_resuming_are_those_of_the_guide() -> None:
+    section = PAGES["how-to/resume.md"]
+    listed = section[section.index("these may be changed") : section.index("Those under `decode`")]
+    assert set(re.findall(r"`(\w+)`", listed)) == set(RESUMABLE)
+
+
 def test_the_options_of_the_commands_are_those_of_the_documentation() -> None:
     context = typer.Context(typer.main.get_command(app))
     known = {
@@ -365,12 +369,14 @@ def test_the_options_of_the_commands_are_those_of_the_documentation() -> None:
         if option.startswith("--")
     }
     known |= {option for parameter in context.command.params for option in parameter.opts if option.startswith("--")}
-    known |= {former for names in RENAMED.values() for former in names}
-    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "\n".join(MADE_TOO.values())))
-    for name in (*READMES, "docs/features.md", "docs/zh/features.md"):
-        named |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", (ROOT / name).read_text(encoding="utf-8")))
+    texts = [GUIDE, tables.commands()]  # the second is the reference, made from the code
+    texts += [
+        (ROOT / name).read_text(encoding="utf-8") for name in (*READMES, "docs/features.md", "docs/zh/features.md")
+    ]
+    named = {option for text in texts for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
     of_torchrun = {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--max-restarts"}
     of_others = {"--head", "--index" + "-url", "--logdir", "--data"}  # Ray, pip, TensorBoard, benchmarks
+    of_others |= {former for names in RENAMED.values() for former in names} - known
     assert named - of_torchrun - of_others - {"--help"} == known - {"--help"}
 
 
