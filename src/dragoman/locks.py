@@ -15,6 +15,7 @@ import logging
 import os
 import socket
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,11 +76,15 @@ def flock(descriptor: int, wait: bool = False) -> str:
 
 
 @contextlib.contextmanager
-def one_at_a_time(folder: Path) -> Iterator[None]:
+def one_at_a_time(folder: Path, most_s: float | None = None) -> Iterator[None]:
     """Run the body while no other process runs such a body for ``folder``; wait for it if necessary.
 
+    Args:
+        most_s: Longest time to wait in seconds; None: as long as it takes. Any program that may read the folder can
+            lock it.
+
     Raises:
-        OSError: The folder is gone, or is none.
+        OSError: The folder is gone, is none, or another program locks it for too long.
     """
     if not stat.S_ISDIR(folder.stat().st_mode):  # a file in its place would keep the folder from coming back
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
@@ -87,12 +92,26 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
         descriptor = acquire(folder)
     except BlockingIOError:
         logger.info("%s: waiting for another process that is writing there", folder)
-        descriptor = acquire(folder, wait=True)
+        descriptor = acquire(folder, wait=True) if most_s is None else _acquired_within(folder, most_s)
     try:
         yield
     finally:
         os.close(descriptor)
 
+
+def _acquired_within(folder: Path, most_s: float) -> int:
+    until = time.monotonic() + most_s
+    while True:
+        time.sleep(AGAIN_S)
+        try:
+            return acquire(folder)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise TimeoutError(errno.ETIMEDOUT, "another program has locked it", str(folder)) from None
+
+
+AGAIN_S = 0.01
+"""Time between two tries to lock a folder, in seconds."""
 
 LOCK = "lock"
 LOCK_PREFIX = b"process "  # beginning of a lock file of dragoman
@@ -135,7 +154,7 @@ def refuse_if_locked(folder: Path) -> None:
     """
     path = folder / LOCK
     with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe has nobody to wait for
         try:
             flock(descriptor)
         except BlockingIOError:

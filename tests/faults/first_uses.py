@@ -2,6 +2,10 @@
 
 The rule: a place is lazy if it sets an attribute, a global or an entry after it saw that there is none. It must hold a
 lock, or stand in ``HARMLESS`` with the reason why making it twice changes nothing.
+
+A function whose answers Python keeps (``cache``, ``lru_cache``, ``cached_property``) is lazy too: two threads may call
+it at once. So it must do nothing but answer; and if all answers are kept for ever, it must not be called with texts,
+which clients choose. The others stand in ``KEPT`` with their reasons.
 """
 
 from __future__ import annotations
@@ -32,6 +36,67 @@ HARMLESS = {
     ("translation/note_report.py", "add", "self._remark_places"): ALONE,
 }
 """File, function and name of each lazy place without a lock, with its reason."""
+
+
+TWICE = "a warning or a check comes twice, and nothing else"
+FEW = "it is called with names of the code or of served languages, or with single letters"
+KEPT = {
+    ("data/encodings.py", "_script", "grows"): FEW,
+    ("data/normalisation.py", "_specification", "acts"): "it sets the level of a library's log, to the same value",
+    ("device.py", "warn_of_emulated_bf16", "acts"): TWICE,
+    ("doctor/forms.py", "_codecs", "grows"): FEW,
+    ("explanation/style.py", "scale", "acts"): TWICE,
+    ("fast/private_ops.py", "works", "acts"): TWICE,
+    ("fast/private_ops.py", "works", "grows"): FEW,
+    ("languages/detection.py", "_has", "acts"): TWICE,
+    ("languages/detection.py", "_pattern", "grows"): FEW,
+    ("training/distributed.py", "_end_with_the_launcher", "acts"): "a rank calls it once, from its main thread",
+}
+"""File, function and fault of each function whose answers are kept and that does more or grows, with its reason."""
+
+CACHES = ("cache", "lru_cache", "cached_property")
+
+
+def kept_places() -> Iterator[tuple[str, str, str]]:
+    """Yield (file, function, fault) of each function of the package whose answers are kept, and that has a fault."""
+    root = Path(dragoman.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "cache" in text else ():
+            if isinstance(node, ast.FunctionDef):
+                for fault in faults_of_kept(node):
+                    yield str(path.relative_to(root)), node.name, fault
+
+
+def faults_of_kept(function: ast.FunctionDef) -> Iterator[str]:
+    """Yield what may be wrong if Python keeps the answers of a function: "acts", or "grows"."""
+    decorators = [ast.unparse(decorator) for decorator in function.decorator_list]
+    names = [decorator.partition("(")[0].rpartition(".")[2] for decorator in decorators]
+    if not set(names) & set(CACHES):
+        return
+    if any(_acts(node, function) for node in ast.walk(function)):
+        yield "acts"
+    has_texts = any("str" in ast.unparse(own.annotation) for own in function.args.args if own.annotation is not None)
+    if has_texts and ("cache" in names or any("maxsize=None" in decorator for decorator in decorators)):
+        yield "grows"
+
+
+def _acts(node: ast.AST, function: ast.FunctionDef) -> bool:
+    """Return True if a statement changes, or calls for its effect, what is not the function's own."""
+    own = {name.id for name in ast.walk(function) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Call) and _root(node.value.func) not in own
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return any(isinstance(target, ast.Attribute | ast.Subscript) and _root(target) not in own for target in targets)
+    return isinstance(node, ast.Global | ast.Nonlocal)
+
+
+def _root(node: ast.expr) -> str:
+    """Return the name that an expression such as ``a.b[0].c`` begins with."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def lazy_places() -> Iterator[tuple[str, str, str]]:

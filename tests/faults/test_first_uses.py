@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from first_uses import HARMLESS, lazy_places, places_in
+from first_uses import HARMLESS, KEPT, faults_of_kept, kept_places, lazy_places, places_in
 
 from dragoman import budget
 from dragoman.serving.jobs import Jobs
@@ -106,3 +106,28 @@ def test_lazy_places_are_seen(code: str, names: list[str]) -> None:
     function = ast.parse(f"def use():\n {code}").body[0]
     assert isinstance(function, ast.FunctionDef)
     assert list(places_in(function)) == names
+
+
+def test_every_function_whose_answers_are_kept_only_answers_or_has_a_reason() -> None:
+    assert set(kept_places()) == set(KEPT)
+
+
+@pytest.mark.parametrize(
+    ("code", "faults"),
+    [
+        ("@cache\ndef f(n: int): return n + 1", []),
+        ("@functools.lru_cache(8)\ndef f(text: str): return text.lower()", []),
+        ("@cached_property\ndef f(self):\n names = []\n names.append(1)\n return names", []),
+        ("def f(text: str): log.append(text)", []),
+        ("@cache\ndef f(text: str): return text.lower()", ["grows"]),
+        ("@functools.lru_cache(maxsize=None)\ndef f(texts: list[str]): return len(texts)", ["grows"]),
+        ("@cached_property\ndef f(self):\n self.n += 1\n return 1", ["acts"]),
+        ("@lru_cache\ndef f():\n threading.Thread(target=g).start()", ["acts"]),
+        ("@cache\ndef f():\n global x\n x = 1", ["acts"]),
+        ("@cache\ndef f(n: int):\n seen[n] = 1\n return 1", ["acts"]),
+    ],
+)
+def test_faults_of_kept_answers_are_seen(code: str, faults: list[str]) -> None:
+    function = ast.parse(code).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    assert list(faults_of_kept(function)) == faults

@@ -164,6 +164,7 @@ FRAMES = {
     "a chunk's extension of spaces": _CHUNKED + b"1;" + b" " * 16_000 + b"\n\r\na\r\n",
     "small chunks": _CHUNKED + b"1\r\na\r\n" * 400_000,
     "many headers": _HEAD + b"a:\r\n" * 4000 + b"\r\n",
+    "many trailers": _CHUNKED + b"0\r\n" + b"a:\r\n" * 4000 + b"\r\n",
     "semicolons in a form": _HEAD + b"content-length: %d\r\n\r\n" % (240 * len(_PART)) + _PART * 240,
 }
 """Requests that a server refuses, whose framing alone cost the event loop up to a second."""

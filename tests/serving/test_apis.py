@@ -654,11 +654,16 @@ def test_marked_up_texts_in_the_target_language_are_not_searched() -> None:
     assert service.texts == ["a dog", "a cat"]
 
 
-@pytest.mark.parametrize("origin", ["https://evil.org", "http://localhost:3000", "null"])
-def test_a_page_of_another_site_sends_nothing(serving: Callable[..., Any], origin: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("site", "origin"),
+    [("cross-site", "https://evil.org"), ("same-site", "http://localhost:3000"), ("cross-site", "null")],
+)
+def test_a_page_of_another_site_sends_nothing(
+    serving: Callable[..., Any], site: str, origin: str, tmp_path: Path
+) -> None:
     """What needs no preflight, such as a form or JSON sent as text, is not read; CORS hides the answer alone."""
     server = serving(cors_origin=("https://a.org",), glossaries=tmp_path / "glossaries")
-    sent = {"sec_fetch_site": "cross-site", "origin": origin, "content_type": "text/plain"}
+    sent = {"sec_fetch_site": site, "origin": origin, "content_type": "text/plain"}
     glossary = {"name": "a", "source_lang": "en", "target_lang": "de", "entries": "dog\tHund", "entries_format": "tsv"}
     for path, data in (("/translate", {"q": "the dog", "source": "en", "target": "de"}), ("/v2/glossaries", glossary)):
         reply = server(path, data, **sent)

@@ -13,6 +13,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -128,7 +129,7 @@ def test_who_sends_more_and_more_still_reads_why_it_is_refused(
 def test_headers_are_bounded(connect: Callable[[bytes], socket.socket]) -> None:
     head = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     assert b" 431 " in connect(head + b"X-Long: " + b"a" * 17_000).recv(1 << 16)
-    assert b" 431 " in connect(head + b"a:\r\n" * 200).recv(1 << 16)
+    assert b" 431 " in connect(head + b"a:\r\n" * 200 + b"\r\n").recv(1 << 16)
     assert b" 200 " in connect(head + b"a:\r\n" * 199 + b"\r\n").recv(1 << 16)
     many = b"a:\r\n" * 150 + b"\r\n"  # several requests in one packet
     with connect((head + many) * 3 + head + b"Connection: close\r\n\r\n").makefile("rb") as answers:
@@ -202,6 +203,25 @@ def test_connections_that_wait_for_their_clients_make_room_for_new_ones(
         client.close()
 
 
+def test_few_requests_of_a_key_keep_a_connection_while_they_wait_for_their_turn(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Connections whose requests are in work make no room for others."""
+    monkeypatch.setattr(bodies, "LARGE_WAITING", 2)
+    live = serving()
+    turns, loop = live.state.budget.turns, live.state.watchdog._loop
+    turns._free = 0  # as if others had them all
+    large = {"text": "the dog", "source": "en", "glossary": {f"term {i}": "x" * 50 for i in range(400)}}
+    with ThreadPoolExecutor(2) as clients:
+        waiting = [clients.submit(live, "/v1/translate", large) for _ in range(2)]
+        wait_until(lambda: turns.n_waiting("") == 2)
+        refused = live("/v1/translate", large)
+        assert (refused.status, refused.headers["retry-after"]) == (429, "2")
+        assert live("/v1/translate", {"text": "the dog"}).status == 200
+        loop.call_soon_threadsafe(turns._pass_on, "")
+        assert [client.result().status for client in waiting] == [200, 200]
+
+
 def test_what_a_client_leaves_unread_keeps_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that fits into no buffer of the system, and is shorter than asyncio's."""
     monkeypatch.setattr(connections, "READING_S", 0.2)
@@ -237,13 +257,44 @@ def test_what_a_client_leaves_unread_keeps_no_connection(monkeypatch: pytest.Mon
     asyncio.run(serve())
 
 
+def test_little_waits_behind_a_request_that_is_in_work() -> None:
+    """What a client sends before its answer stays with the system, and not in the memory of the server."""
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def serve() -> None:
+        config, state = configured(answer, 10), ServerState()
+        config.load()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: connections.PatientProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+        )
+        with socket.socket() as client:
+            client.setblocking(False)
+            await loop.sock_connect(client, server.sockets[0].getsockname())
+            sent = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 10_000
+            sending = asyncio.create_task(loop.sock_sendall(client, sent))
+            async with asyncio.timeout(LONG_S):
+                while not any(own.flow.read_paused for own in state.connections):
+                    await asyncio.sleep(0.01)
+            (own,) = state.connections
+            assert 0 < len(own.conn.trailing_data[0]) < connections.PIECE
+            sending.cancel()
+            for task in state.tasks:
+                task.cancel()
+        server.close()
+
+    asyncio.run(serve())
+
+
 def test_who_reads_a_long_answer_slowly_gets_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look finds that enough was read since the last one, though the answer is not at its end."""
     unread = iter([500_000, 400_000, 300_000, 290_000])
     looks: list[tuple[Any, int]] = []
     protocol = object.__new__(connections.PatientProtocol)
     protocol.transport = SimpleNamespace(get_write_buffer_size=lambda: next(unread), abort=lambda: looks.append("end"))
-    protocol.flow = SimpleNamespace(pause_writing=lambda: None)
+    protocol.flow, protocol.connections = SimpleNamespace(pause_writing=lambda: None, write_paused=True), set()
     timer = SimpleNamespace(cancel=lambda: None)
     protocol.loop = SimpleNamespace(call_later=lambda _, look, n: looks.append((look, n)) or timer)
     protocol.pause_writing()
@@ -254,14 +305,40 @@ def test_who_reads_a_long_answer_slowly_gets_all_of_it(monkeypatch: pytest.Monke
     assert looks[3:] == ["end"]
 
 
-def test_the_limit_is_half_of_the_files_that_may_be_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_unread_longest_goes_when_all_together_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads megabytes of explanations slowly keeps them in memory for hours."""
+    monkeypatch.setattr(connections, "MOST_UNREAD", 700_000)
+    ended: list[str] = []
+    everybody: set[Any] = set()
+
+    def reading(name: str, began: float, n_unread: int, *, is_slow: bool = True) -> Any:
+        protocol = object.__new__(connections.PatientProtocol)
+        protocol.transport = SimpleNamespace(
+            get_write_buffer_size=lambda: n_unread, abort=lambda: ended.append(name)
+        )  # fmt: skip
+        protocol.flow = SimpleNamespace(pause_writing=lambda: None, write_paused=is_slow)
+        protocol.loop = SimpleNamespace(call_later=lambda *_: SimpleNamespace(cancel=lambda: None))
+        protocol.connections, protocol._began = everybody, began
+        everybody.add(protocol)
+        return protocol
+
+    for name, began in (("third", 3.0), ("first", 1.0), ("second", 2.0)):
+        reading(name, began, 200_000)
+    reading("quick", 0.0, 0, is_slow=False)
+    reading("new", 0.5, 40_000).pause_writing()  # short: nobody has to go for it
+    assert ended == []
+    reading("newest", 0.0, 400_000).pause_writing()
+    assert ended == ["new", "first", "second"]
+
+
+def test_each_connection_may_use_three_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "MOST_CONNECTIONS", 0)
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1000))
     limits = []
     monkeypatch.setattr(resource, "setrlimit", lambda _, both: limits.append(both))
     connections.bound_connections()
     assert limits == [(1000, 1000)]
-    assert connections.MOST_CONNECTIONS == 500
+    assert connections.MOST_CONNECTIONS == 333
 
 
 @pytest.mark.parametrize("kind", ["header", "trailer", "chunk"])

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from dragoman.documents.formats import FORMATS
-from dragoman.serving import jobs
+from dragoman.serving import jobs, pieces
 from dragoman.serving.limits import Shares
 from dragoman.translation.translator import Translator
 from echo_format import GIVEN, Echo
@@ -335,13 +335,29 @@ def test_a_text_that_is_longer_than_a_request_is_translated_in_pieces(
     assert lines.split("\n")[0] == " ".join([short["translations"][0]["text"].strip()] * 4)
 
 
+def test_a_long_document_has_the_same_translation_and_quality_as_in_memory(
+    live: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its pieces lie on disk, and go when its translation is written."""
+    outcomes = []
+    for most in (pieces.IN_MEMORY, 3):
+        monkeypatch.setattr(pieces, "IN_MEMORY", most)
+        made = upload(live, "/v2/document", "a.txt", b"the dog\na red cat", target_lang="DE", source_lang="EN").json
+        status = done(live, made)
+        assert status.pop("document_id") == made["document_id"]
+        secret = {"document_key": made["document_key"]}
+        outcomes.append((status, live(f"/v2/document/{made['document_id']}/result", secret).body))
+    assert outcomes[0][0]["status"] == "done"
+    assert outcomes[0] == outcomes[1]
+
+
 def test_a_bomb_is_refused(live: Any) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("word/document.xml", b" " * (1 << 27))
     reply = upload(live, "/v2/document", "a.docx", out.getvalue(), target_lang="DE")
     assert reply.status == 400
-    assert "too many" in reply.json["message"]
+    assert "unpacks to 134,217,728 bytes" in reply.json["message"]
 
 
 def test_no_text_of_a_document_is_left_where_the_folder_is_temporary(serving: Callable[..., Any]) -> None:
@@ -349,6 +365,7 @@ def test_no_text_of_a_document_is_left_where_the_folder_is_temporary(serving: Ca
     folder = server.state.documents.folder
     done(server, upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").json)
     assert folder.is_dir()
+    wait_until(lambda: not server.state.documents.tasks)
     asyncio.run(server.state.documents.close())
     assert not folder.exists()
 

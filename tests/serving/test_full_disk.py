@@ -124,7 +124,7 @@ def test_an_upload_meets_a_disk_that_is_full_from_each_operation_on(
                 assert left == {"job.json"}
             else:
                 assert left - {"full.json"} == {"job.json", "result"}
-            server.state.documents.forget(reply.json["document_id"])
+            server.state.documents.jobs.remove(reply.json["document_id"])
         else:
             assert told(server, reply, tmp_path) == "the server has no room to store this: try again later"
             outcomes.append("refused")
@@ -135,7 +135,7 @@ def test_an_upload_meets_a_disk_that_is_full_from_each_operation_on(
         assert again.status == 200
         assert done(server, again.json)["status"] == "done"
         wait_until(lambda: not server.state.documents.tasks)
-        server.state.documents.forget(again.json["document_id"])
+        server.state.documents.jobs.remove(again.json["document_id"])
     assert list(dict.fromkeys(outcomes)) == ["refused", "error", "done"]
     assert len(outcomes) > 12
 

@@ -12,6 +12,7 @@ import pytest
 from starlette.requests import Request
 
 from dragoman.errors import MOST_MESSAGE, shortened
+from dragoman.languages import detection
 from dragoman.serving.apis.native import TranslateRequest
 from dragoman.serving.helpers import Helpers
 from dragoman.serving.http import FORM_PIECE, MOST_FORM_FIELDS, read, upload_of
@@ -222,3 +223,28 @@ def test_the_openapi_document_is_written_once(live: Any, monkeypatch: pytest.Mon
     monkeypatch.setattr(json, "JSONEncoder", None)
     assert live("/spec").body == first.body
     assert live("/spec", method="HEAD").status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "others"),
+    [
+        ("/translate", "q", {"source": "auto", "target": "de"}), ("/v1/translate", "text", {"source": "auto"}),
+        ("/v2/translate", "text", {"target_lang": "DE"}),
+    ],
+)  # fmt: skip
+def test_languages_of_many_texts_are_detected_outside_of_the_event_loop(
+    live: Any, monkeypatch: pytest.MonkeyPatch, path: str, name: str, others: dict[str, str]
+) -> None:
+    """That of all together is detected there, once; one of 500 takes a millisecond."""
+    in_loop, n_texts = [], 40
+    likelihoods = detection.likelihoods
+
+    def noted(text: str) -> Any:
+        in_loop.append(asyncio._get_running_loop() is not None)
+        return likelihoods(text)
+
+    monkeypatch.setattr(detection, "likelihoods", noted)
+    texts = [f"the small dog and the old cat see the red house number {i}" for i in range(n_texts)]
+    assert live(path, {name: texts, **others}).status == 200
+    assert len(in_loop) > n_texts
+    assert sum(in_loop) == 1

@@ -28,6 +28,7 @@ from dragoman.serving.batcher import BATCH_TOKENS_ON_CPU, Batcher
 from dragoman.serving.bodies import BodyBudget, BodyLimits, Message
 from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import GROWTH, Glossaries
+from dragoman.serving.helpers import can_start_thread
 from dragoman.serving.hosts import Hosts
 from dragoman.serving.http import check_key, key_of, state_of, unknown_field
 from dragoman.serving.keys import Keys
@@ -182,14 +183,14 @@ def _operations(app: FastAPI) -> None:
         response_class=PlainTextResponse,
     )  # fmt: skip
     async def storage(request: Request) -> PlainTextResponse:
-        full = [what for what, has_room in (await asyncio.to_thread(state_of(request).room)).items() if not has_room]
+        full = [what for what, has_room in (await state_of(request).room()).items() if not has_room]
         text = f"no room for {' and '.join(full)}" if full else "ok"
         return PlainTextResponse(text, status_code=503 if full else 200)
 
     @app.get("/metrics", tags=["operation"], summary="Metrics for Prometheus", response_class=PlainTextResponse)
     async def metrics(request: Request) -> Response:
         key, state = check_key(request, None, missing=401, wrong=403), state_of(request)
-        text = state.metrics.text(key, await asyncio.to_thread(state.room), all_keys=key == state.metrics_key)
+        text = state.metrics.text(key, await state.room(), all_keys=key == state.metrics_key)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
@@ -216,6 +217,13 @@ def _errors(app: FastAPI, error_body: ErrorBody) -> None:
         if error.errno not in NO_SPACE:  # a bug
             raise error
         return await refuse(request, refusal_of(error))
+
+    @app.exception_handler(RuntimeError)
+    async def threads(request: Request, error: RuntimeError) -> JSONResponse:
+        if can_start_thread():  # a bug
+            raise error
+        logger.error("%s", error)
+        return await refuse(request, BusyError(10.0))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:

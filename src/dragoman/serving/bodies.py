@@ -38,6 +38,9 @@ LARGE = 16 * 1024
 LARGE_AT_ONCE, LARGE_OF_OWNER = 16, 4
 """Number of requests with large bodies that are answered at a time, and of one key where there are keys."""
 
+LARGE_WAITING = 64
+"""Largest number of requests with large bodies of one key that wait for their turn, each with a connection."""
+
 STEP = 1 << 20
 """Largest number of bytes that are decompressed before other requests may run."""
 

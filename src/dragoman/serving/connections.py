@@ -20,6 +20,7 @@ from typing import Any
 
 import h11
 from h11 import _abnf, _readers
+from h11._receivebuffer import ReceiveBuffer
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dragoman.errors import ConfigError, shortened
@@ -35,6 +36,9 @@ READING_S = 15.0
 LEAST_READ = 64 * 1024
 """Number of bytes of a long answer that a client must read in ``READING_S``."""
 
+MOST_UNREAD = 200_000_000
+"""Largest size of what clients have not read yet of all long answers together, such as explanations, in bytes."""
+
 UNSENT = 128 * 1024
 """Largest number of bytes that the system keeps for a connection and has not sent: it may take megabytes otherwise."""
 
@@ -48,15 +52,21 @@ QUEUE = 1024
 LET_GO = 8
 """Fraction, as a divisor, of the connections that wait for their clients, and go together while there are too many."""
 
-MOST_FILES = 65_536
+MOST_CONNECTIONS = 4096
+"""Largest number of connections, where the system allows so many files; each may keep some 30 KB of a request."""
+
+FILES_OF_CONNECTION = 3
+"""Number of files for each connection: its own, that of a document which it fetches, and one for all other work."""
+
+MOST_FILES = MOST_CONNECTIONS * FILES_OF_CONNECTION
 """Largest number of files that a server lets itself open, where the system allows so many."""
 
-MOST_CONNECTIONS = 32_768
-"""Largest number of connections, where the system allows so many files."""
+PIECE = 16 * 1024
+"""Most bytes that are read at once: so many may wait behind a request that the server works on."""
 
 
 def bound_connections() -> None:
-    """Set how many connections the server holds: half of its files.
+    """Set how many connections the server holds: a third of its files.
 
     Without files asyncio can accept no connection, and tries again and again, with a traceback in the log each time.
     """
@@ -69,7 +79,7 @@ def bound_connections() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = wanted
     files = MOST_FILES if soft == resource.RLIM_INFINITY else soft
-    MOST_CONNECTIONS = max(1, min(MOST_FILES, files) // 2)
+    MOST_CONNECTIONS = max(1, min(MOST_FILES, files) // FILES_OF_CONNECTION)
 
 
 MOST_CHUNKS, LEAST_CHUNK = 1_000, 32
@@ -117,10 +127,30 @@ _CHUNK_LINE = re.compile(
 _readers.header_field_re, _readers.chunk_header_re = _HEADER_LINE, _CHUNK_LINE
 
 
+class _FewLines(ReceiveBuffer):
+    """h11's buffer, which refuses very many headers, and very many trailers after a body in chunks."""
+
+    def maybe_extract_lines(self) -> list[bytearray] | None:
+        """Return the lines up to the next blank one; None if it has not come yet.
+
+        Raises:
+            h11.LocalProtocolError: They are too many: each takes time, however short it is.
+        """
+        lines = super().maybe_extract_lines()
+        if lines is not None and len(lines) > 1 + MOST_HEADERS:
+            raise h11.LocalProtocolError("too many headers", error_status_hint=LongHeadersError.status)
+        return lines
+
+
 class BoundedReader(h11.Connection):
     """h11's reader of requests, which refuses very many headers, and a body in very many small chunks."""
 
     _n_chunks = _n_bytes = 0
+
+    def __init__(self, role: type[h11.Sentinel], most_bytes: int) -> None:
+        """Read requests whose headers have at most ``most_bytes``."""
+        super().__init__(role, most_bytes)
+        self._receive_buffer = _FewLines()
 
     def next_event(self) -> Any:
         """Return the next part of a request.
@@ -128,11 +158,6 @@ class BoundedReader(h11.Connection):
         Raises:
             h11.RemoteProtocolError: The request is not valid, or has too many headers or too many small chunks.
         """
-        if self.their_state is h11.IDLE:
-            head = self.trailing_data[0][:MOST_HEADER_BYTES]
-            ends = [place for blank in (b"\n\n", b"\n\r\n") if (place := head.find(blank)) >= 0]
-            if head.count(b"\n", 0, min(ends, default=len(head))) > MOST_HEADERS:
-                raise h11.RemoteProtocolError("too many headers", error_status_hint=LongHeadersError.status)
         event = super().next_event()
         if isinstance(event, h11.Request):
             self._n_chunks = self._n_bytes = 0
@@ -170,6 +195,7 @@ class PatientProtocol(H11Protocol):
         self._began = self.loop.time()
         # The transport says at once when something of an answer is unread, and again when all is read.
         transport.set_write_buffer_limits(high=0)
+        transport.max_size = PIECE  # type: ignore[attr-defined]  # asyncio's own, for ``recv``
         if len(self.connections) > MOST_CONNECTIONS and not self._let_others_go():
             transport.abort()
             return
@@ -228,7 +254,22 @@ class PatientProtocol(H11Protocol):
     def pause_writing(self) -> None:
         """Start the time limit for reading: the client reads more slowly than the server writes."""
         super().pause_writing()
-        self._expect_reading(self.transport.get_write_buffer_size())
+        n_unread = self.transport.get_write_buffer_size()
+        if n_unread > LEAST_READ:
+            self._let_unread_answers_go()
+        self._expect_reading(n_unread)
+
+    def _let_unread_answers_go(self) -> None:
+        """End the connections that have read for the longest time, while what is unread of all is too much."""
+        readers = [
+            other for other in self.connections if isinstance(other, PatientProtocol) and other.flow.write_paused
+        ]
+        n_bytes = sum(other.transport.get_write_buffer_size() for other in readers)
+        for other in sorted(readers, key=lambda other: (other is self, other._began)):
+            if n_bytes <= MOST_UNREAD:
+                return
+            n_bytes -= other.transport.get_write_buffer_size()
+            other.transport.abort()
 
     def _expect_reading(self, n_unread: int) -> None:
         self._end_wait_for_reader()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import stat
+
 from starlette.requests import Request
 from starlette.responses import FileResponse
 from starlette.types import Message, Receive, Scope, Send
@@ -21,9 +23,11 @@ class Delivery(FileResponse):
         """
         path = jobs.result(job)
         try:
-            state = path.stat()
+            state = path.lstat()
         except FileNotFoundError:
             raise UnknownError("document not found") from None
+        if not stat.S_ISREG(state.st_mode):  # a link would lead to another file of this machine
+            raise UnknownError("document not found")
         # A cache between must not keep it: its address alone gives it to whoever has it.
         headers = {"cache-control": "private, no-store"}
         super().__init__(
@@ -41,6 +45,6 @@ class Delivery(FileResponse):
             arrives = whole and is_last and not await Request(scope, receive).is_disconnected()
             await send(message)
             if arrives:
-                self._jobs.mark_fetched(self._job)
+                await self._jobs.disk.run(self._jobs.mark_fetched, self._job)
 
         await super().__call__(scope, receive, marking)

@@ -15,10 +15,10 @@ import re
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dragoman.documents.document import DocumentInfo, DocumentOptions
 from dragoman.errors import DragomanError
@@ -34,6 +34,8 @@ from dragoman.translation.options import TranslateOptions
 from dragoman.translation.quality import of_counts
 
 logger = logging.getLogger("dragoman.serving")
+
+T = TypeVar("T")
 
 TOUCHED_EVERY_S = 10.0
 
@@ -109,7 +111,7 @@ class Documents:
     ) -> tuple[Job, Pair, TranslateOptions]:
         """Store an upload with the room for its translation, and read it; nothing of it is left if that fails."""
         try:
-            await asyncio.to_thread(self.jobs.create, job, data, self._shares)
+            await self.jobs.disk.change(job.owner, self.jobs.create, job, data, self._shares)
             with self._touched(job):
                 unknown, sample = replace(info, name=job.name, src_lang=None, tgt_lang=None), list[str]()
                 # Opened twice if the language must be detected in its texts: some formats are read by their language.
@@ -119,42 +121,46 @@ class Documents:
                 info = replace(unknown, src_lang=pair.src, tgt_lang=pair.tgt)
                 _, n_chars = await parsing.survey(data, info, job.owner)
                 job = replace(job, pair=pair.name, n_chars=n_chars)
-                await asyncio.to_thread(self.jobs.reserve_pieces, job, room_of_pieces(n_chars))
-                await asyncio.to_thread(self.jobs.keep, job)
+                await self.jobs.disk.run(self.jobs.reserve_pieces, job, room_of_pieces(n_chars))
+                await self.jobs.disk.run(self.jobs.keep, job)
         except BaseException:
-            self.jobs.remove(job.id)
+            await self.jobs.disk.run(self.jobs.remove, job.id)
             raise
         return job, pair, await self._service.aligned(pair, options, job.owner)
 
-    def get(self, id_: str, secret: str | None = None, owner: str | None = None) -> Job:
+    async def get(self, id_: str, secret: str | None = None, owner: str | None = None) -> Job:
         """Return a job by its id, and check ``secret`` and ``owner`` if they are given.
 
         Raises:
             UnknownError: There is no such job, the secret is wrong, or the job belongs to another API key.
+            UnstorableError: Its file cannot be read now.
         """
-        job = self.jobs.read(id_)
+        job, is_lost = await self.jobs.disk.run(self._looked_up, id_)
         if job is None or (secret is not None and job.key != _hash(secret)):
             raise UnknownError("document not found")
         # A server without keys stored it: who has the secret is the owner.
         if owner is not None and job.owner not in ("", owner):
             raise UnknownError("document not found")
-        if self.jobs.is_lost(job):
-            return replace(job, status="error", error=STOPPED)
-        return job
+        return replace(job, status="error", error=STOPPED) if is_lost else job
+
+    def _looked_up(self, id_: str) -> tuple[Job | None, bool]:
+        """Return a job by its id, and whether its server has died."""
+        job = self.jobs.read(id_)
+        return job, job is not None and self.jobs.is_lost(job)
 
     async def finished(self, id_: str) -> Job:
         """Wait until a job of this process is done or has failed, and return it."""
         task = self.tasks.get(id_)
         if task is not None:
             await asyncio.wait({task})
-        return self.get(id_)
+        return await self.get(id_)
 
-    def forget(self, id_: str) -> None:
+    async def forget(self, id_: str) -> None:
         """Cancel a job and delete its folder."""
         task = self.tasks.get(id_)
         if task is not None:
             task.cancel()
-        self.jobs.remove(id_)
+        await self.jobs.disk.run(self.jobs.remove, id_)
 
     async def close(self) -> None:
         """Stop unfinished jobs and mark them as failed, so that the next server with this folder reports it."""
@@ -162,11 +168,15 @@ class Documents:
         for task in under_way.values():
             task.cancel()
         await asyncio.gather(*under_way.values(), return_exceptions=True)
-        for id_ in under_way:
-            job = self.jobs.read(id_)
-            if job is not None and not job.has_ended:
-                self.jobs.end(replace(job, status="error", error=STOPPED))
+        await self.jobs.disk.run(self._mark_stopped, under_way)
         self.jobs.close()
+
+    def _mark_stopped(self, ids: Iterable[str]) -> None:
+        for id_ in ids:
+            with contextlib.suppress(DragomanError):  # it is lost then, which others see by its age
+                job = self.jobs.read(id_)
+                if job is not None and not job.has_ended:
+                    self.jobs.end(replace(job, status="error", error=STOPPED))
 
     async def _translate(self, job: Job, pair: Pair, options: TranslateOptions) -> None:
         """Translate a document in the background; its outcome, also a failure, goes to ``job.json``."""
@@ -175,41 +185,47 @@ class Documents:
                 async with self._turns.of(job.owner) as turn:
                     job = replace(job, status="translating")
                     with contextlib.suppress(DragomanError):  # the work does not depend on it
-                        self.jobs.keep(job)
+                        await self.jobs.disk.run(self.jobs.keep, job)
                     formats = DocumentOptions(**job.options)
                     info = DocumentInfo(job.name, pair.src, pair.tgt, tuple(job.columns), formats)
                     pieces = await self._begun(job, info)
                     await self._translate_pieces(pieces, pair, options, turn)
-                    self.jobs.end(await self._finished(job, info, pieces))
+                    job = await self._finished(job, info, pieces)
             except FullError:
-                self.jobs.end(replace(job, status="error", error=FULL))
+                job = replace(job, status="error", error=FULL)
             except DragomanError as error:
-                self.jobs.end(replace(job, status="error", error=str(error)))
+                job = replace(job, status="error", error=str(error))
             except Exception:
                 logger.exception("a document failed")
-                self.jobs.end(replace(job, status="error", error="internal error; the log has its traceback"))
+                job = replace(job, status="error", error="internal error; the log has its traceback")
+            ending = asyncio.ensure_future(self.jobs.disk.run(self.jobs.end, job))
+            try:
+                await asyncio.shield(ending)
+            except asyncio.CancelledError:
+                await ending  # whoever cancels this looks at the job next
+                raise
 
     async def _begun(self, job: Job, info: DocumentInfo) -> Pieces:
         """Read the texts of a document, and return their pieces; neither stays in memory while others have turns."""
-        data = await asyncio.to_thread(self.jobs.source, job)
-        texts = await parsing.texts(data, info, job.owner)
+        data = await self.jobs.disk.run(self.jobs.source, job)
+        texts = await _patiently(lambda: parsing.texts(data, info, job.owner))
         path, most = self.jobs.pieces(job), self._service.limits.chars
-        return await asyncio.to_thread(Pieces.of, texts, path, most, info.src_lang or "")
+        return await self.jobs.disk.run(Pieces.of, texts, path, most, info.src_lang or "")
 
     async def _translate_pieces(self, pieces: Pieces, pair: Pair, options: TranslateOptions, turn: Turn) -> None:
         """Translate the pieces of a document, a window at a time."""
-        while window := await asyncio.to_thread(pieces.window):
+        while window := await self.jobs.disk.run(pieces.window):
             answers = await self._service.translate_document(window, pair, options, turn.owner, pause=turn.renew)
-            await asyncio.to_thread(pieces.add, [answer.lines[0] for answer in answers])
+            await self.jobs.disk.run(pieces.add, [answer.lines[0] for answer in answers])
 
     async def _finished(self, job: Job, info: DocumentInfo, pieces: Pieces) -> Job:
         """Write the translation of a document; return its job as it is then."""
-        data = await asyncio.to_thread(self.jobs.source, job)
-        written = await parsing.finished(data, info, pieces, job.owner)
+        data = await self.jobs.disk.run(self.jobs.source, job)
+        written = await _patiently(lambda: parsing.finished(data, info, pieces, job.owner))
         left = [(text[:200], why) for text, why in written.left[:100]]
-        await asyncio.to_thread(self.jobs.fill, job, written.content)
+        quality = of_counts(await self.jobs.disk.run(pieces.qualities))
+        await self.jobs.disk.run(self.jobs.fill, job, written.content)  # deletes the pieces
         n_done = written.found - len(written.left)
-        quality = of_counts(await asyncio.to_thread(pieces.qualities))
         return replace(job, status="done", found=written.found, translated=n_done, left=left, quality=quality)
 
     @contextlib.contextmanager
@@ -224,7 +240,16 @@ class Documents:
     async def _touch(self, id_: str) -> None:
         while True:
             await asyncio.sleep(TOUCHED_EVERY_S)
-            self.jobs.touch(id_)
+            await self.jobs.disk.run(self.jobs.touch, id_)
+
+
+async def _patiently(parsed: Callable[[], Awaitable[T]]) -> T:
+    """Return what a parsing returns; while no process can be started for it, wait and try again."""
+    while True:
+        try:
+            return await parsed()
+        except BusyError as busy:
+            await asyncio.sleep(busy.retry_after_s)
 
 
 def state_of_job(job: Job) -> dict[str, Any]:

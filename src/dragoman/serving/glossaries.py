@@ -18,15 +18,19 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from dragoman.errors import ConfigError
 from dragoman.files import explained, remove_leftovers, write_text
 from dragoman.locks import one_at_a_time
 from dragoman.serving.limits import Shares
 from dragoman.serving.memory import TextCache
 from dragoman.serving.refusals import ForeignError, MalformedError, UnknownError
-from dragoman.serving.storage import Outlines, make_private, storing, version_of
+from dragoman.serving.storage import LOCK_S, Disk, Outlines, make_private, storing, text_of, version_of
 
 logger = logging.getLogger("dragoman.serving")
+
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 MOST = 1000
 """Largest number of glossaries in a folder."""
@@ -92,6 +96,9 @@ class Stored:
         raise UnknownError(f"the glossary has no dictionary for {src} to {tgt}")
 
 
+_STORED = TypeAdapter(Stored)  # reads a file; fields of a later version are left out
+
+
 class Glossaries:
     """Glossaries of one server, or of several that share a folder."""
 
@@ -110,15 +117,16 @@ class Glossaries:
             ConfigError: The folder cannot be made, or a file in it is damaged.
         """
         self.folder, self.shares, self.shared, self.most_bytes = folder, shares, shared, most_bytes
+        self.disk = Disk()
         self._changing = threading.Lock()
         # With what tells the versions of the file apart.
         self._read: TextCache[tuple[Hashable, Stored]] = TextCache(MOST_READ_CHARS, MOST)
         self._outlines: Outlines[Outline] = Outlines()  # of all glossaries
         with explained(folder):
             make_private(folder)
-        remove_leftovers(folder)
-        for path in folder.glob("*.json"):
-            self._outlines.get(path, partial(self._outline, path))
+            remove_leftovers(folder)
+            for path in self._paths():
+                self._outlines.get(path, partial(self._outline, path))
 
     def report_ownerless(self) -> None:
         """Log a warning if there are glossaries that no key may change."""
@@ -212,12 +220,16 @@ class Glossaries:
     def _is_visible(self, owner: str, viewer: str) -> bool:
         return self.shared or owner == viewer
 
+    def _paths(self) -> list[Path]:
+        """Return the files of all glossaries; others in the folder are not of this server."""
+        return [path for path in self.folder.glob("*.json") if _ID.fullmatch(path.stem)]
+
     def _all(self) -> Iterator[Outline]:
         """Yield the outlines of all glossaries; only those that have changed are read again."""
-        paths = list(self.folder.glob("*.json"))
+        paths = self._paths()
         self._outlines.keep(paths)
         for path in paths:
-            with _damage_logged():
+            with _logged(ConfigError, OSError):
                 outline = self._outlines.get(path, partial(self._outline, path))
                 if outline is not None:
                     yield outline
@@ -227,8 +239,12 @@ class Glossaries:
         return None if glossary is None else glossary.outline
 
     def _loaded(self, path: Path) -> Stored | None:
-        """Return a glossary; None if it is gone, or damaged since the server started, which then is logged."""
-        with _damage_logged():
+        """Return a glossary; None if it is gone, or damaged since the server started, which then is logged.
+
+        Raises:
+            UnstorableError: It cannot be read now.
+        """
+        with storing(), _logged(ConfigError):
             return self._load(path)
         return None
 
@@ -237,6 +253,7 @@ class Glossaries:
 
         Raises:
             ConfigError: The file is damaged.
+            OSError: It cannot be read.
         """
         try:
             version = version_of(path)
@@ -244,22 +261,22 @@ class Glossaries:
                 raise FileNotFoundError
             known = self._read.get(path.stem)
             if known is None or known[0] != version:
-                text = path.read_text(encoding="utf-8")
-                fields = json.loads(text)
-                dictionaries = tuple(Dictionary(**own) for own in fields.pop("dictionaries"))
-                glossary = Stored(**fields, dictionaries=dictionaries)
+                text = text_of(path)
+                glossary = _STORED.validate_json(text, strict=True)
                 known = self._read.put(path.stem, (version, glossary), len(text))
             return known[1]
         except FileNotFoundError:
             self._read.pop(path.stem)
             return None
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ConfigError(f"{path}: not a glossary of this server ({error}); repair or delete it") from None
+        except ValueError as error:
+            # Nothing else of the error: it would show what the file holds.
+            why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else "no UTF-8 text"
+            raise ConfigError(f"{path}: not a glossary of this server ({why}); repair or delete it") from None
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """Let no other thread and no other server change the folder while the body runs."""
-        with self._changing, one_at_a_time(self.folder):
+        with self._changing, one_at_a_time(self.folder, LOCK_S):
             yield
 
     def _write(self, glossary: Stored) -> None:
@@ -276,15 +293,15 @@ class Glossaries:
         write_text(self._path(glossary.id), text)
 
     def _path(self, id_: str) -> Path:
-        if not re.fullmatch(r"[0-9a-f-]{36}", id_):  # no other text of a client becomes a path
+        if not _ID.fullmatch(id_):  # no other text of a client becomes a path
             raise UnknownError("glossary not found")
         return self.folder / f"{id_}.json"
 
 
 @contextlib.contextmanager
-def _damage_logged() -> Iterator[None]:
-    """Log the error of a damaged glossary that is read in the body, and end the body."""
+def _logged(*errors: type[Exception]) -> Iterator[None]:
+    """Log an error of these types that the body raises, and end the body."""
     try:
         yield
-    except ConfigError as error:
+    except errors as error:
         logger.error("%s", error)

@@ -7,6 +7,7 @@ segments = await helpers.run(owner, prepare, texts)
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -22,15 +23,44 @@ AT_ONCE = 3
 T = TypeVar("T")
 
 
+def started(n_threads: int, name: str) -> ThreadPoolExecutor:
+    """Return a pool of threads that all run already: later the system may give no more.
+
+    Raises:
+        RuntimeError: It gives too few now.
+    """
+    threads = ThreadPoolExecutor(
+        n_threads, thread_name_prefix=name, initializer=torch.set_num_threads, initargs=(1,)
+    )  # fmt: skip
+    all_run = threading.Barrier(n_threads)
+    try:
+        for waiting in [threads.submit(all_run.wait) for _ in range(n_threads)]:
+            waiting.result()
+    except RuntimeError:
+        all_run.abort()
+        threads.shutdown(wait=False)
+        raise
+    return threads
+
+
+def can_start_thread() -> bool:
+    """Return True if the system lets this process have one thread more."""
+    thread = threading.Thread(target=int)
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    thread.join()
+    return True
+
+
 class Helpers:
     """Threads that prepare the requests of all keys, and finish their answers."""
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
-        """Start nothing yet; a key has all threads but one at most, and at least one."""
+        """Start the threads; a key has all but one at most, and at least one."""
         self._turns = Turns(at_once, max(1, at_once - 1))
-        self._threads = ThreadPoolExecutor(
-            at_once, thread_name_prefix="helper-in-turn", initializer=torch.set_num_threads, initargs=(1,)
-        )
+        self._threads = started(at_once, "helper-in-turn")
 
     async def run(self, owner: str, work: Callable[..., T], *arguments: object) -> T:
         """Return ``work(*arguments)``, called in a thread when its turn has come.

@@ -38,11 +38,13 @@ class Hosts:
         return name in self._names or (is_private and name != "")
 
     def is_foreign(self, headers: Mapping[bytes, bytes]) -> bool:
-        """Return True if a page of another site sends a request, and its origin is not one that may."""
+        """Return True if a page of another host or port sends a request, and its origin is not one that may."""
         origin = headers.get(b"origin", b"").decode("latin-1")
         # Browsers send another scheme for their extensions, which the user has allowed to use this server.
         is_page = origin == "null" or origin.startswith(("http://", "https://"))
-        return headers.get(b"sec-fetch-site") == b"cross-site" and is_page and origin not in self._origins
+        # Another port of this machine is the same site to a browser, and another subdomain too.
+        is_elsewhere = headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
+        return is_elsewhere and is_page and origin not in self._origins
 
 
 def _normalised(name: str) -> str:

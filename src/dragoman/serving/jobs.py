@@ -34,7 +34,18 @@ from dragoman.files import explained, write_bytes, write_text
 from dragoman.locks import acquire, one_at_a_time
 from dragoman.serving.limits import Shares
 from dragoman.serving.refusals import BusyError, FullError, UnknownError
-from dragoman.serving.storage import Outlines, fill, is_full, make_private, reserve, storing
+from dragoman.serving.storage import (
+    LOCK_S,
+    Disk,
+    Outlines,
+    fill,
+    is_full,
+    make_private,
+    opened,
+    reserve,
+    storing,
+    text_of,
+)
 from dragoman.translation.quality import Quality
 
 logger = logging.getLogger("dragoman.serving")
@@ -123,6 +134,7 @@ class Jobs:
         """
         self._folder, self._lock, self._making = folder, -1, threading.Lock()
         self._unstored: dict[str, Job] = {}  # last states that could not be written
+        self.disk = Disk()
         self.under_way: set[str] = set()  # ids of the jobs on which this process works
         self._outlines: Outlines[Job] = Outlines()
         self._lives, self._touches = Ages(), Ages()  # since they were created or ended, and since they were touched
@@ -131,7 +143,7 @@ class Jobs:
             return
         with explained(folder):
             make_private(folder)
-            with one_at_a_time(folder):
+            with one_at_a_time(folder, LOCK_S):
                 self._clear_away()
 
     @property
@@ -165,7 +177,7 @@ class Jobs:
                         raise
 
     def _create(self, job: Job, data: bytes, shares: Shares) -> None:
-        with one_at_a_time(self.folder):
+        with one_at_a_time(self.folder, LOCK_S):
             self._clear_away()
             self._make_room_for(job.owner, shares)
             # Other users of the machine may not read it, whatever the operator lets them read above.
@@ -217,8 +229,13 @@ class Jobs:
         return False
 
     def read(self, id_: str) -> Job | None:
-        """Return a job by its id; None if it is gone, expired or unreadable."""
-        job = self._unstored.get(id_) or self._read(id_)
+        """Return a job by its id; None if it is gone, expired or damaged.
+
+        Raises:
+            UnstorableError: Its file cannot be read now.
+        """
+        with storing():
+            job = self._unstored.get(id_) or self._read(id_)
         return None if job is None or self._is_expired(job) else job
 
     def _is_expired(self, job: Job) -> bool:
@@ -259,8 +276,8 @@ class Jobs:
         Raises:
             UnstorableError: It cannot be read.
         """
-        with storing():
-            return (self.path(job.id) / "source").read_bytes()
+        with storing(), opened(self.path(job.id) / "source") as file:
+            return file.read()
 
     def pieces(self, job: Job) -> Path:
         """Return the path of the pieces of an unfinished job."""
@@ -334,17 +351,24 @@ class Jobs:
         return self.folder / id_
 
     def _read(self, id_: str) -> Job | None:
+        """Return a job by its file; None if there is none, or it is damaged.
+
+        Raises:
+            OSError: It cannot be read for another reason, such as too many open files.
+        """
         try:
-            return _job_of(json.loads((self.path(id_) / "job.json").read_text(encoding="utf-8")), id_)
-        except (OSError, ValueError, TypeError, RecursionError):
+            return _job_of(json.loads(text_of(self.path(id_) / "job.json")), id_)
+        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, RecursionError):
             return None
 
     def _outline(self, id_: str) -> Job | None:
         """Return a job without what was left of it; only a file that has changed is read again."""
 
         def read() -> Job | None:
-            job = self._read(id_)
-            return None if job is None else replace(job, left=())
+            with contextlib.suppress(OSError):
+                job = self._read(id_)
+                return None if job is None else replace(job, left=())
+            return None
 
         return self._outlines.get(self.path(id_) / "job.json", read)
 

@@ -46,8 +46,12 @@ DOCUMENTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS["documents"])
 
 
 async def warm() -> None:
-    """Start a worker for texts, so that the first request does not wait for it."""
-    await _parsed(TEXTS, TEXT, "", opening.tagged_texts, "", sources=[""], kind="html", elements={})
+    """Start a worker for texts, so that the first request does not wait for it.
+
+    Raises:
+        DataError: The system lets no process start.
+    """
+    await asyncio.wrap_future(TEXTS.submit(TEXT, "", opening.tagged_texts, sources=[""], kind="html", elements={}))
 
 
 async def survey(data: bytes, info: DocumentInfo, owner: str) -> tuple[list[str], int]:

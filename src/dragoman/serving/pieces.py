@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from dragoman.documents.translate import is_lost, why_missing
 from dragoman.languages.known import is_unspaced
 from dragoman.languages.sentences import sentences
-from dragoman.serving.storage import storing
+from dragoman.serving.storage import opened, storing
 from dragoman.translation.assemble import Translation
 from dragoman.translation.quality import Quality, of_text
 
@@ -73,7 +73,11 @@ class Pieces:
         Raises:
             FullError, UnstorableError: The file cannot be written.
         """
-        pieces = cls(path if sum(map(len, texts)) > IN_MEMORY else None, most_chars)
+        is_long = sum(map(len, texts)) > IN_MEMORY
+        pieces = cls(path if is_long else None, most_chars)
+        if is_long:
+            with storing(), contextlib.suppress(FileExistsError):
+                path.touch(exist_ok=False)
         own = (_cut(text, most_chars, lang) for text in texts)
         pieces._append(_line([piece, i == len(cut)]) for cut in own for i, piece in enumerate(cut, 1))
         pieces._start = pieces._end
@@ -160,10 +164,8 @@ class Pieces:
             yield self._memory
             return
         # Open only while it is used: a server may have as many documents under way as keys.
-        with storing():
-            self._path.touch()
-            with self._path.open("r+b") as file:
-                yield file
+        with storing(), opened(self._path, to_change=True) as file:
+            yield file
 
 
 def _line(values: Sequence[object]) -> str:

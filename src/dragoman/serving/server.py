@@ -10,8 +10,8 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from dragoman.progress import say
 from dragoman.serving import parsing
 from dragoman.serving.app import build
 from dragoman.serving.connections import BACKLOG, QUEUE, PatientProtocol, bound_connections, keep_few_unsent
+from dragoman.serving.helpers import can_start_thread, started
 from dragoman.serving.log import written_apart
 from dragoman.serving.memory import bound_arenas
 from dragoman.serving.options import ServeOptions
@@ -47,6 +48,9 @@ UNUSED = [
     if hasattr(signal, name)
 ]  # fmt: skip
 """Signals that mean nothing to a server; the system ends a process by them that does not say so."""
+
+HELPERS = 6
+"""Number of threads for work that would keep the event loop busy and is not the turn of a key, such as long bodies."""
 
 LAST_S = 10.0
 """Seconds after ``grace`` in which a server that has failed must have ended."""
@@ -75,6 +79,13 @@ def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **cha
         with _handled(dict.fromkeys(UNUSED, signal.SIG_IGN)), written_apart() as log:
             app, state = build(Pairs(Translator.load(run) for run in runs), options, cores)
             status = asyncio.run(_run(app, state, options, listener))
+    except RuntimeError as error:
+        if can_start_thread():
+            raise
+        raise ConfigError(
+            f"the system gives this process too few threads ({error}): raise the limit of processes of its user or "
+            "container"
+        ) from None
     finally:
         listener.close()
     if not log.is_written:  # stderr is a pipe that nobody reads: a plain exit would wait for it for ever
@@ -118,8 +129,7 @@ async def _run(app: Any, state: State, options: ServeOptions, listener: socket.s
     server = _Server(configured(app, options.grace), state)
     state.watchdog.end = server.end
     state.watchdog.patience = replace(state.watchdog.patience, interpreter_s=SILENT_S)
-    helpers = ThreadPoolExecutor(thread_name_prefix="helper", initializer=torch.set_num_threads, initargs=(1,))
-    asyncio.get_running_loop().set_default_executor(helpers)
+    asyncio.get_running_loop().set_default_executor(started(HELPERS, "helper"))
     running = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         await asyncio.gather(asyncio.to_thread(state.service.warm), parsing.warm())
@@ -181,4 +191,8 @@ class _Server(uvicorn.Server):
         self.should_exit = True
         deadline = threading.Timer(grace + LAST_S, os._exit, [1])
         deadline.daemon = True
-        deadline.start()
+        try:
+            deadline.start()
+        except RuntimeError:  # the system gives no thread: this one, which has nothing else to do now, waits
+            time.sleep(grace + LAST_S)
+            os._exit(1)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from dragoman.errors import ConfigError
 from dragoman.languages import detection
 from dragoman.languages.codes import match
-from dragoman.languages.detection import is_target
+from dragoman.languages.detection import Detected, is_target
 from dragoman.serving.batcher import Batcher
 from dragoman.serving.helpers import Helpers
 from dragoman.serving.limits import Limits
@@ -34,8 +34,8 @@ OPERATOR_OPTIONS = ("engine", "precision", "fast", "batch_tokens", "threads", "s
 LANGUAGE_OPTIONS = ("to", "from_lang")
 """Options set from ``source`` and ``target`` of a request."""
 
-SHORT = 1000
-"""Longest texts of a request, in characters, that are prepared without a thread: that takes about a millisecond."""
+SHORT, FEW = 1000, 32
+"""Most characters and most texts of a request that is prepared without a thread, which takes some milliseconds."""
 
 T = TypeVar("T")
 
@@ -126,6 +126,10 @@ class Service:
         if not is_auto(source):
             return frozenset()
         return await self._off_the_loop(texts, owner, self._in_target, pair, texts)
+
+    async def detected(self, texts: Sequence[str], tgt: str, owner: str) -> list[Detected]:
+        """Return the language of each text, as ``Pairs.detect`` does for a translation into ``tgt``."""
+        return await self._off_the_loop(texts, owner, lambda: [self.pairs.detect(text, tgt) for text in texts])
 
     def _in_target(self, pair: Pair, texts: Sequence[str]) -> frozenset[int]:
         sources = self.pairs.sources_of(pair.tgt)
@@ -252,7 +256,7 @@ class Service:
     ) -> T:  # fmt: skip
         """Run ``work`` in a thread when the turn of ``owner`` has come, so that it does not block the event loop."""
         # For short texts the hand-over to a thread would take longer than the work.
-        if texts is not None and sum(map(len, texts)) <= SHORT:
+        if texts is not None and len(texts) <= FEW and sum(map(len, texts)) <= SHORT:
             return work(*arguments)
         return await self.helpers.run(owner, work, *arguments)
 

@@ -29,11 +29,12 @@ class State:
     budget: BodyBudget
     metrics_key: str | None = None  # name of the key that sees the use of every key
 
-    def room(self) -> dict[str, bool]:
+    async def room(self) -> dict[str, bool]:
         """Return, for each kind of stored thing, whether its disk has room for one of the largest size."""
         limits = self.service.limits
         n_bytes = room_of(limits.document) + room_of_pieces(limits.document)
-        room = {"documents": has_room(self.documents.folder, n_bytes)}
-        if self.glossaries is not None:
-            room["glossaries"] = has_room(self.glossaries.folder, limits.body)
+        jobs, stored = self.documents.jobs, self.glossaries
+        room = {"documents": await jobs.disk.run(lambda: has_room(jobs.folder, n_bytes))}
+        if stored is not None:
+            room["glossaries"] = await stored.disk.run(has_room, stored.folder, limits.body)
         return room

@@ -8,19 +8,25 @@ fill(folder / "result.room", folder / "result", content)
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import logging
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Collection, Hashable, Iterator
+from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import BinaryIO, Generic, TypeVar
 
 from dragoman.errors import DragomanError
 from dragoman.files import flush
-from dragoman.serving.refusals import FullError, RefusalError, UnstorableError
+from dragoman.serving.helpers import started
+from dragoman.serving.refusals import BusyError, FullError, RefusalError, UnstorableError
+from dragoman.serving.turns import Turns
 
 logger = logging.getLogger("dragoman.serving")
 
@@ -34,6 +40,42 @@ BLOCK = 1024 * 1024
 
 TRIED = 64 * 1024
 """Size of the file that is written to try a disk, in bytes."""
+
+LOCK_S = 5.0
+"""Longest time for which a change waits while another program locks the folder, in seconds."""
+
+AT_ONCE = 4
+"""Number of threads that read and write the files of one store."""
+
+MOST_CHANGES = 32
+"""Largest number of changes of one key that wait for their turn."""
+
+
+class Disk:
+    """Threads for the files of one store: a slow disk, or a folder that another program locks, delays nothing else."""
+
+    def __init__(self) -> None:
+        """Start the threads."""
+        self._changes, self._others, self._turns = started(1, "disk-change"), started(AT_ONCE, "disk"), Turns(1)
+
+    async def change(self, owner: str, work: Callable[..., V], *arguments: object) -> V:
+        """Return ``work(*arguments)``, which locks the folder: one such call at a time, of each key in turn.
+
+        Raises:
+            BusyError: Too many changes of this key wait.
+        """
+        if self._turns.n_waiting(owner) >= MOST_CHANGES:
+            raise BusyError(LOCK_S)
+        async with self._turns.of(owner):
+            return await _in_thread(self._changes, work, *arguments)
+
+    async def run(self, work: Callable[..., V], *arguments: object) -> V:
+        """Return ``work(*arguments)``, which reads or writes files and locks nothing."""
+        return await _in_thread(self._others, work, *arguments)
+
+
+async def _in_thread(threads: Executor, work: Callable[..., V], *arguments: object) -> V:
+    return await asyncio.get_running_loop().run_in_executor(threads, partial(work, *arguments))
 
 
 def refusal_of(error: OSError) -> RefusalError:
@@ -70,8 +112,57 @@ def storing() -> Iterator[None]:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder for what clients store, unless it is there; other users of the machine may not read it."""
+    """Make a folder for what clients store, unless it is there; other users of the machine may not read it.
+
+    Raises:
+        OSError: It cannot be made, or nothing can be stored there.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        if error.errno not in NO_SPACE:  # a full disk may have room later
+            raise
+    if folder.stat().st_mode & stat.S_IWOTH:
+        logger.warning(
+            "%s: every user of this machine may write there, and remove what clients store: take that right away "
+            "(chmod o-w)", folder,
+        )  # fmt: skip
+
+
+def opened(path: Path, *, to_change: bool = False) -> BinaryIO:
+    """Open a stored file. A link, a pipe or a device in its place counts as no file, and nothing waits for it.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        OSError: It cannot be opened.
+    """
+    missing = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    flags = (os.O_RDWR if to_change else os.O_RDONLY) | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket
+            raise missing from None
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise missing
+        return os.fdopen(descriptor, "r+b" if to_change else "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a stored file; see ``opened``.
+
+    Raises:
+        OSError: It cannot be read.
+        UnicodeDecodeError: It is no UTF-8.
+    """
+    with opened(path) as file:
+        return file.read().decode()
 
 
 def version_of(path: Path) -> Hashable | None:
@@ -81,7 +172,7 @@ def version_of(path: Path) -> Hashable | None:
         OSError: It cannot be looked at for another reason.
     """
     try:
-        state = path.stat()
+        state = path.lstat()
     except FileNotFoundError:
         return None
     return state.st_mtime_ns, state.st_ino, state.st_size
@@ -148,7 +239,7 @@ def fill(room: Path, path: Path, content: bytes) -> None:
     Raises:
         OSError: The content is longer than what was reserved, and the disk is full.
     """
-    with room.open("r+b") as file:
+    with opened(room, to_change=True) as file:
         file.write(content)
         file.truncate()
         file.flush()

@@ -210,11 +210,16 @@ class Gate:
         encoding = b", ".join(codings).decode("latin-1")  # the header may be there twice
         seconds = bodies.DOCUMENT_S if is_document else bodies.BODY_S
         limit = asyncio.timeout(seconds)
-        share = Share(self.limits.budget, limit, self.limits.owner_of(scope), is_document=is_document)
+        owner = self.limits.owner_of(scope)
+        share = Share(self.limits.budget, limit, owner, is_document=is_document)
         try:
             async with limit:
                 share.expect(length)
-                return await bodies.received(receive, most, encoding, share), share
+                body = await bodies.received(receive, most, encoding, share)
+            n_waiting = self.limits.budget.turns.n_waiting(owner)
+            if self.limits.is_large(scope["path"], body) and n_waiting >= bodies.LARGE_WAITING:
+                raise BusyError(2.0)
+            return body, share
         except BaseException as error:
             share.release()
             if not isinstance(error, TimeoutError):

@@ -23,6 +23,10 @@ class Turns:
         self._held: Counter[str] = Counter()  # by owner
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # by owner; the first owner has the next turn
 
+    def n_waiting(self, owner: str) -> int:
+        """Return the number of tasks of an owner that wait for a turn."""
+        return len(self._waiting.get(owner, ()))
+
     @contextlib.asynccontextmanager
     async def of(self, owner: str) -> AsyncIterator[Turn]:
         """Wait for a turn of ``owner``, and hold it while the body runs."""

@@ -43,6 +43,12 @@ SUFFIXES = (*_WORD, *_POWERPOINT, *_OPEN)
 MOST_BYTES = 1 << 30
 """Limit on the uncompressed size of all members together."""
 
+FREE_BYTES, MOST_RATIO = 1 << 26, 100
+"""Uncompressed size that any archive may have, and beyond it the limit as a multiple of the archive's own size.
+
+Zeros are packed to a thousandth: an upload of 0.3 MB would be as much work as a document of 300 MB.
+"""
+
 MOST_XML_BYTES = 1 << 26
 """Limit on the uncompressed size of a member with text."""
 
@@ -223,7 +229,8 @@ def _check(archive: zipfile.ZipFile, data: bytes, info: DocumentInfo) -> None:
     if any(not 0 < len(name) <= MOST_NAME for name in names):
         raise DataError(f"{info.name}: has a member without a name, or with one of over {MOST_NAME:,} characters")
     n_bytes = sum(member.file_size for member in members)
-    if n_bytes > MOST_BYTES or len(members) > MOST_MEMBERS:
+    most = min(MOST_BYTES, max(FREE_BYTES, MOST_RATIO * len(data)))
+    if n_bytes > most or len(members) > MOST_MEMBERS:
         raise DataError(f"{info.name}: unpacks to {n_bytes:,} bytes in {len(members):,} members: too much")
     if any(member.flag_bits & 1 for member in members) or "EncryptedPackage" in names:
         raise DataError(f"{info.name}: is encrypted: remove its password first")

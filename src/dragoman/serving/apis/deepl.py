@@ -236,12 +236,13 @@ async def document_result(document_id: str, request: Request) -> Any:
         raise MalformedError(job.error)
     if job.status != "done":
         return JSONResponse({"message": "Document translation is not done: try again later"}, status_code=503)
-    return Delivery(state_of(request).documents.jobs, job)
+    jobs = state_of(request).documents.jobs
+    return await jobs.disk.run(Delivery, jobs, job)
 
 
 async def _job(document_id: str, request: Request) -> Job:
     owner, fields = await authorised_fields(request)
-    return state_of(request).documents.get(document_id, read(DocumentKey, fields).document_key, owner)
+    return await state_of(request).documents.get(document_id, read(DocumentKey, fields).document_key, owner)
 
 
 API = Api(router, "/v2/", error_body, queued=["/v2/translate"], uploads=["/v2/document"])

@@ -5,7 +5,6 @@ https://developers.deepl.com/docs/api-reference/glossaries
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 from collections.abc import Mapping
@@ -72,7 +71,7 @@ async def make_glossary(request: Request) -> Any:
     pair = state_of(request).service.pairs.find(body.source_lang, body.target_lang)
     terms = terms_of(body.entries, body.entries_format)
     dictionary = Dictionary(variety(pair.src), variety(pair.tgt), terms)
-    glossary = await asyncio.to_thread(stored.add, owner, body.name, [dictionary])
+    glossary = await stored.disk.change(owner, stored.add, owner, body.name, [dictionary])
     return JSONResponse(_described(glossary.outline), status_code=201)
 
 
@@ -81,7 +80,7 @@ async def list_glossaries(request: Request) -> dict[str, Any]:
     """Return all glossaries of a single pair, without their entries."""
     owner, _ = await authorised_fields(request)
     stored = state_of(request).glossaries
-    outlines = await asyncio.to_thread(stored.list, owner) if stored else []
+    outlines = await stored.disk.run(stored.list, owner) if stored else []
     return {"glossaries": [_described(outline) for outline in outlines if len(outline.counts) == 1]}
 
 
@@ -96,7 +95,8 @@ async def get_glossary(glossary_id: str, request: Request) -> dict[str, Any]:
 async def delete_glossary(glossary_id: str, request: Request) -> Response:
     """Delete a glossary for good."""
     owner, _ = await authorised_fields(request)
-    await asyncio.to_thread(stored_glossaries(request).delete, glossary_id, owner)
+    stored = stored_glossaries(request)
+    await stored.disk.change(owner, stored.delete, glossary_id, owner)
     return Response(status_code=204)
 
 
@@ -161,7 +161,8 @@ def tsv(dictionary: Dictionary) -> str:
 
 
 async def _of_one_pair(request: Request, id_: str, owner: str) -> Stored:
-    glossary = await asyncio.to_thread(stored_glossaries(request).get, id_, owner)
+    stored = stored_glossaries(request)
+    glossary = await stored.disk.run(stored.get, id_, owner)
     if len(glossary.dictionaries) != 1:
         raise MalformedError(f"the glossary has {len(glossary.dictionaries)} dictionaries: use /v3/glossaries")
     return glossary
@@ -190,7 +191,7 @@ async def glossary_option(
         raise MalformedError("'glossary_id' needs 'source_lang'")
     if stored is None:
         raise UnknownError("glossary not found")
-    dictionaries = (await asyncio.to_thread(stored.get, id_, owner)).dictionaries
+    dictionaries = (await stored.disk.run(stored.get, id_, owner)).dictionaries
     for own in dictionaries:
         if match(own.src, [pair.src]) is not None and match(own.tgt, [pair.tgt]) is not None:
             return {"glossary": dict(own.entries)}

@@ -6,7 +6,6 @@ https://developers.deepl.com/api-reference/multilingual-glossaries
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -69,7 +68,7 @@ async def make(request: Request) -> Any:
     (owner, fields), stored = await authorised_fields(request), stored_glossaries(request)
     body = read(GlossaryRequest, _nested(fields))
     dictionaries = [_dictionary(request, own) for own in body.dictionaries]
-    glossary = await asyncio.to_thread(stored.add, owner, body.name, _merged((), dictionaries))
+    glossary = await stored.disk.change(owner, stored.add, owner, body.name, _merged((), dictionaries))
     return JSONResponse(_described(glossary.outline), status_code=201)
 
 
@@ -78,7 +77,7 @@ async def list_all(request: Request) -> dict[str, Any]:
     """Return all glossaries, without their entries."""
     owner, _ = await authorised_fields(request)
     stored = state_of(request).glossaries
-    outlines = await asyncio.to_thread(stored.list, owner) if stored else []
+    outlines = await stored.disk.run(stored.list, owner) if stored else []
     return {"glossaries": [_described(outline) for outline in outlines]}
 
 
@@ -86,7 +85,8 @@ async def list_all(request: Request) -> dict[str, Any]:
 async def get(glossary_id: str, request: Request) -> dict[str, Any]:
     """Return a glossary without its entries."""
     owner, _ = await authorised_fields(request)
-    return _described((await asyncio.to_thread(stored_glossaries(request).get, glossary_id, owner)).outline)
+    stored = stored_glossaries(request)
+    return _described((await stored.disk.run(stored.get, glossary_id, owner)).outline)
 
 
 @router.patch("/{glossary_id}", openapi_extra=body_of(ChangeRequest), summary="Rename a glossary, or add terms")
@@ -99,7 +99,8 @@ async def change(glossary_id: str, request: Request) -> dict[str, Any]:
     def changed(old: Stored) -> Stored:
         return replace(old, name=body.name or old.name, dictionaries=_merged(old.dictionaries, new))
 
-    glossary = await asyncio.to_thread(stored_glossaries(request).change, glossary_id, owner, changed)
+    stored = stored_glossaries(request)
+    glossary = await stored.disk.change(owner, stored.change, glossary_id, owner, changed)
     return _described(glossary.outline)
 
 
@@ -107,7 +108,8 @@ async def change(glossary_id: str, request: Request) -> dict[str, Any]:
 async def delete(glossary_id: str, request: Request) -> Response:
     """Delete a glossary for good."""
     owner, _ = await authorised_fields(request)
-    await asyncio.to_thread(stored_glossaries(request).delete, glossary_id, owner)
+    stored = stored_glossaries(request)
+    await stored.disk.change(owner, stored.delete, glossary_id, owner)
     return Response(status_code=204)
 
 
@@ -115,7 +117,8 @@ async def delete(glossary_id: str, request: Request) -> Response:
 async def entries(glossary_id: str, request: Request, source_lang: str, target_lang: str) -> dict[str, Any]:
     """Return the entries of a pair's dictionary as lines of source TAB target."""
     owner, _ = await authorised_fields(request)
-    glossary = await asyncio.to_thread(stored_glossaries(request).get, glossary_id, owner)
+    stored = stored_glossaries(request)
+    glossary = await stored.disk.run(stored.get, glossary_id, owner)
     own = glossary.dictionary(variety(source_lang), variety(target_lang))
     return {"dictionaries": [
         {"source_lang": own.src, "target_lang": own.tgt, "entries": tsv(own), "entries_format": "tsv"}
@@ -131,7 +134,8 @@ async def put(glossary_id: str, request: Request) -> dict[str, Any]:
     def replaced(old: Stored) -> Stored:
         return replace(old, dictionaries=(*_without(old, new.src, new.tgt), new))
 
-    await asyncio.to_thread(stored_glossaries(request).change, glossary_id, owner, replaced)
+    stored = stored_glossaries(request)
+    await stored.disk.change(owner, stored.change, glossary_id, owner, replaced)
     return _counted(new.src, new.tgt, len(new.entries))
 
 
@@ -146,7 +150,8 @@ async def delete_dictionary(glossary_id: str, request: Request, source_lang: str
             raise MalformedError("a glossary must have at least one dictionary: delete the glossary instead")
         return replace(glossary, dictionaries=_without(glossary, own.src, own.tgt))
 
-    await asyncio.to_thread(stored_glossaries(request).change, glossary_id, owner, without)
+    stored = stored_glossaries(request)
+    await stored.disk.change(owner, stored.change, glossary_id, owner, without)
     return Response(status_code=204)
 
 

@@ -97,8 +97,7 @@ async def translate(request: Request) -> Any:
         ]
     answer: dict[str, Any] = {"translatedText": translated}
     if is_auto(body.source):
-        pairs = state.service.pairs
-        answer["detectedLanguage"] = [_detected(pairs.detect(text, pair.tgt)) for text in plain]
+        answer["detectedLanguage"] = list(map(_detected, await state.service.detected(plain, pair.tgt, owner)))
     if n_others:
         answer["alternatives"] = others
     if not isinstance(fields["q"], list):
@@ -135,7 +134,7 @@ async def translate_file(request: Request) -> dict[str, str]:
     try:
         job = await until_client_leaves(request.receive, state.documents.finished(job.id))
     except ClientLeft:
-        state.documents.forget(job.id)
+        await state.documents.forget(job.id)
         raise
     if job.status != "done":
         raise MalformedError(job.error)
@@ -151,10 +150,11 @@ async def download_file(name: str, request: Request) -> Any:
     """
     owner = check_key(request, None, missing=400, wrong=403) if key_of(request) else None
     id_, _, secret_and_name = name.partition(".")
-    job = state_of(request).documents.get(id_, secret_and_name.partition(".")[0], owner)
+    documents = state_of(request).documents
+    job = await documents.get(id_, secret_and_name.partition(".")[0], owner)
     if job.status != "done":
         raise UnknownError("document not found")
-    return Delivery(state_of(request).documents.jobs, job)
+    return await documents.jobs.disk.run(Delivery, documents.jobs, job)
 
 
 @router.post("/detect", openapi_extra=body_of(DetectRequest), summary="Detect the language of a text")

@@ -1,0 +1,415 @@
+"""Folders of a server that others use too: a slow disk, a lock that somebody holds, links and pipes in place of files.
+
+And what is scarce besides the disk: threads, processes, the time of a worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fcntl
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from test_documents import done, upload
+
+from dragoman.documents.document import DocumentInfo
+from dragoman.errors import ConfigError, DataError, DragomanError
+from dragoman.serving import glossaries, helpers, jobs, pieces, server, storage
+from dragoman.serving.delivery import Delivery
+from dragoman.serving.glossaries import Dictionary, Glossaries
+from dragoman.serving.jobs import Job, Jobs
+from dragoman.serving.limits import Shares
+from dragoman.serving.parsing import Finished
+from dragoman.serving.pieces import Pieces
+from dragoman.serving.refusals import BusyError, UnknownError
+from limits import LONG_S, wait_until
+
+DICTIONARY = {"source_lang": "en", "target_lang": "de", "entries": "dog\thund", "entries_format": "tsv"}
+TERMS = {"name": "g", **DICTIONARY}
+SECRET = "a line of a file that no client may see"
+EVENTS = (
+    "open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.utime",
+    "os.truncate", "shutil.rmtree",
+)  # fmt: skip
+"""Events of Python's audit that tell of work on a disk."""
+
+
+@contextmanager
+def on_disk(folder: Path) -> Iterator[dict[bool, list[str]]]:
+    """Collect what the body does with files below a folder, by whether the thread runs an event loop."""
+    seen: dict[bool, list[str]] = {False: [], True: []}
+    watching = True
+
+    def note(event: str, arguments: Any) -> None:
+        if watching and event in EVENTS and str(folder) in str(arguments[0]):
+            seen[asyncio._get_running_loop() is not None].append(f"{event} {arguments[0]}")
+
+    sys.addaudithook(note)  # cannot be taken away again, hence the flag
+    try:
+        yield seen
+    finally:
+        watching = False
+
+
+def test_the_event_loop_waits_for_no_disk(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk may take seconds for each file, or never answer."""
+    monkeypatch.setattr(pieces, "IN_MEMORY", 3)
+    live = serving(documents=tmp_path / "d", glossaries=tmp_path / "g")
+    with on_disk(tmp_path) as seen:
+        stored = live("/v3/glossaries", {"name": "g", "dictionaries": [DICTIONARY]}).json["glossary_id"]
+        path = f"/v3/glossaries/{stored}"
+        for method, route, fields in (
+            ("GET", "/v3/glossaries", None), ("GET", "/v2/glossaries", None), ("GET", path, None),
+            ("GET", f"/v2/glossaries/{stored}/entries", None), ("PATCH", path, {"name": "h"}),
+            ("PUT", f"{path}/dictionaries", DICTIONARY), ("GET", "/readyz/storage", None), ("GET", "/metrics", None),
+            ("POST", "/v2/translate", {"text": ["the dog"], "source_lang": "EN", "target_lang": "DE",
+                                       "glossary_id": stored}),
+        ):  # fmt: skip
+            assert live(route, fields, method=method).status == 200, route
+        made = upload(live, "/v2/document", "a.txt", b"the dog\na cat", target_lang="DE", source_lang="EN",
+                      glossary_id=stored).json  # fmt: skip
+        assert done(live, made)["status"] == "done"
+        secret = {"document_key": made["document_key"]}
+        assert live(f"/v2/document/{made['document_id']}/result", secret).status == 200
+        url = upload(live, "/translate_file", "a.txt", b"the dog", target="de").json["translatedFileUrl"]
+        assert live(url.removeprefix(live.url)).status == 200
+        assert live(path, method="DELETE").status == 204
+        wait_until(lambda: not live.state.documents.tasks)
+    assert len(seen[False]) > 40
+    assert seen[True] == []
+
+
+def test_a_lock_that_another_program_holds_stops_changes_alone(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may read a folder can lock it: that takes no thread which other requests need."""
+    monkeypatch.setattr(jobs, "LOCK_S", LONG_S)
+    monkeypatch.setattr(glossaries, "LOCK_S", LONG_S)
+    live = serving(documents=tmp_path / "d", glossaries=tmp_path / "g")
+    stored = live("/v2/glossaries", TERMS).json["glossary_id"]
+    fields = {"target_lang": "DE", "source_lang": "EN"}
+    made = upload(live, "/v2/document", "a.txt", b"the dog", **fields).json
+    assert done(live, made)["status"] == "done"
+    held = [os.open(tmp_path / name, os.O_RDONLY) for name in "dg"]
+    for folder in held:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+    n = 10
+    with ThreadPoolExecutor(2 * n) as clients:
+        waiting = [clients.submit(upload, live, "/v2/document", "a.txt", b"a cat", **fields) for _ in range(n)]
+        waiting += [clients.submit(live, "/v2/glossaries", TERMS) for _ in range(n)]
+        wait_until(lambda: live.state.documents._unfinished[""] == n)
+        long = {"text": "the dog", "source": "en", "glossary": {f"t{i}": "x" * 50 for i in range(2000)}}
+        for path, data in (("/metrics", None), ("/readyz/storage", None), (f"/v2/glossaries/{stored}", None),
+                           ("/v2/glossaries", None), ("/v1/translate", long)):  # fmt: skip
+            assert live(path, data).status == 200, path
+        secret = {"document_key": made["document_key"]}
+        assert live(f"/v2/document/{made['document_id']}/result", secret).status == 200
+        assert not any(client.done() for client in waiting)
+        for folder in held:
+            os.close(folder)
+        assert [client.result().status for client in waiting] == [200] * n + [201] * n
+
+
+def test_a_lock_that_is_held_too_long_is_a_refusal(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(jobs, "LOCK_S", 0.0)
+    monkeypatch.setattr(glossaries, "LOCK_S", 0.0)
+    live = serving(documents=tmp_path, glossaries=tmp_path)
+    held = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    replies = [upload(live, "/v2/document", "a.txt", b"a cat", target_lang="DE"), live("/v2/glossaries", TERMS)]
+    assert [(reply.status, reply.headers["retry-after"]) for reply in replies] == [(503, "30")] * 2
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(DragomanError, match="another program has locked it"):
+        Jobs(tmp_path)
+    os.close(held)
+    assert live("/v2/glossaries", TERMS).status == 201
+
+
+def test_few_changes_of_a_key_wait_for_the_disk(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each that waits keeps a connection."""
+    monkeypatch.setattr(glossaries, "LOCK_S", LONG_S)
+    monkeypatch.setattr(storage, "MOST_CHANGES", 2)
+    live = serving(glossaries=tmp_path)
+    held = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    with ThreadPoolExecutor(3) as clients:
+        waiting = [clients.submit(live, "/v2/glossaries", TERMS) for _ in range(3)]
+        wait_until(lambda: live.state.glossaries.disk._turns.n_waiting("") == 2)
+        assert live("/v2/glossaries", TERMS).status == 429
+        os.close(held)
+        assert [client.result().status for client in waiting] == [201] * 3
+
+
+def link(path: Path, secret: Path) -> None:
+    path.symlink_to(secret)
+
+
+def dangling(path: Path, secret: Path) -> None:
+    path.symlink_to(secret.with_name("new"))
+
+
+def pipe(path: Path, secret: Path) -> None:
+    os.mkfifo(path)
+
+
+def local_socket(path: Path, secret: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        here = Path.cwd()
+        os.chdir(path.parent)  # a name of a socket has at most 108 bytes
+        try:
+            made.bind(path.name)
+        finally:
+            os.chdir(here)
+
+
+def folder(path: Path, secret: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize("put", [link, dangling, pipe, local_socket, folder])
+@pytest.mark.parametrize("name", ["job.json", "source", "room", "pieces", "result"])
+def test_what_stands_in_the_place_of_a_file_of_a_job_is_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, put: Callable[[Path, Path], None], name: str
+) -> None:
+    """Nothing waits for it, nothing is read or written where a link leads, and other jobs go on."""
+    monkeypatch.setattr(pieces, "IN_MEMORY", 3)
+    secret = tmp_path / "secret"
+    secret.write_text(json.dumps(SECRET))
+    stored, job, other = Jobs(tmp_path / "d"), Job("0" * 32, "a.txt", "", "en-de", 1.0), Job("1" * 32, "b", "", "", 2.0)
+    for own in (job, other):
+        stored.create(own, b"the dog", Shares(("",)))
+        stored.under_way.add(own.id)
+    path = stored.path(job.id) / name
+    path.unlink(missing_ok=True)
+    put(path, secret)
+    seen: list[object] = []
+
+    def use() -> None:
+        seen.append(stored.read(job.id))
+        for work in (
+            lambda: seen.append(stored.source(job)),
+            lambda: Pieces.of(["the dog", "a cat"], stored.pieces(job), 100, "en").window(),
+            lambda: stored.fill(job, b"der hund"),
+            lambda: Delivery(stored, job),
+        ):
+            with suppress(DragomanError):
+                work()
+        seen.append(stored.read(other.id))
+        stored.create(Job("2" * 32, "c", "", "", 3.0), b"a cat", Shares(("",)))
+        stored.end(job)
+
+    using = threading.Thread(target=use, daemon=True)
+    using.start()
+    using.join(LONG_S)
+    assert not using.is_alive()
+    assert getattr(seen[-1], "id", None) == other.id
+    assert SECRET not in str(seen)
+    assert secret.read_text() == json.dumps(SECRET)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d", "secret"]
+    stored.close()
+
+
+def test_a_result_that_is_a_link_is_not_fetched(tmp_path: Path) -> None:
+    stored, job = Jobs(tmp_path / "d"), Job("0" * 32, "a.txt", "", "en-de", 1.0)
+    stored.create(job, b"the dog", Shares(("",)))
+    stored.result(job).symlink_to("/etc/passwd")
+    with pytest.raises(UnknownError):
+        Delivery(stored, job)
+
+
+@pytest.mark.parametrize("put", [link, dangling, pipe, local_socket, folder])
+def test_what_stands_in_the_place_of_a_glossary_is_none(tmp_path: Path, put: Callable[[Path, Path], None]) -> None:
+    secret = tmp_path / "secret"
+    stored = Glossaries(tmp_path / "g")
+    kept, gone = (stored.add("", name, [Dictionary("en", "de", {"dog": "Hund"})]) for name in "ab")
+    path = tmp_path / "g" / f"{gone.id}.json"
+    path.rename(secret)
+    put(path, secret)
+    using = ThreadPoolExecutor(1)
+    for known in (stored, Glossaries(tmp_path / "g")):
+        assert [own.id for own in using.submit(known.list, "").result(LONG_S)] == [kept.id]
+        with pytest.raises(UnknownError):
+            using.submit(known.get, gone.id, "").result(LONG_S)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"dictionaries": [{"src": "en", "tgt": "de", "entries": ["dog"]}]}, {"dictionaries": {}}, {"name": 1},
+        {"dictionaries": [{"src": "en", "tgt": "de", "entries": {"dog": 1}}]}, {"owner": ["a"]}, {"created": None},
+    ],
+)  # fmt: skip
+def test_a_glossary_whose_file_was_edited_hides_itself_and_is_named_at_the_start(
+    tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    stored = Glossaries(tmp_path)
+    made = stored.add("", "secret name", [Dictionary("en", "de", {"dog": "Hund"})])
+    path = tmp_path / f"{made.id}.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"later": 1}))
+    assert stored.get(made.id, "") == Glossaries(tmp_path).get(made.id, "") == made
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+    assert stored.list("") == []
+    with pytest.raises(UnknownError):
+        stored.get(made.id, "")
+    with pytest.raises(ConfigError, match=r"not a glossary of this server \(.*\); repair or delete it") as refused:
+        Glossaries(tmp_path)
+    assert "dog" not in str(refused.value)
+    assert "secret" not in str(refused.value).replace(str(tmp_path), "")
+
+
+def test_other_files_in_the_folder_of_glossaries_are_none(tmp_path: Path) -> None:
+    """A folder that was mistyped may hold anything, such as a run with its manifest."""
+    (tmp_path / "manifest.json").write_text("{}")
+    assert Glossaries(tmp_path).list("") == []
+
+
+def test_a_file_that_cannot_be_opened_now_is_not_taken_for_gone(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = serving(documents=tmp_path / "d", glossaries=tmp_path / "g")
+    stored = live("/v2/glossaries", TERMS).json["glossary_id"]
+    made = upload(live, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
+    assert done(live, made)["status"] == "done"
+    wait_until(lambda: not live.state.documents.tasks)
+
+    def no_more_files(path: Path, **_: bool) -> Any:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(path))
+
+    monkeypatch.setattr(storage, "opened", no_more_files)
+    monkeypatch.setattr(live.state.glossaries._read, "get", lambda key: None)
+    secret = {"document_key": made["document_key"]}
+    replies = live(f"/v2/document/{made['document_id']}", secret), live(f"/v2/glossaries/{stored}")
+    assert [reply.status for reply in replies] == [503, 503]
+    assert str(tmp_path) not in str([reply.body for reply in replies])
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs Linux")
+@pytest.mark.parametrize("store", [Jobs, Glossaries])
+def test_a_folder_where_nothing_can_be_stored_is_refused_at_the_start(store: Any) -> None:
+    with pytest.raises(DragomanError, match="/proc/self: cannot be written"):
+        store(Path("/proc/self"))
+
+
+def test_a_folder_where_every_user_may_write_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tmp_path.chmod(0o777)
+    Jobs(tmp_path)
+    assert "every user of this machine may write there" in caplog.text
+
+
+# --- no more threads and processes ------------------------------------------------------------------------------------
+
+
+def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+
+
+def test_where_the_system_gives_no_more_threads_requests_are_told_to_come_again(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = serving(documents=tmp_path / "d", glossaries=tmp_path / "g")
+    no_threads(monkeypatch)
+    later = live("/v1/languages")  # Starlette starts a thread for it
+    assert (later.status, later.headers["retry-after"]) == (429, "10")
+    stored = live("/v2/glossaries", TERMS)
+    assert stored.status == 201
+    texts = {"text": "the dog " * 300, "source": "en"}  # prepared by a helper
+    for path, data in (("/livez", None), ("/v1/translate", texts), ("/v2/glossaries", None), ("/readyz/storage", None)):
+        assert live(path, data).status == 200, path
+    monkeypatch.undo()
+    assert live("/v1/languages").status == 200
+
+
+def test_a_server_that_gets_too_few_threads_says_so_in_one_sentence(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for owner, name in (
+        (server, "bound_connections"), (server, "bound_arenas"), (torch, "set_num_threads"), (sys, "setswitchinterval"),
+    ):  # fmt: skip
+        monkeypatch.setattr(owner, name, lambda *_: None)  # of this process
+    no_threads(monkeypatch)
+    with pytest.raises(ConfigError, match="the system gives this process too few threads"):
+        server.serve([tiny_run], port=0)
+
+
+def test_a_pool_that_cannot_start_keeps_no_thread() -> None:
+    began: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def third_fails(thread: threading.Thread) -> None:
+        if len(began) == 2:
+            raise RuntimeError("can't start new thread")
+        began.append(thread)
+        start(thread)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(threading.Thread, "start", third_fails)
+        with pytest.raises(RuntimeError, match="can't start"):
+            helpers.started(4, "few")
+    for thread in began:
+        thread.join(LONG_S)
+        assert not thread.is_alive()
+
+
+def test_a_translated_document_waits_for_a_process_that_writes_it(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the work of hours would be lost in a moment without processes."""
+    from dragoman.serving import parsing
+
+    tries: list[int] = []
+    finish = parsing.finished
+
+    async def busy_twice(data: bytes, info: DocumentInfo, pieces: Pieces, owner: str) -> Finished:
+        tries.append(1)
+        if len(tries) < 3:
+            raise BusyError(0.0)
+        return await finish(data, info, pieces, owner)
+
+    monkeypatch.setattr(parsing, "finished", busy_twice)
+    live = serving()
+    made = upload(live, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
+    assert (done(live, made)["status"], len(tries)) == ("done", 3)
+
+
+def test_an_archive_that_is_packed_to_almost_nothing_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+    import zipfile
+
+    from dragoman.documents.document import DocumentOptions
+    from dragoman.documents.office import package
+
+    def archive(content: bytes) -> bytes:
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+            made.writestr("word/document.xml", "<a/>")
+            made.writestr("word/media/a.bmp", content)
+        return out.getvalue()
+
+    monkeypatch.setattr(package, "FREE_BYTES", 1 << 16)
+    info = DocumentInfo("a.docx", "en", "de", (), DocumentOptions())
+    zeros, noise = archive(bytes(1 << 20)), archive(os.urandom(1 << 17))
+    with pytest.raises(DataError, match=r"a.docx: unpacks to 1,048,580 bytes in 2 members: too much"):
+        package.read(zeros, info)
+    package.read(noise, info)
+    monkeypatch.undo()
+    package.read(zeros, info)
