@@ -221,7 +221,7 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
         Claim(
             f"The parser is more than {AHEAD:.0f} F1 ahead of right-branching trees",
             ahead > AHEAD,
-            f"{_value(parser)} against {_value(baseline)}, labelled brackets, 95% bootstrap intervals over sentences",
+            f"{_value(parser)} against {_value(baseline)}",
         ),
     ]
     if "deeper" in numbers:
@@ -259,7 +259,7 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             ],
             figure=parse_trees(*(_tree(example, key) for key in ("found", "gold"))),
             name="tree",
-            caption="Words, their tags, and constituents above them. Marked: brackets that the other tree has not.",
+            caption="Marked: brackets that the other tree has not.",
         ),
         Section(
             "Against right-branching trees",
@@ -270,31 +270,27 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             figure=bars([Bars(_bars(numbers), "labelled bracket F1 (%)")], width=4.6),
             name="f1",
             table=Table(
-                ("", "F1", "precision", "recall", "exact match", "unlabelled F1"),
+                ("", "F1", "precision", "recall", "exact match"),
                 [_row(*row) for row in _rows(numbers)],
             ),
-            caption=f"Labelled brackets of {corpus}; whiskers: 95% bootstrap intervals over sentences. Figures of "
-            "other corpora, such as those of the paper's Table 4, cannot be compared with these.",
+            caption="Whiskers and brackets: 95% bootstrap intervals over sentences.",
         ),
         Section(
             "Longer sentences are harder",
-            "F1 by the number of words of a sentence, punctuation included.",
+            "",
             figure=curves([_chart(numbers)]),
             name="lengths",
-            caption="Each point is a group of sentences: of up to 10 words, of 11 to 20, and so on, where there are "
-            f"{FEWEST} or more.",
+            caption="F1 by the number of words of a sentence, punctuation included, where there are "
+            f"{FEWEST} sentences or more.",
         ),
         Section(
             "Label by label",
             "Frequent labels are learned first; rare ones have too few examples.",
             table=Table(
-                ("label", "gold brackets", "found", "right", "F1"),
-                [
-                    (label, n_gold, n_found, n_right, f"{f1:.1f}")
-                    for label, (n_right, n_gold, n_found, f1) in list(numbers["by_label"].items())[:12]
-                ],
+                ("label", "gold brackets", "F1"),
+                [(label, n_gold, f"{f1:.1f}") for label, (_, n_gold, _, f1) in list(numbers["by_label"].items())[:8]],
             ),
-            caption="ADVP includes PRT. F1 in per cent.",
+            caption="The eight most frequent labels; ADVP includes PRT.",
         ),
     ]
 
@@ -314,7 +310,7 @@ def _rows(numbers: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _row(name: str, scores: dict[str, Any]) -> tuple[str, ...]:
-    keys = ("f1", "precision", "recall", "exact", "unlabelled_f1")
+    keys = ("f1", "precision", "recall", "exact")
     return (name, *(f"{scores[key]:.1f}" for key in keys))
 
 
