@@ -45,6 +45,17 @@ def test_the_code_tour_is_the_code_and_both_sides_agree() -> None:
     assert code_tour.PAGE.read_text(encoding="utf-8") == code_tour.page()
 
 
+def test_the_code_tour_can_be_pasted_in_both_languages(capsys: pytest.CaptureFixture[str]) -> None:
+    pages = (code_tour.PAGE, ROOT / "docs/zh/understand/code-tour.md")
+    english, chinese = (
+        re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        for page in pages
+    )
+    assert english == chinese
+    exec(compile("\n\n".join(english), "code-tour.md", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.split() == ["True"] * len(code_tour.STOPS)
+
+
 def test_sides_that_differ_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = code_tour.STOPS[0]._replace(both=lambda: (np.zeros(3), np.array([0, 0, 1e-6])))
     monkeypatch.setattr(code_tour, "STOPS", (wrong,))
