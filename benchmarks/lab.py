@@ -23,8 +23,8 @@ table says how many of its statements *hold*, how many do *not*, and how many st
 contains both. [Questions](../understand/questions/index.md) tells what they answer, [errata](../understand/errata.md)
 what they refute and which the five documents are."""
 FOOT = """**What a verdict can carry.** Nearly all models are small, trained for seconds or minutes on one generated
-text or toy task, most at one learning rate, with one to three seeds. A verdict is about that model on that task. Where the
-literature found otherwise, or the same at a larger scale, the page names it. Constants that could decide a verdict,
+text or toy task, most at one learning rate, with one to three seeds. A verdict is about that model on that task. Where
+the literature found otherwise, or the same at a larger scale, the page names it. Constants that could decide a verdict,
 such as the number of keys, are swept (`python -m benchmarks.verdicts`). An interval, in brackets, is over seeds and for
 one comparison. `heads` and `ablations` make dozens and allow for all of theirs (Bonferroni); others make up to ten and
 do not.
