@@ -23,20 +23,19 @@ table says how many of its statements *hold*, how many do *not*, and how many st
 contains both. [Questions](../understand/questions/index.md) tells what they answer, [errata](../understand/errata.md)
 what they refute and which the five documents are."""
 FOOT = """**What a verdict can carry.** Nearly all models are small, trained for seconds or minutes on one generated
-text or toy task, most at one learning rate, with one to three seeds. A verdict is about that model on that task. Where
-the literature found otherwise, or the same at a larger scale, the page names it. Constants that could decide a verdict,
-such as the number of keys, are swept (`python -m benchmarks.verdicts`). An interval, in brackets, is over seeds and for
-one comparison. `heads` and `ablations` make dozens and allow for all of theirs (Bonferroni); others make up to ten and
-do not.
+text or toy task, most at one learning rate, with one to three seeds. A verdict is about that model on that task; where
+the literature found otherwise, or the same at a larger scale, the page names it. Constants that could decide a verdict
+are swept (`python -m benchmarks.verdicts`). An interval, in brackets, is over seeds and for one comparison. `heads` and
+`ablations` make dozens and allow for all of theirs (Bonferroni); others make up to ten and do not.
 
-**Where the rest is.** Tables have the rows that a verdict rests on. Date, machine and all numbers are in each page's
-`numbers.json`. `dragoman lab NAME` writes the same page from a run of your own ([how](../how-to/experiments.md)). This
-report is a full `dragoman lab all`, and single experiments on other text. `python -m benchmarks.lab REPORT` takes such
-a report over; with `--restate` it writes the pages again from the numbers that are here."""
+Tables have the rows that a verdict rests on. Date, machine and all numbers are in each page's `numbers.json`. `dragoman
+lab NAME` writes the same page from a run of your own ([how](../how-to/experiments.md)). This report is a full `dragoman
+lab all`, and single experiments on other text. `python -m benchmarks.lab REPORT` takes such a report over; `--restate`
+writes the pages again."""
 
 
-ONCE = ("Table 2, and what it would take",)
-"""Headings of sections that are not repeated for other text: they are about the paper."""
+ONCE = ("Table 2, and what it would take", "Label by label")
+"""Headings of sections that a run on other text leaves to the experiment's own page, or to its numbers."""
 
 
 def publish(report: Path, folder: Path, suffix: str = "") -> list[str]:
@@ -130,7 +129,7 @@ def page(name: str, record: dict[str, Any]) -> str:
     given = "".join(f" --{option} {value}" for option, value in options.items() if record[option])
     method = "" if name == experiment else f"; method: [{experiment}](../{experiment}/README.md)"
     head = f"# {name}\n\n{record['claim']}.\n\n`dragoman lab {experiment}{given}`; [numbers.json](numbers.json); "
-    head += f"[what a verdict can carry](../README.md){method}."
+    head += f"[limits](../README.md){method}."
     verdict = "\n".join(
         f"- *{WORDS[claim['holds']]}*: {claim['text']}: {claim['figures']}" for claim in record["verdict"]
     )

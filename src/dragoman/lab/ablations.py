@@ -235,8 +235,6 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
                 f"Chance is the interval in which {len(table) - 1} trainings of the base would all lie with 95% "
                 f"probability, ±{half:.3f}: a difference within it shows nothing. For a single row it would be "
                 f"±{alone['high'] - alone['mean']:.3f}.",
-                "The two models have different limits. The paper's had 4.5 million sentences; this one has little "
-                "text, little time and one learning rate.",
             ],
             bars(
                 [
@@ -277,19 +275,12 @@ def _title(row: Row, model: ModelOptions) -> str:
 
 
 def _table(table: Sequence[Row], numbers: Mapping[str, Any]) -> Table:
-    """Return our results beside the paper's, row by row; a loss within chance is "as base"."""
-    model, chance = ModelOptions(**numbers["base"]), numbers["chance"]
-
-    def compared(loss: float) -> str:
-        if math.isnan(chance["low"]) or chance["low"] <= loss <= chance["high"]:
-            return "as base"
-        return "better" if loss < chance["low"] else "worse"
-
+    """Return the results row by row; the figure shows which may be chance."""
+    model = ModelOptions(**numbers["base"])
     cells = []
     for row, entry in zip(table, numbers["rows"], strict=True):
         result = Trial(**entry["found"])
         cells.append((
             _title(row, model), f"{result.perplexity:.2f}", f"{result.bleu:.1f}",
-            "" if row.group == "base" else compared(result.loss), f"{row.perplexity:.2f}", f"{row.bleu:.1f}",
         ))  # fmt: skip
-    return Table(("row", "perplexity", "BLEU", "loss", "paper: perplexity", "BLEU"), cells)
+    return Table(("row", "perplexity", "BLEU"), cells)

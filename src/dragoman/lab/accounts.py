@@ -144,10 +144,9 @@ def account_claims(accounts: Mapping[str, Any]) -> list[Claim]:
         Claim(
             "Restricted self-attention takes r n d operations, a convolution k n d²",
             max(share) / min(share) < 1.05 and max(per_k) / min(per_k) < 1.05,
-            f"at n = {n:,}, d = {d}, in millions: {min(by_r.values()):.0f} for r = {min(by_r)} to "
-            f"{max(by_r.values()):.0f} for r = {max(by_r)}; {min(by_k.values()):.0f} for k = {min(by_k)} to "
-            f"{max(by_k.values()):.0f} for k = {max(by_k)}. In blocks, restricted self-attention takes "
-            f"{max(share):.1f} times 4rnd, for a third of the products is masked",
+            f"at n = {n:,}, d = {d}, {min(by_r.values()):.0f} to {max(by_r.values()):.0f} million for r = {min(by_r)} "
+            f"to {max(by_r)}, {min(by_k.values()):.0f} to {max(by_k.values()):.0f} for k = {min(by_k)} to {max(by_k)}. "
+            f"In blocks, restricted self-attention takes {max(share):.1f} times 4rnd, a third of it masked",
         ),
     ]
 
@@ -171,7 +170,6 @@ def account_section(accounts: Mapping[str, Any]) -> Section:
     return Section(
         "What is counted",
         [
-            "Table 1 gives orders of growth and no factors, so where two layers cross is a matter of what is counted. "
             "A recurrent layer projects its input, self-attention its queries, keys, values and output; gates multiply "
             "the products of a recurrent layer by 3 (GRU) or 4 (LSTM). The table has the length from which "
             "self-attention takes more.",

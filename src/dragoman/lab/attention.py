@@ -222,7 +222,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         ),
         Section(
             "Between an average and a lookup",
-            f"The same query ({names[0]}) at different lengths. A query near zero gives all keys the same weight, and "
+            "A query near zero gives all keys the same weight, and "
             "the output is the mean of the values. A long query selects the value with the best key, like a "
             "dictionary. A trained head may be anywhere between the two, and unlike a lookup it has a gradient.",
             curves([chart], width=6.4),

@@ -216,24 +216,19 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
             for layer in LAYERS
         ],
     )  # fmt: skip
-    crossings = Table(
-        ("d", "n by operations", "n by time"),
-        [(row["d"], row["operations"], row["seconds"] or "beyond the longest") for row in numbers["crossings"]],
-    )
     return [
         Section(
             "Table 1, counted",
             [
                 "The work of one layer that mixes n positions of width d. Torch counts the operations while the layer "
                 "runs as its equation is written: self-attention without its four projections (8nd² operations), and a "
-                "plain RNN with both of its products. That they cross at n = d follows from this choice. Convolutions "
+                "plain RNN with both of its products. Convolutions "
                 f"have k = {numbers['kernel_width']}, restricted self-attention r = {numbers['neighbours']}.",
             ],
             curves(_charts(numbers, "operations", "operations (millions, log scale)", 1e-6), width=3.4, height=3.2),
             "operations",
             table,
-            "Counted multiplications and additions. On the left convolutional lies on restricted self-attention, by a "
-            "coincidence of r, k and d.",
+            "Counted multiplications and additions. On the left convolutional lies on restricted self-attention.",
         ),
         account_section(numbers["accounts"]),
         Section(
@@ -242,16 +237,14 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
             "layer wait for one another, and each multiplies a matrix by a single vector, which processors do slowly.",
             curves(_charts(numbers, "seconds", "time (ms, log scale)", 1e3), width=3.4, height=3.2),
             "time",
-            crossings,
-            "Time of a forward pass. The table: from which n on self-attention takes more than recurrence.",
+            caption="Time of a forward pass.",
         ),
         Section(
             "Memory",
-            "Written out, attention keeps its n × n weights for the backward pass. A fused kernel computes them again, "
-            "and its memory grows with n only.",
+            "A fused kernel computes the n × n weights again.",
             curves([_memory_chart(numbers)], width=5.6, height=3.8),
             "memory",
             caption="Memory that training needs for one layer and one sequence. Fused self-attention lies on "
-            "recurrent: both keep only what is n long.",
+            "recurrent.",
         ),
     ]

@@ -276,7 +276,6 @@ def _expected(numbers: Mapping[str, Any]) -> Section:
         [
             f"Models of width 32 translate short English sentences into German, word by word: {src} words and marks in "
             f"the source, {tgt} in the target, {sizes['n_train']:,} sentences to learn from, {sizes['steps']} steps. "
-            "Test sentences combine words in ways that never occur in training.",
             "The first model predicts every word from the mean of the source. Each further one adds a part, up to the "
             "paper's block of one encoder and one decoder layer; the last has two of each. The mirror takes one part "
             "at a time from the full block.",
@@ -299,10 +298,10 @@ def _way_up(numbers: Mapping[str, Any]) -> Section:
         ]
     )
     table = Table(
-        ("model", "weights trained", "loss lower by", "right words"),
+        ("model", "loss lower by", "right words"),
         [
             (
-                names[name], rows[name][0]["parameters"], f"{up[name]:.2f}" if name in up else "",
+                names[name], f"{up[name]:.2f}" if name in up else "",
                 f"{_at_rate(rows[name], 'accuracy').mean:.1%}",
             )
             for name in names
@@ -310,12 +309,11 @@ def _way_up(numbers: Mapping[str, Any]) -> Section:
     )  # fmt: skip
     return Section(
         "One part at a time",
-        "Right words are counted given the right words before them; BLEU is that of translations which the model "
-        "writes by itself. Brackets: the lowest and the highest seed.",
+        "Right words are counted given the right words before them. Brackets: the lowest and the highest seed.",
         shown,
         "ladder",
         table,
-        f"Each model has the parts above it, too. Means over {_seeds(numbers)} seeds; whiskers: the range.",
+        f"Each model has the parts above it, too. Means over {_seeds(numbers)} seeds.",
     )
 
 
@@ -337,15 +335,14 @@ def _taken_away(numbers: Mapping[str, Any]) -> Section:
     return Section(
         "The mirror",
         [
-            "What a part is worth depends on the others. Without residuals every sub-layer mixes words and loses the "
+            "Without residuals every sub-layer mixes words and loses the "
             "one it is at: positions and a feed-forward network then make these trainings worse. In the full block "
             "positions are hardly missed, perhaps because sentences have six words at most, and the causal mask tells "
             "the decoder how many it has written.",
         ],
         shown,
         "mirror",
-        caption="By how much the loss falls where a part is added, and rises where it alone is missing. Whiskers: the "
-        "lowest and the highest seed.",
+        caption="By how much the loss falls where a part is added, and rises where it alone is missing.",
     )
 
 
@@ -362,7 +359,7 @@ def _while_they_learn(numbers: Mapping[str, Any]) -> Section:
         "",
         curves([Chart(lines, "step", "training loss (nats a word)")], width=6.4, height=3.6),
         "learning",
-        caption="Training loss, means of 20 steps and of the seeds; bands: the lowest and the highest seed.",
+        caption="Training loss, means of 20 steps; bands: the lowest and the highest seed.",
     )
 
 

@@ -307,8 +307,8 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
     parts = []
     for kind, title in (
         ("encoder", "The encoder's heads"),
-        ("decoder", "The decoder's heads, to what is written so far"),
-        ("cross", "The decoder's heads, to the source"),
+        ("decoder", "The decoder's heads"),
+        ("cross", "Heads of cross-attention"),
     ):
         here = [name for name in names if kind_of(name) == kind]
         if here:
@@ -324,16 +324,16 @@ def _heads_of(kind: str, title: str, names: Sequence[str], numbers: Mapping[str,
     rows = []
     for place, habit in enumerate(HABITS[kind]):
         most = max(shares, key=lambda head: float(shares[head][place]))
-        rows.append((habit, f"{float(shares[most][place]):.2f}", most))
+        rows.append((habit, f"{float(shares[most][place]):.2f}: {most}"))
     return Section(
         title,
         f"One sentence of the validation text, “{example['source']}”, read with its reference, "
-        f"“{example['translation']}”. The tables: which head gives most of its weight to a place, over all of the text."
+        f"“{example['translation']}”. The tables have the greatest weight of a head, a mean over all of the text."
         if kind == "encoder"
         else "",
         attention.head_maps(maps["layers"], maps["rows"], maps["columns"], kind),
         f"heads-{kind}",
-        Table(("looks at", "weight", "most of all"), rows),
+        Table(("looks at", "greatest weight"), rows),
         "A diagonal looks at itself or a neighbour; a column is a key that all queries look at."
         if kind == "encoder"
         else "",
@@ -347,9 +347,9 @@ def _importance(numbers: Mapping[str, Any]) -> Section:
     values = np.array([[*row, *[np.nan] * (width - len(row))] for row in rise.values()])
     most = max(float(np.nanmax(values)), 1e-6)
     table = Table(
-        ("attention", "without it", "with its best head alone", "best head"),
+        ("attention", "without it", "with its best head alone"),
         [
-            (_place(row["attention"]), row["without"], row["best_alone"], row["best_head"] + 1)
+            (_place(row["attention"]), row["without"], row["best_alone"])
             for row in numbers["attentions"]
         ],
     )  # fmt: skip
@@ -383,10 +383,9 @@ def _together(together: Mapping[str, Any]) -> Section:
 
     return Section(
         "How many can go together",
-        "Heads are cut off one after another, the least important first, or in random order (mean, and the band from "
-        "the best to the worst order). Heads that seem unimportant one at a time may replace each other, so that "
+        "Heads that seem unimportant one at a time may replace each other, so that "
         "cutting off all of them costs more than the sum.",
         curves([chart("loss", "loss (nats a token)", "Loss"), chart("bleu", "BLEU, greedy", "Translations")]),
         "together",
-        caption="Loss and BLEU over the share of heads cut off, on sentences that did not choose the order.",
+        caption="Loss and BLEU over the share of heads cut off; band: the best to the worst of the random orders.",
     )

@@ -307,10 +307,9 @@ def _expected(numbers: Mapping[str, Any]) -> Section:
         [
             f"Decoders of width 64 with 4 heads a layer read sequences of {sizes['length']} words: a block of "
             f"{sizes['shortest']} to {sizes['longest']} different words, drawn from {sizes['n_words']}, over and over. "
-            "The first block cannot be foreseen. From then on each word can: it is the one that followed last time. "
-            "Blocks differ in length, so that looking a fixed number of words back does not help.",
+            "After the first block each word is the one that followed last time.",
             "Two measures for each head: how much of its weight is at the word before, and how much at the key that "
-            "followed the last occurrence of the word it is at. Only queries whose word has occurred are counted.",
+            "followed the last occurrence of the word it is at.",
             expected(len(PREDICTED), sum((learned_by_two, *each)), "induction"),
         ],
     )
@@ -369,7 +368,7 @@ def _missed(numbers: Mapping[str, Any]) -> Section:
             if colour:
                 table.append(
                     (f"seed {row['seed']}: {head_name(rise)}", *(f"{score[kind]:.2f}" for kind in KINDS),
-                     f"{rise['rise']:+.2f}", f"{rise['rise_new']:+.2f}")
+                     f"{rise['rise']:+.2f}")
                 )  # fmt: skip
         groups.append(Bars(of_row, "loss on repeats (nats)", f"seed {row['seed']}"))
     return Section(
@@ -380,7 +379,7 @@ def _missed(numbers: Mapping[str, Any]) -> Section:
         bars(groups, n_columns=3, width=1.9),
         "missed",
         Table(
-            ("chosen head", "at the word before", "at what followed", "repeats, without it", "new words, without it"),
+            ("chosen head", "at the word before", "at what followed", "repeats, without it"),
             table,
         ),
         "Rise of the loss without each head. Orange: the head of the first layer that looks most at the word before; "
@@ -401,7 +400,7 @@ def _swept(numbers: Mapping[str, Any]) -> Section:
         rise, other = _rises_of_layer(row)
         table.append(
             (
-                name, "never" if math.isinf(end) else f"{start:g} to {end:g}", f"{row['loss']['repeated']:.2f}",
+                name, "never" if math.isinf(end) else f"{start:g} to {end:g}",
                 ", ".join(f"{judged(row, kind):.2f}" for kind in KINDS), f"{rise:+.2f}, {other:+.2f}",
                 f"{row['induction_left']:.2f}",
             )
@@ -411,7 +410,7 @@ def _swept(numbers: Mapping[str, Any]) -> Section:
         "Two layers, one constant changed at a time. With sinusoids, as in the paper, a head learns to look one word "
         "back much more slowly than with rotary positions.",
         table=Table(
-            ("changed", "steps of the change", "loss on repeats", "at the word before, at what followed",
+            ("changed", "steps of the change", "at the word before, at what followed",
              "rise without that head, without another", "left without the head below"),
             table,
         ),

@@ -198,8 +198,7 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
     return [
         Section(
             "Side by side",
-            "The encoder's words see one another; each word of the decoder sees itself and the past. No word sees "
-            "padding. Hidden keys have a weight of exactly 0, and the other weights still sum to 1.",
+            "Hidden keys have a weight of exactly 0, and the other weights still sum to 1.",
             heat_maps(
                 _examples(), "query", "key", "weight; of a mask: 1 may see, 0 may not", n_columns=2, cell=0.36,
                 framed=True,
@@ -210,8 +209,7 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         Section(
             "A leak test",
             "A model that sees the future has an excellent loss, so the loss does not show the bug. The derivative of "
-            "output t by input s does. Above the diagonal it must be exactly 0. One diagonal too many is enough to "
-            "see the answer, and each further layer reaches one position further ahead.",
+            "output t by input s does. Above the diagonal it must be exactly 0.",
             heat_maps(jacobians, "output at", "input at", "size, row by row", n_columns=4, cell=0.19),
             "leaks",
             caption="Sizes of the derivatives, each row divided by its greatest. Above each: the greatest derivative "
@@ -226,8 +224,7 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         Section(
             "Read by other rules",
             "The share of all attention that lies elsewhere than it should when a mask of one convention is read by "
-            "the rules of another. Some mistakes give NaN at once. The others raise no error: the model trains, sees "
-            "the future, or reads padding.",
+            "the rules of another.",
             heat_maps(
                 misplaced, "written as", "read as", "misplaced attention", numbers=".2f", n_columns=2, cell=0.55,
                 framed=True, missing="NaN: the bug shows at once",
@@ -264,9 +261,8 @@ def _hiding(hides: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Section:
         [
             "float16 ends at −65,504: −1e9 cannot be filled in, and added it becomes −inf. Multiplying scores by 0 "
             "hides nothing, for exp(0) = 1.",
-            "A row that sees nothing is a padded query, or an empty sentence. −inf gives 0/0. A large finite number "
-            "gives equal weight to all hidden keys. Ours fills with the least finite number and then sets hidden "
-            "weights to 0.",
+            "A row that sees nothing is a padded query, or an empty sentence. −inf gives 0/0. Ours fills with the "
+            "least finite number and then sets hidden weights to 0.",
         ],
         table=Table(
             ("way", "an ordinary row", "a row that sees nothing"),

@@ -159,12 +159,6 @@ NAMES = {"plain RNN": "", "GRU": "RNN, GRU"}
 SHORT = "6 convolutions"
 DASHED = ("LSTM, forget bias 4",)
 
-STEPS = {  # number of layers or cells between tokens that are k apart
-    "self-attention": "1", "plain RNN": "k", "GRU": "k", "LSTM": "k", "LSTM, forget bias 4": "k",
-    "6 convolutions": "k / 2, at most 12 back", "25 convolutions": "k / 2, at most 50 back",
-}  # fmt: skip
-
-
 # --- the experiment ---------------------------------------------------------------------------------------------------
 
 
@@ -380,15 +374,15 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
     sweeps = [_sweep_chart(numbers, True, "Orthogonal"), _sweep_chart(numbers, False, "Gaussian")]
     near = [k for k in (0, 1, 10, FAR) if k < sizes["n"]]
     table = Table(
-        ("layer", "steps to k back", *(f"gradient at {k}" if k else "by the token itself" for k in near)),
-        [(name, STEPS[name], *(_mean(numbers, name)[k] for k in near)) for name in numbers["reach"]],
+        ("layer", *(f"gradient at {k}" if k else "by the token itself" for k in near)),
+        [(name, *(_mean(numbers, name)[k] for k in near)) for name in numbers["reach"]],
     )
     return [
         Section(
             "What reaches a token k steps back",
             [
-                f"One layer with fresh weights reads {sizes['n']} random tokens of width {sizes['d']}. How strongly "
-                "does its last output still depend on the token k steps before? Lines are geometric means over "
+                f"One layer with fresh weights reads {sizes['n']} random tokens of width {sizes['d']}. Lines are "
+                "geometric means over "
                 f"{sizes['rows']} sequences and {sizes['seeds']} drawings of the weights.",
                 "In self-attention every token is one step away, so that its gradient is flat. It is also thin: a "
                 "fresh softmax spreads over all tokens. In a recurrent layer the gradient passes k cells, in "

@@ -145,13 +145,11 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
     return [
         Section(
             "Silent bugs",
-            "Most of these bugs are in one of the five documents that this project began with, in code that looks "
-            "right. A bug that raises an error costs a minute; a silent one costs a model. Each has a test here that "
+            "Most of these bugs are in one of the five documents, in code that looks right. Each has a test here that "
             "fails when the bug is made, and `tests/lab/test_pitfalls.py` makes each bug to check that.",
             table=silent,
-            caption="No error: the model trains, and its numbers are worse.",
         ),
-        Section("Loud bugs", "", table=loud, caption="An error, at once or on the first word that is out of range."),
+        Section("Loud bugs", "", table=loud),
     ]
 
 

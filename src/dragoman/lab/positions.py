@@ -226,7 +226,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
     return [
         Section(
             "The matrix",
-            "One row for each position, one column for each channel. At the low channels, on the left, stripes are "
+            "At the low channels, on the left, stripes are "
             "narrow: the wave is 6.28 positions long. They widen to the right, until nothing changes within 100 "
             "positions: like the hands of a clock, seconds left, hours right.",
             matrix,
@@ -265,8 +265,6 @@ def _unique_section(numbers: dict[str, Any]) -> Section:
         [
             "Positions should be unique, have no large numbers, and have the same step everywhere and for every "
             "length. Sinusoids meet all three conditions.",
-            "With two channels some distant positions nearly coincide (44 steps are seven turns, up to 0.02); with 512 "
-            "the closest are neighbours.",
         ],
         curves([uniqueness], width=6.4),
         "unique",
@@ -314,18 +312,17 @@ def _attention_sections(numbers: dict[str, Any]) -> list[Section]:
         ),
         Section(
             "What attention makes of it",
-            "Attention multiplies projections of word plus row, not rows of the matrix. Those products depend on the "
-            "absolute place too. Rotary positions (https://arxiv.org/abs/2104.09864) turn queries and keys after the "
-            "projection, so that only the offset matters.",
+            "Attention multiplies projections of word plus row, which depend on the absolute place too. Rotary "
+            "positions (https://arxiv.org/abs/2104.09864) turn queries and keys after the projection, so that only the "
+            "offset matters.",
             curves([moved], width=6.4),
             "moved",
             caption="The same two words, five apart, moved along the sentence: random vectors, d_k = 64.",
         ),
         Section(
             "Longer than trained on",
-            f"Small models (2 + 2 layers, d_model = 64) learn to write 4 to {LONGEST} letters backwards. Then they get "
-            "longer sentences. Learned positions beyond the longest were never trained; sinusoids are defined there, "
-            "but no layer has seen them.",
+            f"Small models (2 + 2 layers, d_model = 64) learn to write 4 to {LONGEST} letters backwards. Learned "
+            "positions beyond the longest were never trained; sinusoids are defined there, but no layer has seen them.",
             curves([longer], width=6.4),
             "longer",
             _by_length(numbers),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dragoman.explanation.figures import HeatMap, heat_maps
-from dragoman.lab.experiment import Claim, Lab, Section, Table
+from dragoman.lab.experiment import Claim, Lab, Section
 from dragoman.lab.stacks import LEARNED, PEAK_RATE, WARMUP, train_variant
 
 RATES = (5e-4, 1e-3, PEAK_RATE, 4e-3)
@@ -152,8 +152,7 @@ def rate_section(rates: Mapping[str, Any]) -> Section:
     return Section(
         "Warm-up, or a lower rate?",
         [
-            f"The same stacks of {rates['layers']} + {rates['layers']} layers at other peak rates. Where warm-up helps "
-            "at a high rate and makes no difference at a low one, what it buys is the high rate.",
+            f"The same stacks of {rates['layers']} + {rates['layers']} layers at other peak rates.",
         ],
         heat_maps(
             [HeatMap(values, "", names, rates["rates"], texts)], "", "peak rate", f"steps to {LEARNED} nats",
@@ -161,11 +160,8 @@ def rate_section(rates: Mapping[str, Any]) -> Section:
             missing="not learned: last loss (nats)",
         ),
         "rates",
-        Table(
-            ("peak rate", *rates["cells"]),
-            [(rate, *(_outcome(by_rate[rate]) for by_rate in rates["cells"].values())) for rate in rates["rates"]],
-        ),
-        f"Steps until the mean loss of 20 is below {LEARNED} nats, of {rates['steps']} at most; mean over the seeds.",
+        caption=f"Steps until the mean loss of 20 is below {LEARNED} nats, of {rates['steps']} at most, mean over the "
+        "seeds.",
     )  # fmt: skip
 
 

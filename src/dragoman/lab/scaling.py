@@ -290,8 +290,7 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             "Products of long vectors are large",
             [
                 "q · k is a sum of d_k products. If components are independent with mean 0 and variance σ², one "
-                "product has variance σ² · σ² = σ⁴, and the sum d_k σ⁴. The paper's footnote takes σ = 1 and gets "
-                "d_k.",
+                "product has variance σ² · σ² = σ⁴, and the sum d_k σ⁴. ",
             ],
             curves([_variance_chart(numbers)], width=7.0, height=4.2),
             "variance",
@@ -299,13 +298,12 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             f"Points: measured over {numbers['pairs']:,} pairs. Grey lines: d_k σ⁴. Dashed: d_k σ².",
         ),
         Section(
-            "Large scores make the softmax sure of itself",
-            "Random queries against random keys.",
+            "A sharp softmax",
+            "",
             curves([_softness(numbers, "scaled", "Divided by √d_k"), _softness(numbers, "unscaled", "Not divided")],
                    width=3.6, height=3.0),
             "softness",
-            caption="Greatest weight of the softmax, mean over random queries. Divided by √d_k, it depends on the "
-            "number of keys alone.",
+            caption="Greatest weight of the softmax, mean over random queries.",
         ),
         _gradient_section(numbers),
         Section(
@@ -314,30 +312,17 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             table=_by_keys(numbers),
             caption="Ratios: without the division over with it.",
         ),
-        Section(
-            "In a fresh model",
-            f"Queries and keys of our own attention (d_model = {numbers['d_model']}, Xavier's initialisation, "
-            "inputs as after a layer norm) do have unit variance:",
-            table=Table(
-                ("d_k", "standard deviation of q · k", "over sqrt(d_k)"),
-                [
-                    (row["d_k"], row["standard_deviation"], row["standard_deviation"] / math.sqrt(row["d_k"]))
-                    for row in numbers["at_initialisation"][::4]
-                ],
-            ),
-        ),
     ]  # fmt: skip
 
 
 def _gradient_section(numbers: Mapping[str, Any]) -> Section:
     """Return the section on the gradient of a softmax that is sure of one key."""
     return Section(
-        "And one that is sure of itself gets little gradient, or more",
+        "And its gradient",
         [
             "The gradient of the weights with respect to the scores is diag(w) − w wᵀ, which is 0 where one weight "
-            "is 1. But it is also small where all weights are: divided scores over many keys give such weights. So "
-            "the ratio of the two depends on both, the width and the number of keys.",
-            "With respect to the query, undivided scores add a factor √d_k. In wide heads the few queries whose two "
+            "is 1. But it is also small where all weights are: divided scores over many keys give such weights.",
+            "With respect to the query, in wide heads the few queries whose two "
             "best keys are close receive nearly all of the gradient. So the paper's 'extremely small gradients' are "
             "those of typical queries.",
         ],

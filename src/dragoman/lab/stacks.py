@@ -289,7 +289,6 @@ def trained_sections(numbers: Mapping[str, Any]) -> list[Section]:
 
     if not any(trained.values()):
         return []
-    guess = math.log(21)
     rows = [
         (
             name,
@@ -306,7 +305,7 @@ def trained_sections(numbers: Mapping[str, Any]) -> list[Section]:
         Section(
             "Trained",
             f"Small models (d_model = 64) learn to write 3 to 8 letters backwards, {steps} steps, peak rate 2e-3, "
-            f"three seeds, a line each. Guessing costs {guess:.2f} nats a letter. Longer trainings were not tried.",
+            "three seeds, a line each.",
             curves(charts, n_columns=1, width=7.2, height=3.3),
             "trained",
             Table(("variant", "last loss (nats)", f"steps to {LEARNED} nats, by seed", "right letters"), rows),

@@ -224,8 +224,7 @@ def _warmup(tried: Trials) -> Section:
     lines = [Curve(names[name], *mean_curve([result.curve for result in results])) for name, results in tried.items()]
     return Section(
         "Warm-up",
-        "Adam divides its first steps by variances estimated from a handful of gradients. During warm-up the rate "
-        "rises from zero to its peak, which is the same for all.",
+        "Adam divides its first steps by variances estimated from a handful of gradients.",
         curves([Chart(lines, "step", "training loss (nats a target token)")], width=6.4),
         "warmup",
         _table(tried, names, "warm-up"),
@@ -252,8 +251,7 @@ def _averages(averages: Mapping[str, list[Averaged]]) -> Section:
     ]
     return Section(
         "Averaging checkpoints",
-        "A rate that is still high keeps the weights moving around a valley; their mean lies nearer to its floor. A "
-        "rate that has fallen to zero has brought them there already.",
+        "A rate that is still high keeps the weights moving around a valley; their mean lies nearer to its floor.",
         curves(charts),
         "averages",
         Table(("schedule", "loss, last", f"loss, {N_AVERAGED} averaged", "BLEU, last", "BLEU, averaged"), rows),
@@ -270,13 +268,12 @@ def _dropout(tried: Trials) -> Section:
     names = {name: place.label for name, place in places(0.1).items()}
     return Section(
         "Where dropout stands",
-        "The same probability at one place at a time, on a text so small that a model without dropout memorises it. "
-        "On the skip path (where one of the five documents has it) dropout destroys the input of all later layers. On "
-        "a sub-layer's output it removes one contribution among many.",
+        "On a text so small that a model without dropout memorises it. On the skip path (where one of the five "
+        "documents has it) dropout destroys the input of all later layers.",
         _two_bars(tried, names),
         "dropout",
         _table(tried, names, "dropout"),
-        "Validation loss and BLEU by the place of dropout.",
+        "By the place of dropout.",
     )
 
 
@@ -293,11 +290,10 @@ def _two_bars(tried: Trials, names: Mapping[str, str]) -> Any:
 
 def _table(tried: Trials, names: Mapping[str, str], what: str) -> Table:
     return Table(
-        (what, "training loss at the end", "validation loss", "BLEU"),
+        (what, "validation loss", "BLEU"),
         [
             (
                 names[name],
-                interval([result.curve[-1][1] for result in results]).mean,
                 str(interval(losses(results))),
                 str(interval(bleus(results))),
             )
