@@ -224,7 +224,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
             "Between an average and a lookup",
             "A query near zero gives all keys the same weight, and "
             "the output is the mean of the values. A long query selects the value with the best key, like a "
-            "dictionary. A trained head may be anywhere between the two, and unlike a lookup it has a gradient.",
+            "dictionary.",
             curves([chart], width=6.4),
             "lookup",
             caption="Weights of one query on the five words, over its length.",

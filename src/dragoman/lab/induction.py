@@ -346,7 +346,7 @@ def _while_they_learn(numbers: Mapping[str, Any]) -> Section:
     ]
     return Section(
         "When it comes",
-        "The rate stays the same after the warm-up, so that a bend is the model's own.",
+        "",
         curves(charts, n_columns=1, width=5.6, height=2.8),
         "steps",
         caption="A line for each seed. Above, the loss on words that have come before; below, the weight of the head "

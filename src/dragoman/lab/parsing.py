@@ -237,14 +237,14 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
     """Return the sections of the report, with figures and tables made from the numbers of a run."""
     example, is_embedded = numbers["example"], "deeper" in numbers
     corpus = "the embedded treebank, which a small grammar generates" if is_embedded else "the given treebank"
+    written = [f"Sentence: `{example['sentence']}`", f"What the decoder should write: `{example['gold']}`"]
     return [
         Section(
             "A tree as a sequence",
             [
                 "A tree is written as a sequence: brackets with their labels, and the tag of each word instead of the "
                 "word. So the decoder has to find its place in the sentence by attention.",
-                f"Sentence: `{example['sentence']}`",
-                f"What the decoder should write: `{example['gold']}`",
+                *(written if is_embedded else ()),
             ],
             figure=parse_trees(*(_tree(example, key) for key in ("found", "gold"))),
             name="tree",

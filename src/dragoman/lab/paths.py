@@ -384,10 +384,8 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
                 f"One layer with fresh weights reads {sizes['n']} random tokens of width {sizes['d']}. Lines are "
                 "geometric means over "
                 f"{sizes['rows']} sequences and {sizes['seeds']} drawings of the weights.",
-                "In self-attention every token is one step away, so that its gradient is flat. It is also thin: a "
-                "fresh softmax spreads over all tokens. In a recurrent layer the gradient passes k cells, in "
-                "convolutions about k / 2 windows: many paths lead to tokens at middle distances, only one to the "
-                "furthest.",
+                "In convolutions the gradient passes about k / 2 windows: many paths lead to tokens at middle "
+                "distances, only one to the furthest.",
             ],
             curves(_reach_charts(numbers), n_columns=2, width=3.2, height=3.0),
             "reach",

@@ -227,8 +227,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         Section(
             "The matrix",
             "At the low channels, on the left, stripes are "
-            "narrow: the wave is 6.28 positions long. They widen to the right, until nothing changes within 100 "
-            "positions: like the hands of a clock, seconds left, hours right.",
+            "narrow: the wave is 6.28 positions long.",
             matrix,
             "matrix",
             caption=f"The first {LENGTH} positions, {WIDTH} channels, sines and cosines apart.",
