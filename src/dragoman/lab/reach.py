@@ -321,8 +321,8 @@ def _copying(copy: Mapping[str, Any]) -> list[Section]:
             "Copy from k places back",
             [
                 f"One layer (of convolutions, six) reads {n} random words from a vocabulary of {WORDS}, one of them "
-                f"marked, and names it at the end; 1 in {WORDS} is right by chance. The gradient is that of the right word's logit by the "
-                "embedding of the marked word.",
+                f"marked, and names it at the end; 1 in {WORDS} is right by chance. The gradient is that of the right "
+                "word's logit by the embedding of the marked word.",
             ],
             curves(charts, n_columns=1, width=5.6, height=2.6),
             "copy",
