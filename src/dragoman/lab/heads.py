@@ -327,8 +327,8 @@ def _heads_of(kind: str, title: str, names: Sequence[str], numbers: Mapping[str,
         rows.append((habit, f"{float(shares[most][place]):.2f}: {most}"))
     return Section(
         title,
-        f"One sentence of the validation text, “{example['source']}”, read with its reference, "
-        f"“{example['translation']}”. The tables have the greatest weight of a head, a mean over all of the text."
+        f"One sentence of the validation text, `{example['source']}`, read with its reference, "
+        f"`{example['translation']}`. The tables have the greatest weight of a head, a mean over all of the text."
         if kind == "encoder"
         else "",
         attention.head_maps(maps["layers"], maps["rows"], maps["columns"], kind),
