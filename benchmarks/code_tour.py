@@ -15,8 +15,8 @@ import torch
 
 from benchmarks.harness.environments import ROOT
 from dragoman import ModelConfig, Transformer, reference
-from dragoman.model import attention, embedding, feed_forward, masks
-from dragoman.model.layers import DecoderLayer, EncoderLayer
+from dragoman.model import attention, embedding, layers, masks
+from dragoman.model import feed_forward as network
 from dragoman.training.loss import label_smoothed_loss
 
 PAGE = ROOT / "docs/understand/code-tour.md"
@@ -77,7 +77,7 @@ def _multi_head() -> Pair:
 
 
 def _feed_forward() -> Pair:
-    module = feed_forward.FeedForward(small_config()).double()
+    module = network.FeedForward(small_config()).double()
     x = random_tensor(1, 5, 16)
     return reference.feed_forward(weights_of(module), x.numpy())[0], module(x)
 
@@ -99,7 +99,7 @@ def _mask() -> Pair:
 
 def _layer() -> Pair:
     config = small_config()
-    module = EncoderLayer(config).double()
+    module = layers.EncoderLayer(config).double()
     x = random_tensor(1, 5, 16)
     every = np.ones((1, 1, 1, 5), dtype=np.bool_)
     return reference.encoder_layer(weights_of(module), config.model_dump(), x.numpy(), every)[0], module(x, None, None)
@@ -107,7 +107,7 @@ def _layer() -> Pair:
 
 def _decoder_layer() -> Pair:
     config = small_config()
-    module = DecoderLayer(config).double()
+    module = layers.DecoderLayer(config).double()
     x, memory = random_tensor(2, 1, 5, 16)
     past, every = masks.causal_mask(5), np.ones((1, 1, 1, 5), dtype=np.bool_)
     weights, sizes = weights_of(module), config.model_dump()
@@ -149,15 +149,15 @@ STOPS = (
     Stop("Many heads", "Section 3.2.2. Torch projects keys and values in a method of its own, because a decoder keeps "
          "them between steps.", reference.multi_head_attention, attention.MultiHeadAttention.forward, _multi_head),
     Stop("Feed-forward network", "Eq. (2), at every position alike.", reference.feed_forward,
-         feed_forward.FeedForward.forward, _feed_forward),
+         network.FeedForward.forward, _feed_forward),
     Stop("Layer norm", "Mean and variance over the channels of one position. Torch's is written out here and compared "
          "with `nn.LayerNorm`.", reference.layer_norm, layer_norm, _layer_norm),
     Stop("An encoder layer", "Section 3.1: attention, then feed-forward network, each with its residual and its norm. "
          "In NumPy `residual` takes the sub-layer as a function; in torch the line is written out.",
-         reference.encoder_layer, EncoderLayer.forward, _layer),
+         reference.encoder_layer, layers.EncoderLayer.forward, _layer),
     Stop("A decoder layer", "Section 3.1: masked self-attention, then attention to the encoder's output, then the "
          "feed-forward network. Torch's has keys and values of earlier positions, which are None in training.",
-         reference.decoder_layer, DecoderLayer.forward, _decoder_layer),
+         reference.decoder_layer, layers.DecoderLayer.forward, _decoder_layer),
     Stop("The loss", "Section 5.4: cross entropy against smoothed targets. NumPy gives the mean over target tokens, "
          "torch the sum.", reference.label_smoothed_loss,
          label_smoothed_loss, _loss),
@@ -237,8 +237,8 @@ import torch
 from torch import nn
 
 from dragoman import ModelConfig, reference
-from dragoman.model import attention, embedding, feed_forward, masks
-from dragoman.model.layers import DecoderLayer, EncoderLayer
+from dragoman.model import attention, embedding, layers, masks
+from dragoman.model import feed_forward as network
 from dragoman.training.loss import label_smoothed_loss"""
 """What is pasted before the pairs."""
 
