@@ -1,4 +1,4 @@
-"""``docs/understand/code-tour.md``: NumPy and torch side by side, from the code itself, and what both give."""
+"""``docs/understand/code-tour.md`` and ``code-layers.md``: NumPy and torch side by side, and what both give."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dragoman.model import feed_forward as network
 from dragoman.training.loss import label_smoothed_loss
 
 PAGE = ROOT / "docs/understand/code-tour.md"
+SECOND = ROOT / "docs/understand/code-layers.md"
 Pair = tuple[Any, Any]
 
 
@@ -102,7 +103,8 @@ def _layer() -> Pair:
     module = layers.EncoderLayer(config).double()
     x = random_tensor(1, 5, 16)
     every = np.ones((1, 1, 1, 5), dtype=np.bool_)
-    return reference.encoder_layer(weights_of(module), config.model_dump(), x.numpy(), every)[0], module(x, None, None)
+    ours, _ = reference.encoder_layer(weights_of(module), config.model_dump(), x.numpy(), every)
+    return ours, module(x, None, None)
 
 
 def _decoder_layer() -> Pair:
@@ -184,20 +186,23 @@ def source(function: Any) -> str:
 
 
 def imports(function: Any) -> str:
-    """The lines that import what a function uses, from the module that it is in."""
-    codes: list[types.CodeType] = [function.__code__]
+    """The lines that import what a function uses, from the module that it is in; annotations are not evaluated."""
+    codes = [compile(f"from __future__ import annotations\n{source(function)}", "", "exec")]
     names: set[str] = set()
     while codes:
         code = codes.pop()
         names |= set(code.co_names)
         codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    found = {name: function.__globals__[name] for name in names if name in function.__globals__}
-    modules = {name for name, value in found.items() if isinstance(value, types.ModuleType)} - {"np", "torch"}
+    used = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    in_preamble = {"annotations", "np", "torch", "nn", function.__qualname__.partition(".")[0], function.__name__}
+    modules = {name for name, value in used.items() if isinstance(value, types.ModuleType)} - in_preamble
     lines = [f"import {name}" for name in sorted(modules)]
-    others = sorted(set(found) - modules - {"np", "torch"})
+    others = sorted(set(used) - modules - in_preamble)
     if others:
-        lines.append(f"from {function.__module__} import {', '.join(others)}")
-    return "\n".join([*lines, "", ""]) if lines else ""
+        line = f"from {function.__module__} import {', '.join(others)}"
+        separate = "".join(f"    {name},\n" for name in others)
+        lines.append(line if len(line) <= 120 else f"from {function.__module__} import (\n{separate})")
+    return "\n\n".join(lines) + "\n\n\n" if lines else ""
 
 
 def comparison(both: Callable[[], Pair]) -> str:
@@ -206,23 +211,31 @@ def comparison(both: Callable[[], Pair]) -> str:
     return re.sub(r"^return (.+)\Z", r"print(same(\1))", body, flags=re.MULTILINE | re.DOTALL)
 
 
-def page() -> str:
-    """The text; refuses to be made where the two sides differ."""
+def pages() -> dict[Path, str]:
+    """The texts of both pages; refuses to be made where the two sides differ."""
     helpers = "\n\n\n".join(map(source, (weights_of, small_config, random_tensor, same)))
-    parts = [f"{HEAD}\n\n```python\n{PREAMBLE}\n\n\n{helpers}\n```"]
-    for stop in STOPS:
-        gap = difference(stop.both())
-        if gap > 1e-12:
-            raise SystemExit(f"{stop.title}: NumPy and torch differ by {gap:.1e}")
-        numpy, torch_ = (f"```python\n{imports(side)}{source(side)}\n```" for side in (stop.numpy, stop.torch))
-        parts.append(
-            f"## {stop.title}\n\n{stop.text}\n\nNumPy, {_link(stop.numpy)}:\n\n{numpy}\n\n"
-            f"Torch, {_link(stop.torch)}:\n\n{torch_}\n\nBoth:\n\n```python\n{comparison(stop.both)}\n```"
-        )
+    parts = {stop.title: section(stop) for stop in STOPS}
     gap = difference(_model())
     if gap > 1e-10:
         raise SystemExit(f"the whole model: NumPy and torch differ by {gap:.1e}")
-    return "\n\n".join([*parts, TAIL]) + "\n"
+    later = list(parts).index("An encoder layer") if "An encoder layer" in parts else len(parts)
+    first, second = list(parts.values())[:later], list(parts.values())[later:]
+    return {
+        PAGE: "\n\n".join([f"{HEAD}\n\n```python\n{PREAMBLE}\n\n\n{helpers}\n```", *first]) + "\n",
+        SECOND: "\n\n".join([SECOND_HEAD, *second, TAIL]) + "\n",
+    }
+
+
+def section(stop: Stop) -> str:
+    """One piece of the paper: both codes, and what compares them."""
+    gap = difference(stop.both())
+    if gap > 1e-12:
+        raise SystemExit(f"{stop.title}: NumPy and torch differ by {gap:.1e}")
+    numpy, torch_ = (f"```python\n{imports(side)}{source(side)}\n```" for side in (stop.numpy, stop.torch))
+    return (
+        f"## {stop.title}\n\n{stop.text}\n\nNumPy, {_link(stop.numpy)}:\n\n{numpy}\n\n"
+        f"Torch, {_link(stop.torch)}:\n\n{torch_}\n\nBoth:\n\n```python\n{comparison(stop.both)}\n```"
+    )
 
 
 def _link(function: Callable[..., Any]) -> str:
@@ -250,7 +263,12 @@ which differentiates by itself and runs fast. This page is made from that code b
 which also runs both on the same input in float64 and stops where they differ. Docstrings are left out; follow the
 links for them. [Equations](equations.md) has a row for every equation.
 
-All of it can be pasted into Python, this first. What stands under *Both* then prints True."""
+All of it can be pasted into Python, this first. What stands under *Both* then prints True. [The second
+part](code-layers.md) has the layers and the loss."""
+
+SECOND_HEAD = """# The code: layers, the loss and the whole model
+
+The second part of [NumPy and torch side by side](code-tour.md), whose blocks are pasted first."""
 
 TAIL = """## The whole model
 
@@ -275,8 +293,9 @@ compared with the torch model in the tests."""
 
 
 def main() -> None:
-    """Write the page."""
-    PAGE.write_text(page(), encoding="utf-8")
+    """Write the pages."""
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -28,10 +28,10 @@ the literature found otherwise, or the same at a larger scale, the page names it
 are swept (`python -m benchmarks.verdicts`). An interval, in brackets, is over seeds and for one comparison. `heads` and
 `ablations` make dozens and allow for all of theirs (Bonferroni); others make up to ten and do not.
 
-Tables have the rows that a verdict rests on. Date, machine and all numbers are in each page's `numbers.json`. `dragoman
-lab NAME` writes the same page from a run of your own ([how](../how-to/experiments.md)). This report is a full `dragoman
-lab all`, and single experiments on other text. `python -m benchmarks.lab REPORT` takes such a report over; `--restate`
-writes the pages again."""
+Tables have the rows that a verdict rests on. Date, machine and all numbers are in each page's `numbers.json`.
+`dragoman lab NAME` writes the same page from a run of your own ([how](../how-to/experiments.md)). This report is a full
+`dragoman lab all`, and single experiments on other text. `python -m benchmarks.lab REPORT` takes such a report over;
+`--restate` writes the pages again."""
 
 
 ONCE = ("Table 2, and what it would take", "Label by label")

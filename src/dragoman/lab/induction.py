@@ -301,7 +301,10 @@ def _expected(numbers: Mapping[str, Any]) -> Section:
     learned_by_two = (
         min(row["loss"]["repeated"] for row in shallow) > 1 > 2 * max(row["loss"]["repeated"] for row in deep)
     )
-    each = [all(map(holds, deep)) for holds in (is_sudden, has_both_heads, comes_first, is_missed, needs_the_one_below)]
+    came_true = [
+        learned_by_two,
+        *(all(map(holds, deep)) for holds in (is_sudden, has_both_heads, comes_first, is_missed, needs_the_one_below)),
+    ]
     return Section(
         "The task",
         [
@@ -311,7 +314,7 @@ def _expected(numbers: Mapping[str, Any]) -> Section:
             "Two measures for each head: how much of its weight is at the word before, and how much at the key that "
             "followed the last occurrence of the word it is at.",
             "A first run of 500 steps was too short for one of its three seeds.",
-            expected(len(PREDICTED), sum((learned_by_two, *each)), "induction"),
+            expected(len(PREDICTED), sum(came_true), "induction"),
         ],
     )
 
