@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -19,24 +20,22 @@ HEAD = """# The laboratory's report
 
 Each experiment examines statements of the paper, or of popular explanations, on models small enough to train here. The
 table says how many of its statements *hold*, how many do *not*, and how many stay *open*: the interval over seeds
-contains both. Behind each name are verdicts, numbers and figures. What the experiments answer is told in
-[questions](../understand/questions/index.md), what they refute in [errata](../understand/errata.md), which also names
-the five documents."""
-FOOT = """**What a verdict can carry.** Nearly all models here are small, trained for seconds or minutes, on one
-generated text or one toy task, most at one learning rate, with one to three seeds. A verdict is about
-that model on that task. Where the literature found otherwise, or found the same at a larger scale, the
-verdict names it. Constants that could decide a verdict, such as the number of keys, are swept
-(`python -m benchmarks.verdicts`). An interval is for one comparison; `heads` and `ablations`, which make
-dozens, allow for all of theirs (Bonferroni), other experiments make up to ten and do not.
+contains both. [Questions](../understand/questions/index.md) tells what they answer, [errata](../understand/errata.md)
+what they refute and which the five documents are."""
+FOOT = """**What a verdict can carry.** Nearly all models are small, trained for seconds or minutes on one generated
+text or toy task, most at one learning rate, with one to three seeds. A verdict is about that model on that task; where
+the literature found otherwise, or the same at a larger scale, the page names it. Constants that could decide a verdict
+are swept (`python -m benchmarks.verdicts`). An interval, in brackets, is over seeds and for one comparison. `heads` and
+`ablations` make dozens and allow for all of theirs (Bonferroni); others make up to ten and do not.
 
-To repeat one: `dragoman lab NAME` makes a page with more words and tables ([how](../how-to/experiments.md)); this
-report is a full `dragoman lab all`, and single experiments on other text (`--config`, `--run`). `python -m
-benchmarks.lab REPORT` copies figures and numbers from such a report, and writes this page and those of the
-experiments; with `--restate` it writes verdicts and figures again from the numbers that are here."""
+Tables have the rows that a verdict rests on. Date, machine and all numbers are in each page's `numbers.json`.
+`dragoman lab NAME` writes the same page from a run of your own ([how](../how-to/experiments.md)). This report is a full
+`dragoman lab all`, and single experiments on other text. `python -m benchmarks.lab REPORT` takes such a report over;
+`--restate` writes the pages again."""
 
 
-UNTOLD = ("heads",)
-"""Experiments whose page has figures alone: their tables would make it too long."""
+ONCE = ("Table 2, and what it would take", "Label by label")
+"""Headings of sections that a run on other text leaves to the experiment's own page, or to its numbers."""
 
 
 def publish(report: Path, folder: Path, suffix: str = "") -> list[str]:
@@ -125,27 +124,37 @@ def index(folder: Path) -> str:
 
 def page(name: str, record: dict[str, Any]) -> str:
     """``NAME/README.md``, one experiment: its verdict and its figures."""
-    on = record["machine"]
-    where = f"{record['date']}, {on.get('gpu', on['cpu'])}, threads: {on['threads']}, torch {on['torch']}"
+    experiment = record["experiment"]
     options = {"config": "CONFIG", "run": "RUN"}
     given = "".join(f" --{option} {value}" for option, value in options.items() if record[option])
-    by = f"`dragoman lab {record['experiment']}{given}"
+    method = "" if name == experiment else f"; method: [{experiment}](../{experiment}/README.md)"
+    head = f"# {name}\n\n{record['claim']}.\n\n`dragoman lab {experiment}{given}`; [numbers.json](numbers.json); "
+    head += f"[limits](../README.md){method}."
     verdict = "\n".join(
         f"- *{WORDS[claim['holds']]}*: {claim['text']}: {claim['figures']}" for claim in record["verdict"]
     )
-    told = [block for section in record.get("sections", ()) for block in blocks(section)]
-    head = f"# {name}\n\n{record['claim']}.\n\n{by}`; {where}; [numbers.json](numbers.json). What a verdict can carry: "
-    head += "[the laboratory](../README.md)."
-    return "\n\n".join([head, verdict, *(figures_of(record) if record["experiment"] in UNTOLD else told)]) + "\n"
+    sections = record["sections"] if name == experiment else without_repeats(record["sections"], experiment)
+    return "\n\n".join([head, verdict, *(block for section in sections for block in blocks(section))]) + "\n"
 
 
-def figures_of(record: dict[str, Any]) -> list[str]:
-    """The figures of a record with their captions."""
-    figures = []
-    for figure in record["figures"]:
-        heading, caption = figure["heading"] or figure["caption"], figure["caption"] or figure["heading"]
-        figures.append(f"![{heading}]({figure['file']})\n\n*{caption}*")
-    return figures
+def without_repeats(sections: list[dict[str, Any]], experiment: str) -> list[dict[str, Any]]:
+    """Return sections of a run on other text without the sentences that the experiment's own page has."""
+    own = json.loads((HERE / experiment / "numbers.json").read_text(encoding="utf-8"))["sections"]
+    told = {sentence for section in own for text in (*section["texts"], section["caption"]) for sentence in split(text)}
+
+    def new(text: str) -> str:
+        return " ".join(sentence for sentence in split(text) if sentence not in told)
+
+    return [
+        {**section, "texts": list(filter(None, map(new, section["texts"]))), "caption": new(section["caption"])}
+        for section in sections
+        if section["heading"] not in ONCE
+    ]
+
+
+def split(text: str) -> list[str]:
+    """Return the sentences of a paragraph."""
+    return re.split(r"(?<=\.) (?=[A-Z`])", text)
 
 
 def blocks(section: dict[str, Any]) -> list[str]:

@@ -42,14 +42,29 @@ def test_a_position_of_the_walks_decoder_does_not_see_later_ones(walked: walk.Wa
 
 
 def test_the_code_tour_is_the_code_and_both_sides_agree() -> None:
-    assert code_tour.PAGE.read_text(encoding="utf-8") == code_tour.page()
+    for path, text in code_tour.pages().items():
+        assert path.read_text(encoding="utf-8") == text
+
+
+def test_the_code_tour_can_be_pasted_in_both_languages(capsys: pytest.CaptureFixture[str]) -> None:
+    english, chinese = (
+        re.findall(
+            r"^```python\n(.*?)^```$",
+            "".join((ROOT / folder / page.name).read_text(encoding="utf-8") for page in code_tour.pages()),
+            re.MULTILINE | re.DOTALL,
+        )
+        for folder in ("docs/understand", "docs/zh/understand")
+    )
+    assert english == chinese
+    exec(compile("\n\n".join(english), "code-tour.md", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.split() == ["True"] * len(code_tour.STOPS)
 
 
 def test_sides_that_differ_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = code_tour.STOPS[0]._replace(both=lambda: (np.zeros(3), np.array([0, 0, 1e-6])))
     monkeypatch.setattr(code_tour, "STOPS", (wrong,))
     with pytest.raises(SystemExit, match=r"differ by 1\.0e-06"):
-        code_tour.page()
+        code_tour.pages()
     with pytest.raises(ValueError, match="shapes"):
         code_tour.difference((np.zeros(3), np.zeros(4)))
 

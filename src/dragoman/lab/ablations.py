@@ -163,7 +163,7 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
         """Claim that the losses of all these rows differ from the base's in the direction of ``sign``."""
         signs = [beyond(results[name].loss, loss) for name in names]
         holds = True if all(s == sign for s in signs) else False if -sign in signs else None
-        return Claim(text, holds, f"loss {_listed(results, names, loss.mean)}; chance ±{loss.high - loss.mean:.3f}")
+        return Claim(text, holds, f"loss {_listed(results, names, loss.mean)}")
 
     smooth = beyond(results["D-ls0.0"].bleu, bleu)
     learned = beyond(results["E"].loss, loss)
@@ -181,13 +181,12 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
         Claim(
             "(D) and BLEU is worse",
             None if smooth == 0 else smooth < 0,
-            f"{results['D-ls0.0'].bleu:.1f} against {bleu.mean:.1f}; chance ±{bleu.high - bleu.mean:.1f}",
+            f"{results['D-ls0.0'].bleu:.1f} against {bleu.mean:.1f}, chance ±{bleu.high - bleu.mean:.1f}",
         ),
         Claim(
             "(E) Learned positions do as well as sinusoids",
             None if learned == 0 else learned < 0,
-            f"loss {_listed(results, ['E'], loss.mean)}; chance ±{loss.high - loss.mean:.3f}; "
-            f"BLEU {results['E'].bleu:.1f} against {bleu.mean:.1f}, chance ±{bleu.high - bleu.mean:.1f}",
+            f"loss {_listed(results, ['E'], loss.mean)}",
         ),
         claim("The big model, trained three times as long, is better", ["big"], -1),
         Claim(
@@ -206,7 +205,7 @@ def _rank_interval(correlation: float, n: int) -> tuple[float, float]:
 
 
 def _listed(results: Mapping[str, Trial], names: Sequence[str], base: float) -> str:
-    return ", ".join(f"{results[name].loss - base:+.3f}" for name in names) + " over the base"
+    return ", ".join(f"{results[name].loss - base:+.3f}" for name in names)
 
 
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
@@ -230,15 +229,12 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             [
                 f"The base model has N = {model.n_encoder_layers}, d_model = {model.d_model}, d_ff = {model.d_ff}, "
                 f"h = {model.n_heads}, d_k = {model.head_d_k}, dropout {model.dropout:g}, is {model.norm}-norm, and is "
-                f"trained for {numbers['steps']:,} steps. Each row changes it in the paper's proportion.",
-                f"The base is trained {len(base)} times (loss {interval(losses(base)):.3f}). Rows are trained once, "
-                f"and {len(table) - 1} rows are compared with it. Chance is the interval in which as many trainings of "
-                "the base would all lie with 95% probability: a difference within it shows nothing. For "
-                f"a single row it would be ±{alone['high'] - alone['mean']:.3f}.",
-                f"A change that costs the paper's model more tends to cost this one more: the rank correlation is "
-                f"{numbers['rank_correlation']:.2f}, which is moderate. The two models have different limits. The "
-                "paper's had 4.5 million sentences; this one has little text, little time, one learning rate and "
-                "pre-norm.",
+                f"trained for {numbers['steps']:,} steps, {len(base)} times (loss {interval(losses(base)):.3f}). Each "
+                "row changes it in the paper's proportion, and is trained once; verdicts give its loss over the "
+                "base's.",
+                f"Chance is the interval in which {len(table) - 1} trainings of the base would all lie with 95% "
+                f"probability, ±{half:.3f}: a difference within it shows nothing. For a single row it would be "
+                f"±{alone['high'] - alone['mean']:.3f}.",
             ],
             bars(
                 [
@@ -249,8 +245,8 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             ),
             "rows",
             _table(table, numbers),
-            "Left of zero (blue) is better than the base, right of it (orange) worse; grey may be chance, all rows "
-            "taken together. The two scales differ.",
+            "Left of zero (blue) is better than the base, right of it (orange) worse; grey may be chance. The two "
+            "scales differ.",
         ),
     ]
 
@@ -279,22 +275,12 @@ def _title(row: Row, model: ModelOptions) -> str:
 
 
 def _table(table: Sequence[Row], numbers: Mapping[str, Any]) -> Table:
-    """Return our results beside the paper's, row by row; a loss within chance is "as the base"."""
-    model, chance = ModelOptions(**numbers["base"]), numbers["chance"]
-
-    def compared(loss: float) -> str:
-        if math.isnan(chance["low"]) or chance["low"] <= loss <= chance["high"]:
-            return "as the base"
-        return "better" if loss < chance["low"] else "worse"
-
+    """Return the results row by row; the figure shows which may be chance."""
+    model = ModelOptions(**numbers["base"])
     cells = []
     for row, entry in zip(table, numbers["rows"], strict=True):
         result = Trial(**entry["found"])
         cells.append((
-            _title(row, model), result.parameters, result.perplexity, result.loss, f"{result.bleu:.1f}",
-            "" if row.group == "base" else compared(result.loss), row.paper, row.parameters or "", row.perplexity,
-            row.bleu,
+            _title(row, model), f"{result.perplexity:.2f}", f"{result.bleu:.1f}",
         ))  # fmt: skip
-    columns = ("row", "parameters", "perplexity", "loss", "BLEU", "", "paper: row", "parameters (10⁶)", "perplexity",
-               "BLEU")  # fmt: skip
-    return Table(columns, cells)
+    return Table(("row", "perplexity", "BLEU"), cells)

@@ -168,16 +168,16 @@ def _steps_table() -> Table:
     """Return a table of the steps of attention with the shape of each result."""
     n = len(WORDS)
     return Table(
-        ("step", "what", "shape"),
+        ("step", "shape"),
         [
-            ("1", "five words, each a vector X", f"{n} × {D_MODEL}"),
-            ("2", "queries Q = X W_Q: what each word looks for", f"{n} × {D_K}"),
-            ("3", "keys K = X W_K: what each word can be found by", f"{n} × {D_K}"),
-            ("4", "values V = X W_V: what each word has to give", f"{n} × {D_K}"),
-            ("5", "products Q K^T: each query with each key", f"{n} × {n}"),
-            ("6", "divided by sqrt(d_k) = sqrt(8) = 2.83", f"{n} × {n}"),
-            ("7", "softmax of each row: weights that sum to 1", f"{n} × {n}"),
-            ("8", "weights times V: for each word a mean of all values", f"{n} × {D_K}"),
+            ("five words, each a vector X", f"{n} × {D_MODEL}"),
+            ("queries Q = X W_Q: what each word looks for", f"{n} × {D_K}"),
+            ("keys K = X W_K: what each word can be found by", f"{n} × {D_K}"),
+            ("values V = X W_V: what each word has to give", f"{n} × {D_K}"),
+            ("products Q K^T: each query with each key", f"{n} × {n}"),
+            ("divided by sqrt(d_k) = sqrt(8) = 2.83", f"{n} × {n}"),
+            ("softmax of each row: weights that sum to 1", f"{n} × {n}"),
+            ("weights times V: for each word a mean of all values", f"{n} × {D_K}"),
         ],
     )
 
@@ -213,19 +213,18 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
             "one head of 8.",
             table=_steps_table(),
         ),
-        Section("", figure=scores, name="scores", caption="Every query against every key, and the same over √d_k."),
+        Section("Scores", figure=scores, name="scores", caption="Every query against every key, and over √d_k."),
         Section(
-            "",
+            "Weights",
             figure=weights,
             name="weights",
-            caption="The softmax makes each row of scores a distribution. Row and column are not alike: that one word "
-            "attends to another says nothing about the way back.",
+            caption="Row and column are not alike: that one word attends to another says nothing about the way back.",
         ),
         Section(
             "Between an average and a lookup",
-            f"The same query ({names[0]}) at different lengths. A query near zero gives all keys the same weight, and "
+            "A query near zero gives all keys the same weight, and "
             "the output is the mean of the values. A long query selects the value with the best key, like a "
-            "dictionary. A trained head may be anywhere between the two, and unlike a lookup it has a gradient.",
+            "dictionary.",
             curves([chart], width=6.4),
             "lookup",
             caption="Weights of one query on the five words, over its length.",
@@ -256,6 +255,5 @@ def _bag_of_words(order: dict[str, dict[str, float]], n_layers: int) -> Section:
         ],
         bars([Bars(gaps, "relative change of the outputs (log scale)", log=True)], width=6.4),
         "order",
-        caption="How far outputs move when the words are reordered, beyond being reordered themselves: the mean "
-        "over the 119 other orders (the verdict has the greatest).",
+        caption="How far outputs move beyond being reordered themselves: the mean over the 119 other orders.",
     )  # fmt: skip

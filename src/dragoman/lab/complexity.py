@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -117,7 +117,7 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
     fits, d = numbers["exponents"], numbers["d"]
 
     def listed(key: str) -> str:
-        return ", ".join(f"{layer.name} {fits[layer.name][key]:.2f}" for layer in LAYERS)
+        return ", ".join(f"{fits[layer.name][key]:.2f}" for layer in LAYERS)
 
     def as_in_paper(key: str, of: str) -> bool:
         """Return True if the exponents of all layers are those of the paper, within 0.15."""
@@ -125,35 +125,33 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
 
     by_count = [(row["d"], row["operations"]) for row in numbers["crossings"]]
     by_time = [(row["d"], row["seconds"]) for row in numbers["crossings"]]
-    attention = fits["self-attention"]
+    attention, times = fits["self-attention"], [float(fits[layer.name]["seconds_of_n"]) for layer in LAYERS]
     return [
         Claim(
             "Counted operations grow with the length as Table 1 says: n², n, n, n",
             as_in_paper("operations_of_n", "of_n"),
-            f"exponents of n: {listed('operations_of_n')}",
+            f"exponents {listed('operations_of_n')}",
         ),
         Claim(
             "And with the width as it says: d, d², d², d",
             as_in_paper("operations_of_d", "of_d"),
-            f"exponents of d: {listed('operations_of_d')}",
+            f"exponents {listed('operations_of_d')}",
         ),
         Claim(
             "So does the time of fused kernels over the length",
             as_in_paper("seconds_of_n", "of_n"),
-            f"exponents of n at d = {d}: {listed('seconds_of_n')}",
+            f"exponents of n at d = {d}: {min(times):.2f} to {max(times):.2f}",
         ),
         Claim(
             "Counted without its projections, self-attention takes more operations than a plain RNN where n passes d",
             all(n is not None and abs(n / width - 1) < 0.05 for width, n in by_count),
-            "; ".join(f"d = {width}: n = {n:,.0f}" if n else f"d = {width}: nowhere" for width, n in by_count)
-            + ". So the formulas have it: 4n²d against 4nd²",
+            "as the formulas have it: 4n²d against 4nd²",
         ),
         *account_claims(numbers["accounts"]),
         Claim(
             "Up to n = d it is the faster one (fused, without projections), as one of the five documents says",
             all(n is None or n >= width for width, n in by_time),
-            "slower from "
-            + "; ".join(f"d = {width}: {f'n = {n:,.0f}' if n else 'no n measured'}" for width, n in by_time),
+            f"slower from n = {min((n / width for width, n in by_time if n), default=math.inf):.1f}d or later",
         ),
         Claim(
             "Written out, self-attention keeps n² numbers for the backward pass; fused it keeps n",
@@ -195,61 +193,58 @@ def _memory_chart(numbers: dict[str, Any]) -> Chart:
     return Chart(lines, "length n (log scale)", label, f"d = {numbers['d']}", x_log=2, y_log=10)
 
 
+def _exponents(fits: Mapping[str, float | None], *keys: str) -> str:
+    """Return exponents with two decimals, "2.00, 1.00", without those that were not measured."""
+    return ", ".join(f"{fit:.2f}" for key in keys if (fit := fits[key]) is not None)
+
+
 def sections(numbers: dict[str, Any]) -> list[Section]:
     """Return the sections of the report, with figures and tables made from the numbers of a run."""
     fits = numbers["exponents"]
     steps = {"recurrent": "n"}
     columns = (
-        "layer", "operations by the paper", "steps one after another", "operations: exponent of n", "of d",
-        "time: exponent of n", "of d", "memory: exponent of n", "fused",
+        "layer", "operations by the paper", "steps", "exponents of operations: n, d", "of time: n, d",
+        "of memory: n, fused",
     )  # fmt: skip
     table = Table(
         columns,
         [
-            (layer.name, layer.formula, steps.get(layer.name, "1"), f["operations_of_n"], f["operations_of_d"],
-             f["seconds_of_n"], f["seconds_of_d"], f["bytes_of_n"], f["bytes_fused_of_n"])
-            for layer in LAYERS for f in [fits[layer.name]]
+            (layer.name, layer.formula, steps.get(layer.name, "1"),
+             *(_exponents(fits[layer.name], f"{what}_of_n", other)
+               for what, other in (("operations", "operations_of_d"), ("seconds", "seconds_of_d"),
+                                   ("bytes", "bytes_fused_of_n"))))
+            for layer in LAYERS
         ],
     )  # fmt: skip
-    crossings = Table(
-        ("d", "n by operations", "n by time"),
-        [(row["d"], row["operations"], row["seconds"] or "beyond the longest") for row in numbers["crossings"]],
-    )
     return [
         Section(
             "Table 1, counted",
             [
                 "The work of one layer that mixes n positions of width d. Torch counts the operations while the layer "
                 "runs as its equation is written: self-attention without its four projections (8nd² operations), and a "
-                "plain RNN with both of its products. That they cross at n = d follows from this choice; other choices "
-                "are counted below. The width of the convolution is "
-                f"k = {numbers['kernel_width']}, the neighbourhood of restricted self-attention "
-                f"r = {numbers['neighbours']}.",
+                "plain RNN with both of its products. Convolutions "
+                f"have k = {numbers['kernel_width']}, restricted self-attention r = {numbers['neighbours']}.",
             ],
             curves(_charts(numbers, "operations", "operations (millions, log scale)", 1e-6), width=3.4, height=3.2),
             "operations",
             table,
-            "Counted multiplications and additions, self-attention without its projections. On the left convolutional "
-            "lies on restricted self-attention, by a coincidence of r, k and d.",
+            "Counted multiplications and additions. On the left convolutional lies on restricted self-attention.",
         ),
         account_section(numbers["accounts"]),
         Section(
             "Table 1, timed",
             "One forward pass of one sequence by torch's fused kernels, with one thread. The steps of a recurrent "
-            "layer wait for one another. Each multiplies a matrix by a single vector, which processors do slowly. So "
-            "self-attention stays faster for longer than the operations suggest.",
+            "layer wait for one another, and each multiplies a matrix by a single vector, which processors do slowly.",
             curves(_charts(numbers, "seconds", "time (ms, log scale)", 1e3), width=3.4, height=3.2),
             "time",
-            crossings,
-            "Time of a forward pass. The table: from which n on self-attention takes more than recurrence.",
+            caption="Time of a forward pass.",
         ),
         Section(
             "Memory",
-            "Memory that the forward pass keeps for the backward pass. Written out, attention keeps its n × n "
-            "weights. A fused kernel computes them again, and its memory grows with n only.",
+            "A fused kernel computes the n × n weights again.",
             curves([_memory_chart(numbers)], width=5.6, height=3.8),
             "memory",
             caption="Memory that training needs for one layer and one sequence. Fused self-attention lies on "
-            "recurrent: both keep only what is n long. A fused convolution keeps nothing but its input.",
+            "recurrent.",
         ),
     ]

@@ -125,6 +125,20 @@ class Claim(NamedTuple):
     figures: str  # the numbers that decide it
 
 
+def expected(predictions: int, came_true: int, module: str) -> str:
+    """Return a paragraph on what was expected of an experiment before its first run.
+
+    Args:
+        predictions: Number of predictions.
+        came_true: Number of those that came true.
+        module: Name of the experiment, whose module has them as ``PREDICTED``.
+    """
+    return (
+        f"{predictions} predictions were written before the first run (`PREDICTED` in `lab/{module}.py`); {came_true} "
+        "came true. Verdicts that were not among them say so."
+    )
+
+
 class Findings(NamedTuple):
     """Results of an experiment."""
 

@@ -262,8 +262,8 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
         Claim(
             "Most heads of this model can be cut off one at a time for less than 5% of perplexity",
             len(small) > n_heads / 2,
-            f"{len(small)} of {n_heads}, by the upper end of an interval that allows for {n_heads} comparisons; the "
-            f"dearest, {_name(worst)}, costs {worst['increase']:.2f} nats [{worst['low']:.2f}, {worst['high']:.2f}]",
+            f"{len(small)} of {n_heads}, by the upper end of the interval; the dearest, {_name(worst)}, costs "
+            f"{worst['increase']:.2f} nats [{worst['low']:.2f}, {worst['high']:.2f}]",
         ),
         Claim(
             "Some heads of this model give more than half of their weight to one place, such as the word before",
@@ -272,8 +272,8 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
             + "".join(
                 f"; {_name({'attention': n, 'head': i})}: {share:.0%} to {kind}" for n, i, kind, share in focused[:3]
             )
-            + ". Larger models that were trained for longer have such heads: https://arxiv.org/abs/1905.09418 (Voita "
-            "et al. 2019), https://arxiv.org/abs/1906.04341 (Clark et al. 2019)",
+            + ". Larger models have such heads: https://arxiv.org/abs/1905.09418 (Voita et al. 2019), "
+            "https://arxiv.org/abs/1906.04341 (Clark et al. 2019)",
         ),
         Claim(
             "Of this model the attention to the source matters most",
@@ -307,8 +307,8 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
     parts = []
     for kind, title in (
         ("encoder", "The encoder's heads"),
-        ("decoder", "The decoder's heads, to what is written so far"),
-        ("cross", "The decoder's heads, to the source"),
+        ("decoder", "The decoder's heads"),
+        ("cross", "Heads of cross-attention"),
     ):
         here = [name for name in names if kind_of(name) == kind]
         if here:
@@ -320,20 +320,23 @@ def _heads_of(kind: str, title: str, names: Sequence[str], numbers: Mapping[str,
     """Return the section on the heads of one kind: their maps on one sentence, and their habits on all the text."""
     example = numbers["example"]
     maps = example["attention"][kind]
-    rows = [
-        (f"{_place(name)}, head {i + 1}", *(float(share) for share in shares))
-        for name in names
-        for i, shares in enumerate(numbers["habits"][name])
-    ]
+    shares = {f"{_place(name)}, head {i + 1}": row for name in names for i, row in enumerate(numbers["habits"][name])}
+    rows = []
+    for place, habit in enumerate(HABITS[kind]):
+        most = max(shares, key=lambda head: float(shares[head][place]))
+        rows.append((habit, f"{float(shares[most][place]):.2f}: {most}"))
     return Section(
         title,
-        f"One sentence of the validation text, “{example['source']}”, read with its reference, "
-        f"“{example['translation']}”. The table gives the mean share of each head's weight over all of the text.",
+        f"One sentence of the validation text, `{example['source']}`, read with its reference, "
+        f"`{example['translation']}`. The tables have the greatest weight of a head, a mean over all of the text."
+        if kind == "encoder"
+        else "",
         attention.head_maps(maps["layers"], maps["rows"], maps["columns"], kind),
         f"heads-{kind}",
-        Table(("head", *HABITS[kind]), rows),
-        "Each row of a map sums to 1. A diagonal looks at itself or a neighbour; a column is a key that all queries "
-        "look at.",
+        Table(("looks at", "greatest weight"), rows),
+        "A diagonal looks at itself or a neighbour; a column is a key that all queries look at."
+        if kind == "encoder"
+        else "",
     )
 
 
@@ -344,17 +347,16 @@ def _importance(numbers: Mapping[str, Any]) -> Section:
     values = np.array([[*row, *[np.nan] * (width - len(row))] for row in rise.values()])
     most = max(float(np.nanmax(values)), 1e-6)
     table = Table(
-        ("attention", "without it", "with its best head alone", "best head"),
+        ("attention", "without it", "with its best head alone"),
         [
-            (_place(row["attention"]), row["without"], row["best_alone"], row["best_head"] + 1)
+            (_place(row["attention"]), row["without"], row["best_alone"])
             for row in numbers["attentions"]
         ],
     )  # fmt: skip
     return Section(
         "Which heads matter",
-        "One head at a time is cut off (the columns of `w_o` that read it are set to zero), without retraining. "
-        "For the table whole attentions are cut off, or all their heads but the best; in nats a token. Half of the "
-        "sentences choose the best head, the other half judge it, and all else.",
+        "Heads are cut off (the columns of `w_o` that read them are set to zero) without retraining; for the table, "
+        "whole attentions, or all their heads but the best. Half of the sentences choose, the other half judge.",
         heat_maps(
             [HeatMap(values, "", [_place(name) for name in names], [str(i + 1) for i in range(width)])],
             "attention", "head", "rise of the loss (nats a token)", limits=(0.0, most),
@@ -362,7 +364,7 @@ def _importance(numbers: Mapping[str, Any]) -> Section:
         ),
         "importance",
         table,
-        "What the validation loss rises by without each head; a cell without colour is 0 or a fall.",
+        "Rise of the validation loss in nats a token; a cell without colour is 0 or a fall.",
     )  # fmt: skip
 
 
@@ -381,11 +383,9 @@ def _together(together: Mapping[str, Any]) -> Section:
 
     return Section(
         "How many can go together",
-        "Heads are cut off one after another, the least important first, or in random order (mean, and the band from "
-        "the best to the worst order). Importance is that on one half of the text; loss and BLEU are those of the "
-        "other. Heads that seem unimportant one at a time may replace each other, so that "
+        "Heads that seem unimportant one at a time may replace each other, so that "
         "cutting off all of them costs more than the sum.",
         curves([chart("loss", "loss (nats a token)", "Loss"), chart("bleu", "BLEU, greedy", "Translations")]),
         "together",
-        caption="Loss and BLEU over the share of heads cut off, on sentences that did not choose the order.",
+        caption="Loss and BLEU over the share of heads cut off; band: the best to the worst of the random orders.",
     )

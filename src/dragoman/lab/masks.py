@@ -198,8 +198,7 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
     return [
         Section(
             "Side by side",
-            "The encoder's words see one another; each word of the decoder sees itself and the past. No word sees "
-            "padding. Hidden keys have a weight of exactly 0, and the other weights still sum to 1.",
+            "Hidden keys have a weight of exactly 0, and the other weights still sum to 1.",
             heat_maps(
                 _examples(), "query", "key", "weight; of a mask: 1 may see, 0 may not", n_columns=2, cell=0.36,
                 framed=True,
@@ -210,13 +209,11 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         Section(
             "A leak test",
             "A model that sees the future has an excellent loss, so the loss does not show the bug. The derivative of "
-            "output t by input s does. Above the diagonal it must be exactly 0. One diagonal too many is enough to "
-            "see the answer, and each further layer reaches one position further ahead.",
+            "output t by input s does. Above the diagonal it must be exactly 0.",
             heat_maps(jacobians, "output at", "input at", "size, row by row", n_columns=4, cell=0.19),
             "leaks",
-            caption="Sizes of the derivatives, each row divided by its greatest, so that rows can be compared. Above "
-            "each: the greatest derivative by an input that comes later. Only the first mask is right; off by one in "
-            "each of the layers, the third leaks from as many positions ahead.",
+            caption="Sizes of the derivatives, each row divided by its greatest. Above each: the greatest derivative "
+            "by a later input. Only the first mask is right.",
         ),
         Section(
             "Four ways to say it",
@@ -225,21 +222,18 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             table=_conventions_table(),
         ),
         Section(
-            "",
+            "Read by other rules",
             "The share of all attention that lies elsewhere than it should when a mask of one convention is read by "
-            "the rules of another. Some mistakes give NaN at once. The others raise no error: the model trains, sees "
-            "the future, or reads padding. Which, depends on the mask: where padding is hidden, nothing shows; a "
-            "sentence without padding, such as the longest of a batch, gives NaN for some pairs.",
+            "the rules of another.",
             heat_maps(
                 misplaced, "written as", "read as", "misplaced attention", numbers=".2f", n_columns=2, cell=0.55,
                 framed=True, missing="NaN: the bug shows at once",
             ),
             "handed-over",
             caption="A mask, written one way (rows) and read another (columns). A number above 0 is a bug that raises "
-            "no error; grey is NaN. 0.00 is right: on the diagonal, and off it by luck (1 and true, for instance, are "
-            "the same once cast to bool).",
+            "no error; grey is NaN. 0.00 is right: on the diagonal, and off it by luck.",
         ),
-        *[_hiding(rows, numbers["hides"][rows]) for rows in ("ordinary", "sees nothing")],
+        _hiding(numbers["hides"]),
     ]  # fmt: skip
 
 
@@ -260,23 +254,25 @@ def _conventions_table() -> Table:
     return Table(("mask", "used by", "from ours", "to ours"), rows)
 
 
-def _hiding(rows: str, outcomes: dict[str, dict[str, str]]) -> Section:
-    """Return the section on one kind of ``rows``: the outcome of each way to hide, in each precision."""
-    dtypes = [str(d).removeprefix("torch.") for d in DTYPES]
-    ordinary = (
-        "An ordinary row, some of whose keys are hidden. float16 ends at −65,504: −1e9 cannot be filled in, and "
-        "added it becomes −inf. Multiplying scores by 0 hides nothing, for exp(0) = 1."
-    )
-    nothing = (
-        "A row that may see nothing: a padded query, or an empty sentence. −inf gives 0/0. A large finite number "
-        "gives equal weight to all hidden keys. Ours fills with the least finite number and then sets hidden weights "
-        "to 0."
-    )
+def _hiding(hides: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Section:
+    """Return the section on the outcome of each way to hide, for both kinds of rows."""
     return Section(
-        "What to hide with" if rows == "ordinary" else "",
-        ordinary if rows == "ordinary" else nothing,
+        "What to hide with",
+        [
+            "float16 ends at −65,504: −1e9 cannot be filled in, and added it becomes −inf. Multiplying scores by 0 "
+            "hides nothing, for exp(0) = 1.",
+            "A row that sees nothing is a padded query, or an empty sentence. −inf gives 0/0. Ours fills with the "
+            "least finite number and then sets hidden weights to 0.",
+        ],
         table=Table(
-            ("an ordinary row" if rows == "ordinary" else "a row that sees nothing", *dtypes),
-            [(way, *(outcomes[way][dtype] for dtype in dtypes)) for way in WAYS],
+            ("way", "an ordinary row", "a row that sees nothing"),
+            [(way, *(_by_precision(hides[rows][way]) for rows in ("ordinary", "sees nothing"))) for way in WAYS],
         ),
     )
+
+
+def _by_precision(outcomes: Mapping[str, str]) -> str:
+    """Return the outcomes in all precisions, "right", or those that differ: "float16 refused, else right"."""
+    usual = outcomes["float32"]
+    odd = [f"{dtype} {result}" for dtype, result in outcomes.items() if result != usual]
+    return ", ".join([*odd, f"else {usual}"]) if odd else usual

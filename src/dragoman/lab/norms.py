@@ -109,8 +109,7 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
             "A layer norm's output for a sentence depends on that sentence alone, a batch norm's on its neighbours",
             dependence[0]["layer norm"] < 1e-6 < dependence[0]["batch norm"],
             f"with {numbers['others'][0]} companion it moves by {dependence[0]['batch norm']:.0%} under batch norm, "
-            f"with {numbers['others'][-1]} still by {dependence[-1]['batch norm']:.1%}; layer norm "
-            f"{dependence[0]['layer norm']:.0e}",
+            f"with {numbers['others'][-1]} still by {dependence[-1]['batch norm']:.1%}",
         ),
         *_epsilon_claims(numbers),
     ]
@@ -131,15 +130,13 @@ def fresh_claims(numbers: Mapping[str, Any]) -> list[Claim]:
         Claim(
             "In a fresh post-norm decoder the last layers have the largest gradients; in a pre-norm one all are alike",
             bool(min(by_seed) > 5 and 1 / 5 < pre["decoder"] < 5),
-            f"{deepest} layers, last over first: post-norm {post['decoder']:,.{0 if post['decoder'] > 100 else 2}f} "
-            f"(from {min(by_seed):,.0f} to {max(by_seed):,.0f} by seed), pre-norm {pre['decoder']:.2f}",
+            f"{deepest} layers, last over first: post-norm {min(by_seed):,.0f} to {max(by_seed):,.0f}, pre-norm "
+            f"{pre['decoder']:.2f}",
         ),
         Claim(
             "The imbalance is the decoder's: in the encoder it is a fifth of that at most",
             bool(post["encoder"] < post["decoder"] / 5),
-            f"{deepest} layers, last over first: post-norm {post['encoder']:.2f}, pre-norm {pre['encoder']:.2f}. As in "
-            "https://arxiv.org/abs/2004.08249, which concludes that unbalanced gradients are not what makes post-norm "
-            "hard to train",
+            f"post-norm {post['encoder']:.2f}, pre-norm {pre['encoder']:.2f}",
         ),
         Claim(
             "In the decoder the last layer's gradient falls with depth with pre-norm, with post-norm it hardly does",
@@ -151,21 +148,16 @@ def fresh_claims(numbers: Mapping[str, Any]) -> list[Claim]:
             "In a fresh encoder the residual path has a third or more of what a sub-layer hands on, two thirds or more "
             "with pre-norm",
             least["post"] > 1 / 3 and least["pre"] > 2 / 3,
-            "share of the input over 6 layers: "
+            "share over 6 layers: "
             + ", ".join(f"{norm}-norm {min(s):.0%} to {max(s):.0%}" for norm, s in numbers["residual_shares"].items()),
         ),
         Claim(
             "By the residual path alone the gradient passes a pre-norm stack unchanged, and shrinks at every post-norm",
             min(path["pre"]) > 0.999 and path["post"] == sorted(path["post"], reverse=True) and path["post"][-1] < 0.1,
-            f"what is left at the first of {_listed(numbers['depths'])} layers: post-norm "
-            f"{_listed([f'{share:.2g}' for share in path['post']])}, pre-norm {min(path['pre']):.0f}",
+            f"left at the first of {numbers['depths'][-1]} layers: post-norm {path['post'][-1]:.2g}, pre-norm "
+            f"{min(path['pre']):.0f}",
         ),
     ]
-
-
-def _listed(items: Sequence[Any]) -> str:
-    """Return "2, 6, 12"."""
-    return ", ".join(map(str, items))
 
 
 def _epsilon_claims(numbers: Mapping[str, Any]) -> list[Claim]:
@@ -173,24 +165,22 @@ def _epsilon_claims(numbers: Mapping[str, Any]) -> list[Claim]:
     constant = numbers["constant_row"]
     in_half = constant["(x − mean) / sqrt(var + eps), eps = 1e-10"]["float16"]["output"]
     gradients = {name: by_dtype["float32"]["gradient"] for name, by_dtype in constant.items() if "1e-06" in name}
-    small, large = numbers["of_spread"]["0.0001"], numbers["of_spread"]["1"]
+    small = numbers["of_spread"]["0.0001"]
     return [
         Claim(
             "std + eps and sqrt(var + eps) are the same but for rounding",
             abs(small[0] - small[1]) < 0.01,
-            f"with eps = 1e-6 a row of spread 1e-4 comes out with {small[0]:.2f} and {small[1]:.2f}; of spread 1, with "
-            f"{large[0]:.6f} and {large[1]:.6f}",
+            f"with eps = 1e-6 a row of spread 1e-4 comes out with {small[0]:.2f} and {small[1]:.2f}",
         ),
         Claim(
             "A row of equal numbers has a finite gradient whichever way std is written",
             "nan" not in gradients.values(),
-            ", ".join(f"{name}: {gradient}" for name, gradient in gradients.items()),
+            f"with eps beside sqrt(var) it is {gradients['(x − mean) / (sqrt(var) + eps), eps = 1e-06']}",
         ),
         Claim(
             "eps = 1e-10 is safe in half precision",
             in_half != "nan",
-            f"1e-10 is 0 in float16 (least number 6e-8): a row of equal numbers gives {in_half}; torch's own layer "
-            "norm computes in float32 inside",
+            f"it is 0 in float16 (least number 6e-8): a row of equal numbers gives {in_half}",
         ),
     ]
 
@@ -246,32 +236,25 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
     return [
         Section(
             "Where the gradient is",
-            "Fresh models, the loss of the first batch. In a decoder with the paper's post-norm, norm(x + f(x)), the "
-            "last layers get most of the gradient, however deep the stack. In the encoder all layers get about as "
-            "much. With pre-norm, x + f(norm(x)), the decoder's layers get about as much each, and less the deeper the "
-            "stack; the encoder's first layers get somewhat more than its last. Xiong et al. "
+            "Fresh models, the loss of the first batch. Xiong et al. "
             "(https://arxiv.org/abs/2002.04745) explain the need for warm-up by large gradients near the output. Liu "
             "et al. (https://arxiv.org/abs/2004.08249) find, as here, that only the decoder's gradients are "
             "unbalanced, and that balancing them is not enough.",
             curves(by_layer, width=3.5, height=2.5),
             "gradients",
-            caption="Gradient norm of the feed-forward network's second matrix, mean of three seeds, on one scale: "
-            "a slope is an imbalance between layers. Only the post-norm decoder's is steep.",
+            caption="Gradient norm of the feed-forward network's second matrix, mean of three seeds: a slope is an "
+            "imbalance between layers.",
         ),
         Section(
             "The residual path",
             [
-                "With post-norm each norm scales the sum x + f(x) down again, and the share of x in it stays. With "
-                "pre-norm the sum grows, and higher layers add a smaller share.",
-                "The gradient takes the same path back. With pre-norm nothing stands on it: what arrives at the top "
-                "reaches every layer, whatever the sub-layers do. With post-norm it passes two norms a layer, and each "
-                "divides it by the standard deviation of the sum.",
+                "On its way back through post-norm the gradient passes two norms a layer, and each divides it by the "
+                "standard deviation of the sum.",
             ],
             curves([shares, path], n_columns=1, width=5.6, height=2.6),
             "shares",
-            caption="Fresh encoders, mean of the seeds. Above: 6 layers. Below: the gradient at the first layer's "
-            "output over that at the last one's, with what sub-layers add held constant; bands: lowest and highest "
-            "seed.",
+            caption="Fresh encoders, mean of the seeds. Below: the gradient at the first layer's output over that at "
+            "the last one's, with what sub-layers add held constant.",
         ),
         *trained_sections(numbers),
         rate_section(numbers["rates"]),
@@ -302,27 +285,35 @@ def _layer_norm_sections(numbers: Mapping[str, Any]) -> list[Section]:
     return [
         Section(
             "What is averaged over",
-            "A layer norm averages over the channels of one token, a batch norm over the tokens of a batch. With batch "
-            "norm the output for a sentence depends on the other sentences of its batch and on their padding, and a "
-            "single sentence has no batch to average over.",
+            "",
             curves([dependence], width=6.4),
             "dependence",
             caption="How far one sentence's output moves when its companions are exchanged.",
         ),
         Section(
             "Where epsilon stands",
-            "The effect of eps = 1e-6 depends on its place. Added to the standard deviation, it matters for rows with "
-            "a deviation below a millionth; under the root, for rows below a thousandth. For rows of equal numbers "
-            "the derivative of the standard deviation is 0/0.",
+            "Added to the standard deviation, eps = 1e-6 matters for rows with a deviation below a millionth; under "
+            "the root, below a thousandth.",
             curves([spread], width=6.4),
             "epsilon",
-            Table(
-                ("a row of equal numbers", "float32: output, gradient", "bfloat16", "float16"),
-                [
-                    (name, *(f"{greatest['output']}, {greatest['gradient']}" for greatest in by_dtype.values()))
-                    for name, by_dtype in numbers["constant_row"].items()
-                ],
-            ),
-            "How much of a row's spread is left by each formula; 1 is a full norm.",
+            _constant_rows(numbers["constant_row"]),
+            "How much of a row's spread is left by each formula; 1 is a full norm. The table: output and gradient of "
+            "a row of equal numbers.",
         ),
     ]  # fmt: skip
+
+
+def _constant_rows(rows: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Table:
+    """Return a table of output and gradient of a row of equal numbers: formulas down, epsilon and precision across."""
+    cells: dict[tuple[str, str], dict[str, str]] = {
+        (eps, dtype): {} for eps in ("1e-06", "1e-10") for dtype in ("float32", "float16")
+    }
+    for name, by_dtype in rows.items():
+        formula, _, eps = name.rpartition(", eps = ")
+        for dtype in ("float32", "float16"):
+            cells[eps, dtype][formula] = f"{by_dtype[dtype]['output']}, {by_dtype[dtype]['gradient']}"
+    formulas = list(cells["1e-06", "float32"])
+    return Table(
+        ("formula", *(f"{eps}, {dtype}" for eps, dtype in cells)),
+        [(formula, *(column[formula] for column in cells.values())) for formula in formulas],
+    )

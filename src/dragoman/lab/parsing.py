@@ -11,7 +11,7 @@ from dragoman.config import Config, each
 from dragoman.data import phrasebook
 from dragoman.data.texts import paths_of
 from dragoman.errors import ConfigError, DataError
-from dragoman.evaluation.bracket_f1 import PAPER_F1, bracket_scores
+from dragoman.evaluation.bracket_f1 import bracket_scores
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
 from dragoman.explanation.parse_tree import parse_trees
 from dragoman.explanation.style import BLUE, QUIET
@@ -38,14 +38,6 @@ RECIPE: dict[str, Any] = {
     "decode": {"beam_size": 4, "length_penalty": 0.3, "max_extra_tokens": 50},
 }  # fmt: skip
 """Recipe of a parser of the embedded treebank, which trains for a minute or two."""
-
-WSJ_ONLY = [
-    ("Vinyals & Kaiser et al. (2014), LSTM", 88.3),
-    ("Petrov et al. (2006)", 90.4),
-    ("Zhu et al. (2013)", 90.4),
-    ("Dyer et al. (2016), discriminative", 91.7),
-]
-"""Rows of Table 4, trained on the Wall Street Journal alone: F1 on its section 23; the Transformer has ``PAPER_F1``."""
 
 EDGES = (10, 20, 30, 40)
 """Upper limits, in words, of the groups of sentences by length."""
@@ -221,7 +213,7 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
         Claim(
             f"The parser is more than {AHEAD:.0f} F1 ahead of right-branching trees",
             ahead > AHEAD,
-            f"{_value(parser)} against {_value(baseline)}, labelled brackets, 95% bootstrap intervals over sentences",
+            f"{_value(parser)} against {_value(baseline)}",
         ),
     ]
     if "deeper" in numbers:
@@ -245,56 +237,48 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
     """Return the sections of the report, with figures and tables made from the numbers of a run."""
     example, is_embedded = numbers["example"], "deeper" in numbers
     corpus = "the embedded treebank, which a small grammar generates" if is_embedded else "the given treebank"
+    written = [f"Sentence: `{example['sentence']}`", f"What the decoder should write: `{example['gold']}`"]
     return [
         Section(
             "A tree as a sequence",
             [
-                "Section 6.3 of the paper parses with the same model that translates. A tree is written as a sequence: "
-                "brackets with their labels, and the tag of each word instead of the word. The sequence does not name "
-                "the words: the decoder has to find its place in the sentence by attention.",
-                f"Sentence: `{example['sentence']}`",
-                f"What the decoder should write: `{example['gold']}`",
-                "The decoder may write anything else. Rules turn its output into a tree over exactly the sentence's "
-                f"words; {numbers['repaired']:,} of {numbers['sentences']:,} outputs needed one.",
+                "A tree is written as a sequence: brackets with their labels, and the tag of each word instead of the "
+                "word. So the decoder has to find its place in the sentence by attention.",
+                *(written if is_embedded else ()),
             ],
             figure=parse_trees(*(_tree(example, key) for key in ("found", "gold"))),
             name="tree",
-            caption="Words, their tags, and constituents above them. Marked: brackets that the other tree has not.",
+            caption="Marked: brackets that the other tree has not.",
         ),
         Section(
             "Against right-branching trees",
             f"Labelled brackets are counted as EVALB counts them, on {numbers['sentences']:,} sentences of {corpus}. "
             "Right-branching trees bracket each word with all that follow it, the usual guess for English. The "
-            "paper's Table 4 is of another corpus, section 23 of the Wall Street Journal, and cannot be compared with "
-            f"this: {_published()}.",
+            "paper's Table 4 is of another corpus and cannot be compared with this.",
             figure=bars([Bars(_bars(numbers), "labelled bracket F1 (%)")], width=4.6),
             name="f1",
             table=Table(
-                ("", "F1", "precision", "recall", "exact match", "unlabelled F1"),
+                ("", "F1", "precision", "recall", "exact match"),
                 [_row(*row) for row in _rows(numbers)],
             ),
-            caption=f"Labelled brackets of {corpus}; whiskers: 95% bootstrap intervals over sentences. Figures of "
-            "other corpora, such as those of the paper's Table 4, cannot be compared with these.",
+            caption="Whiskers and brackets: 95% bootstrap intervals over sentences.",
         ),
         Section(
             "Longer sentences are harder",
-            "F1 by the number of words of a sentence, punctuation included.",
+            "",
             figure=curves([_chart(numbers)]),
             name="lengths",
-            caption="Each point is a group of sentences: of up to 10 words, of 11 to 20, and so on, where there are "
-            f"{FEWEST} or more.",
+            caption="F1 by the number of words of a sentence, punctuation included, where there are "
+            f"{FEWEST} sentences or more.",
         ),
         Section(
             "Label by label",
-            "Frequent labels are learned first; rare ones have too few examples.",
+            "",
             table=Table(
-                ("label", "gold brackets", "found", "right", "F1"),
-                [
-                    (label, n_gold, n_found, n_right, f"{f1:.1f}")
-                    for label, (n_right, n_gold, n_found, f1) in list(numbers["by_label"].items())[:12]
-                ],
+                ("label", "gold brackets", "F1"),
+                [(label, n_gold, f"{f1:.1f}") for label, (_, n_gold, _, f1) in list(numbers["by_label"].items())[:6]],
             ),
-            caption="ADVP includes PRT. F1 in per cent.",
+            caption="The most frequent labels; ADVP includes PRT.",
         ),
     ]
 
@@ -314,7 +298,7 @@ def _rows(numbers: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _row(name: str, scores: dict[str, Any]) -> tuple[str, ...]:
-    keys = ("f1", "precision", "recall", "exact", "unlabelled_f1")
+    keys = ("f1", "precision", "recall", "exact")
     return (name, *(f"{scores[key]:.1f}" for key in keys))
 
 
@@ -324,11 +308,6 @@ def _bars(numbers: Mapping[str, Any]) -> list[Bar]:
         Bar(name, row["f1"], row["low"], row["high"], QUIET if name.startswith("right") else BLUE, f"{row['f1']:.1f}")
         for name, row in _rows(numbers)
     ]
-
-
-def _published() -> str:
-    """Return Table 4 in words."""
-    return ", ".join(f"{name} {value}" for name, value in (*WSJ_ONLY, ("the paper's Transformer", PAPER_F1)))
 
 
 def _chart(numbers: Mapping[str, Any]) -> Chart:

@@ -159,12 +159,6 @@ NAMES = {"plain RNN": "", "GRU": "RNN, GRU"}
 SHORT = "6 convolutions"
 DASHED = ("LSTM, forget bias 4",)
 
-STEPS = {  # number of layers or cells between tokens that are k apart
-    "self-attention": "1", "plain RNN": "k", "GRU": "k", "LSTM": "k", "LSTM, forget bias 4": "k",
-    "6 convolutions": "k / 2, at most 12 back", "25 convolutions": "k / 2, at most 50 back",
-}  # fmt: skip
-
-
 # --- the experiment ---------------------------------------------------------------------------------------------------
 
 
@@ -266,35 +260,35 @@ def reach_claims(numbers: Mapping[str, Any]) -> list[Claim]:
         Claim(
             "But it is thin: that by another token is less than a tenth of that by the token itself",
             here > 10,
-            f"1/{here:.0f} in a sequence of {numbers['sizes']['n']} tokens, mean over all distances",
+            f"1/{here:.0f} of it, mean over all distances",
         ),
         Claim(
             "And the longer the sequence, the thinner it is",
             by_length == sorted(by_length),
             "1/" + ", 1/".join(f"{times:.0f}" for times in by_length) + " in sequences of "
-            + ", ".join(numbers["lengths"]) + " tokens",
+            + ", ".join(numbers["lengths"]),
         ),
         Claim(
             "A fresh recurrent layer's is steep but strong: near tokens get more from it than from self-attention, "
             "far ones less",
             min(*sizes, *parts) > 0 and max(*sizes, *parts) < FAR,
-            f"more up to a distance of {_numbers(sizes)} for a plain RNN, a GRU and an LSTM; as a share of the "
-            f"gradient by the token itself, up to {_numbers(parts)}",
+            f"more up to a distance of {_numbers(sizes)} for a plain RNN, a GRU and an LSTM; as a share of that by the "
+            f"token itself, up to {_numbers(parts)}",
         ),
         Claim(
             "A plain RNN's has faded below 1/1000 or grown above 1000, as it is initialised (spectral norm of W_hh: 1)",
             not 1e-3 <= plain <= 1e3,
-            f"{plain:.1e} times that at distance 1, at distance {FAR}",
+            f"{plain:.1e} times, at distance {FAR}",
         ),
         Claim(
             "An LSTM forgets more slowly, and hardly at all once its forget gate is open",
             plain < lstm < remembering_lstm,
-            f"{lstm:.1e} times as it is initialised (forget bias 1), {remembering_lstm:.2f} times with forget bias 4",
+            f"{lstm:.1e} times with forget bias 1, {remembering_lstm:.2f} times with 4",
         ),
         Claim(
             "Causal convolutions see back as far as their layers add up to, and no further",
             six == 0.0 and deep > 0.0,
-            f"at distance {FAR}: 6 layers of width 3 (12 back): exactly {six:g}; 25 layers: {deep:.1e} times",
+            f"6 layers of width 3 (12 back) exactly {six:g}; 25 layers {deep:.1e} times",
         ),
     ]  # fmt: skip
 
@@ -311,14 +305,13 @@ def _norm_claims(numbers: Mapping[str, Any]) -> list[Claim]:
         Claim(
             "A spectral norm of W_hh above 1 makes the gradient explode, as one of the five documents says",
             tanh[above] > 1,
-            f"at {above:.2f} it still fades, to {tanh[above]:.1e}: the step is diag(1 - h²) W_hh, not W_hh. "
-            f"Without tanh it would be {linear[above]:.1e}",
+            f"at {above:.2f} it still fades, to {tanh[above]:.1e}; without tanh it would be {linear[above]:.1e}",
         ),
         Claim(
             "There is a spectral norm at which a plain RNN's gradient lasts, but the band is narrow",
             bool(stable) and max(stable) / min(stable) < 2,
             f"between 1/1000 and 1000 only at {', '.join(f'{norm:.2f}' for norm in stable) or 'none'} of the norms "
-            "tried (orthogonal W_hh, tanh)",
+            "tried",
         ),
     ]
 
@@ -379,39 +372,32 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         for squashed, title in ((True, "With tanh"), (False, "Without it"))
     ]
     sweeps = [_sweep_chart(numbers, True, "Orthogonal"), _sweep_chart(numbers, False, "Gaussian")]
-    near = [k for k in (0, 1, 5, 10, 20, FAR) if k < sizes["n"]]
+    near = [k for k in (0, 1, 10, FAR) if k < sizes["n"]]
     table = Table(
-        ("layer", "steps between tokens k apart", *(f"gradient at {k}" if k else "by the token itself" for k in near)),
-        [(name, STEPS[name], *(_mean(numbers, name)[k] for k in near)) for name in numbers["reach"]],
+        ("layer", *(f"gradient at {k}" if k else "by the token itself" for k in near)),
+        [(name, *(_mean(numbers, name)[k] for k in near)) for name in numbers["reach"]],
     )
     return [
         Section(
             "What reaches a token k steps back",
             [
-                f"One layer with fresh weights reads {sizes['n']} random tokens of width {sizes['d']}. How strongly "
-                "does its last output still depend on the token k steps before? Lines are geometric means over "
+                f"One layer with fresh weights reads {sizes['n']} random tokens of width {sizes['d']}. Lines are "
+                "geometric means over "
                 f"{sizes['rows']} sequences and {sizes['seeds']} drawings of the weights.",
-                "In self-attention every token is one step away, so that its gradient is flat. It is also thin: a "
-                "fresh softmax spreads over all tokens, and the more there are, the less each gets. In a recurrent "
-                "layer the gradient passes k cells. It is strong for near tokens and falls steeply. Which of the two "
-                "is better depends on how far what matters is.",
                 "In convolutions the gradient passes about k / 2 windows: many paths lead to tokens at middle "
-                "distances, only one to the furthest token. Six causal convolutions end at 12 tokens: beyond, the "
-                "gradient is exactly zero. (Centred ones, as in an encoder, see 6 to either side.)",
+                "distances, only one to the furthest.",
             ],
             curves(_reach_charts(numbers), n_columns=2, width=3.2, height=3.0),
             "reach",
             table,
             "Gradient of the last output by a token so far back; bands: the lowest and the highest of "
-            f"{sizes['seeds']} drawings. Recurrent layers start high and fall, self-attention is low and flat, and "
-            "lower in longer sequences.",
+            f"{sizes['seeds']} drawings.",
         ),
         Section(
             "Why recurrence fades",
             [
                 "Each step back multiplies the gradient by diag(1 - h²) W_hh. One of the five documents leaves the "
-                "first factor out and concludes that norms above 1 explode. But where a state is large, 1 - h² is "
-                "small, so the gradient still fades at norms well above 1.",
+                "first factor out. But where a state is large, 1 - h² is small.",
             ],
             curves(by_distance, width=3.6, height=3.4),
             "recurrent",

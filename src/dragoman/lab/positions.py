@@ -121,8 +121,8 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
         Claim(
             "Every position has a row of its own",
             closest_two["distance"] > 0.1 and set(numbers["distinct"].values()) == {n},
-            f"the closest two of {n:,} are {closest_two['distance']:.2f} apart ({closest_two['offset']} step; rows "
-            "are 16 long), and all differ in float32, bfloat16 and float16",
+            f"the closest two of {n:,} are {closest_two['distance']:.2f} apart, and all differ in float32, bfloat16 "
+            "and float16",
         ),
         Claim(
             "Values stay between −1 and 1, and all rows are equally long",
@@ -142,7 +142,7 @@ def verdict(numbers: dict[str, Any]) -> list[Claim]:
         Claim(
             "Rotary scores depend on the offset alone; those with added sinusoids do not",
             spread["rotary"] < 1e-9 and spread["sinusoidal"] > 0.1,
-            f"the score of the same two words, moved along: spread {spread['rotary']:.1e} against "
+            f"the score of two words, moved along, spreads by {spread['rotary']:.1e} against "
             f"{spread['sinusoidal']:.2f}",
         ),
         *_claims_of_longer(numbers),
@@ -157,16 +157,14 @@ def _claims_of_longer(numbers: dict[str, Any]) -> list[Claim]:
             f"Trained to reverse up to {LONGEST} letters, rotary positions go furthest beyond",
             _rotary_ahead(numbers),
             "right letters at twice the length and more: "
-            + ", ".join(f"{kind} {share:.0%}" for kind, share in beyond.items())
-            + f" ({len(numbers['longer']['rotary'])} seeds)",
+            + ", ".join(f"{kind} {share:.0%}" for kind, share in beyond.items()),
         ),
         Claim(
             "Sinusoids let this model extrapolate to twice the length, as the paper hopes of longer sentences",
             beyond["sinusoidal"] > 0.5,
-            f"{beyond['sinusoidal']:.0%} right at twice the length and more; {1 / 21:.0%} would be chance. They help "
-            f"for one letter more{_just_beyond(numbers)}. One task; https://arxiv.org/abs/2108.12409 (Press et al. "
-            "2022) finds that language models with them soon fail too, https://arxiv.org/abs/2305.19466 (Kazemnejad et "
-            "al. 2023) that rotary positions are no remedy on downstream tasks",
+            f"{beyond['sinusoidal']:.0%} right there; {1 / 21:.0%} would be chance. https://arxiv.org/abs/2108.12409 "
+            "(Press et al. 2022) finds that language models with them soon fail too, https://arxiv.org/abs/2305.19466 "
+            "(Kazemnejad et al. 2023) that rotary positions are no remedy on downstream tasks",
         ),
     ]
 
@@ -182,15 +180,14 @@ def _accuracy_beyond(numbers: dict[str, Any], kind: str) -> float:
     return float(_accuracies(numbers, kind)[:, far].mean()) if far.any() else math.nan
 
 
-def _just_beyond(numbers: dict[str, Any]) -> str:
-    """Return, in words, the right letters of sinusoidal and learned positions one and two letters beyond training."""
-    parts = []
-    for length in (LONGEST + 1, LONGEST + 2):
-        if length in numbers["lengths"]:
-            i = numbers["lengths"].index(length)
-            sines, learned = (float(_accuracies(numbers, kind)[:, i].mean()) for kind in ("sinusoidal", "learned"))
-            parts.append(f"{sines:.0%} of {length} letters, where learned positions get {learned:.0%}")
-    return f": {'; '.join(parts)}" if parts else ""
+def _by_length(numbers: dict[str, Any]) -> Table:
+    """Return a table of the right letters by kind of positions, from the longest sentence of training on."""
+    shown = [n for n in numbers["lengths"] if n in (LONGEST, LONGEST + 1, LONGEST + 2, 20, 2 * LONGEST)]
+    places = [numbers["lengths"].index(n) for n in shown]
+    rows = [
+        (kind, *(f"{share:.0%}" for share in _accuracies(numbers, kind).mean(0)[places])) for kind in numbers["longer"]
+    ]
+    return Table(("letters", *map(str, shown)), rows)
 
 
 def _rotary_ahead(numbers: dict[str, Any]) -> bool | None:
@@ -229,22 +226,20 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
     return [
         Section(
             "The matrix",
-            "One row for each position, one column for each channel; sines on even channels, cosines on odd ones. "
-            "On the left, at the low channels, stripes are narrow: the wave is 6.28 positions long. They widen to the "
-            "right, until nothing changes within 100 positions: like the hands of a clock, seconds left, hours right.",
+            "At the low channels, on the left, stripes are "
+            "narrow: the wave is 6.28 positions long.",
             matrix,
             "matrix",
             caption=f"The first {LENGTH} positions, {WIDTH} channels, sines and cosines apart.",
         ),
         Section(
             "Which end is fast",
-            "One of the five documents says that waves are long at the low channels and short at the high ones. The "
-            "formula divides by 10000^(2i/d_model), which grows with i: it is the other way round.",
+            "The formula divides by 10000^(2i/d_model), which grows with i: waves are short at the low channels.",
             curves(waves, n_columns=3, width=2.6, height=1.9),
             "waves",
             caption="Six channels over the first 100 positions.",
         ),
-        Section("", figure=curves([speed], width=6.4), name="speed", caption="How far channels move in one step."),
+        Section("Speed", figure=curves([speed], width=6.4), name="speed", caption="How far channels move in one step."),
         _unique_section(numbers),
         *_attention_sections(numbers),
     ]  # fmt: skip
@@ -268,10 +263,7 @@ def _unique_section(numbers: dict[str, Any]) -> Section:
         "Unique, bounded, evenly spaced",
         [
             "Positions should be unique, have no large numbers, and have the same step everywhere and for every "
-            "length. Plain counting gives large numbers; fractions of the length and binary digits have different "
-            "steps. Sinusoids meet all three conditions.",
-            "The distance of two rows depends only on their offset. With two channels some distant positions nearly "
-            "coincide (44 steps are seven turns, up to 0.02); with 512 the closest are neighbours.",
+            "length. Sinusoids meet all three conditions.",
         ],
         curves([uniqueness], width=6.4),
         "unique",
@@ -319,22 +311,21 @@ def _attention_sections(numbers: dict[str, Any]) -> list[Section]:
         ),
         Section(
             "What attention makes of it",
-            "Attention multiplies projections of word plus row, not rows of the matrix. Those products depend on the "
-            "absolute place too. Rotary positions (https://arxiv.org/abs/2104.09864) turn queries and keys after the "
-            "projection, so that only the offset matters.",
+            "Attention multiplies projections of word plus row, which depend on the absolute place too. Rotary "
+            "positions (https://arxiv.org/abs/2104.09864) turn queries and keys after the projection, so that only the "
+            "offset matters.",
             curves([moved], width=6.4),
             "moved",
             caption="The same two words, five apart, moved along the sentence: random vectors, d_k = 64.",
         ),
         Section(
             "Longer than trained on",
-            f"Small models (2 + 2 layers, d_model = 64) learn to write 4 to {LONGEST} letters backwards, all of them "
-            "to 100%. Then they get longer sentences. Learned positions beyond the longest were never trained; "
-            "sinusoids are defined there, but no layer has seen them. The paper chose sinusoids because they 'may "
-            "allow the model to extrapolate'.",
+            f"Small models (2 + 2 layers, d_model = 64) learn to write 4 to {LONGEST} letters backwards. Learned "
+            "positions beyond the longest were never trained; sinusoids are defined there, but no layer has seen them.",
             curves([longer], width=6.4),
             "longer",
-            caption=f"Share of right letters, the ones before being given; mean, least and greatest of "
+            _by_length(numbers),
+            f"Share of right letters, the ones before being given; mean, least and greatest of "
             f"{len(numbers['longer']['rotary'])} seeds.",
         ),
     ]  # fmt: skip

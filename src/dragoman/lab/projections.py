@@ -124,7 +124,7 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     def worse(name: str, text: str, base: Sequence[float] = paper) -> Claim:
         """Claim that a variant has a higher loss than ``base``, the losses of another one."""
         rise = difference(base, losses(tried[name]))
-        return Claim(text, holds(rise, 1), f"loss {rise:+.3f} nats a token over {len(base)} seeds")
+        return Claim(text, holds(rise, 1), f"loss {rise:+.3f} nats a token")
 
     return [
         worse("learned-one", "Several heads are better than one of the same cost"),
@@ -142,7 +142,7 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
 
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
     """Return the sections of the report, with figures and tables made from the numbers of a run."""
-    label, itself = numbers["labels"], numbers["weight_on_itself_when_fresh"]
+    label = numbers["labels"]
     tried = from_rows(numbers["trials"])
     loss = {name: interval(losses(results)) for name, results in tried.items()}
     bleu = {name: interval(bleus(results)) for name, results in tried.items()}
@@ -157,11 +157,10 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         for name in (PAPER, "learned-one", "slices", "nothing")
     ]
     table = Table(
-        ("variant", "parameters trained", "loss", "perplexity", "BLEU", "own weight when fresh"),
+        ("variant", "parameters trained", "loss", "BLEU"),
         [
             (
-                label[name], results[0].parameters, str(loss[name]),
-                interval([result.perplexity for result in results]).mean, str(bleu[name]), itself[name],
+                label[name], results[0].parameters, str(loss[name]), str(bleu[name]),
             )
             for name, results in tried.items()
         ],
@@ -171,16 +170,14 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         Section(
             "The same task, with less and less to learn",
             [
-                "Each variant is trained by the same command on the same text for the same number of steps. `V = x` "
-                "means that the projection is fixed to the identity: head i then reads its own slice of the columns "
-                "of x. The output projection `w_o` is always learned.",
-                "Slices have fewer parameters. The row below them has as many as the paper's variant, because its "
-                "feed-forward networks are wider.",
+                "`V = x` means that the projection is fixed to the identity: head i "
+                "then reads its own slice of the columns of x. The output projection `w_o` is always learned.",
+                "Slices have fewer parameters. The row below them makes up for it by wider feed-forward networks.",
             ],
             shown,
             "variants",
             table,
-            f"Means over {n_seeds} seeds; whiskers: 95% t-intervals. Lower loss and higher BLEU are better.",
+            f"Means over {n_seeds} seeds; whiskers: 95% t-intervals.",
         ),
         Section(
             "While they learn",

@@ -191,12 +191,12 @@ def _variance_claims(numbers: Mapping[str, Any]) -> list[Claim]:
         Claim(
             "The variance of q · k is d_k σ⁴, where components have variance σ²",
             worst < 0.15,
-            f"measured over {numbers['pairs']:,} pairs: within {worst:.1%} for all {len(numbers['variance'])} cases",
+            f"measured within {worst:.1%} in all {len(numbers['variance'])} cases",
         ),
         Claim(
             "It is d_k σ², as one of the five documents says",
             min(off) < 0.1,
-            f"off by {min(off):.0%} to {max(off):.0%} unless σ = 1, where both are the same",
+            f"off by {min(off):.0%} to {max(off):.0%} unless σ = 1",
         ),
     ]
 
@@ -215,19 +215,17 @@ def _softness_claims(numbers: Mapping[str, Any]) -> list[Claim]:
         for n_keys in keys
         for entropies in [[row["entropy"] for row in numbers["grid"][str(n_keys)]["scaled"]]]
     ]
-    sharp, soft = at("unscaled", "greatest_weight"), at("scaled", "greatest_weight")
+    sharp = at("unscaled", "greatest_weight")
     return [
         Claim(
             "Divided by sqrt(d_k), the softmax is as soft at any width",
             max(spans) < 0.15,
-            f"from d_k = {numbers['widths'][0]} to {widest} the entropy differs by at most {max(spans):.2f} nats, with "
-            f"{_numbers(keys)} keys",
+            f"from d_k = {numbers['widths'][0]} to {widest} the entropy differs by at most {max(spans):.2f} nats",
         ),
         Claim(
             "Not divided, it gives most of the weight to one key before it has learned anything",
             min(sharp) > 0.5,
-            f"at d_k = {paper} the greatest weight is {_numbers(sharp, '.2f')} with {_numbers(keys)} keys, instead of "
-            f"{_numbers(soft, '.2f')}",
+            f"at d_k = {paper} the greatest weight is at least {min(sharp):.2f}, with any number of keys",
         ),
     ]
 
@@ -245,32 +243,33 @@ def _gradient_claims(numbers: Mapping[str, Any]) -> list[Claim]:
         Claim(
             "Not divided, the gradient by the scores vanishes in wide heads, for the median query",
             max(by_score[widest]) < 0.05,
-            f"at d_k = {widest} it is {_numbers(by_score[widest], '.1g')} times that of divided scores, with "
-            f"{_numbers(keys)} keys",
+            f"at d_k = {widest} it is at most {max(by_score[widest]):.1g} times that of divided scores",
         ),
         Claim(
             f"At the paper's d_k = {paper} the number of keys decides: with few it shrinks, with many it grows",
             by_score[paper][0] < 0.5 and by_score[paper] == sorted(by_score[paper]) and by_score[paper][-1] > 1,
-            f"{_numbers(by_score[paper], '.2g')} times that of divided scores, with {_numbers(keys)} keys",
+            f"{by_score[paper][0]:.2g} times that of divided scores with {keys[0]} keys, {by_score[paper][-1]:.2g} "
+            f"times with {keys[-1]}",
         ),
         Claim(
             "The wider the head, the more keys it takes until the division no longer raises that gradient",
             len(even) > 1 and list(even.values()) == sorted(even.values()),
-            ", ".join(f"{n:.0f} keys at d_k = {d_k}" for d_k, n in even.items()) or "at none of the widths measured",
+            _in_order(even),
         ),
         Claim(
             "Of the gradient by the query the mean stays in wide heads, while the median query's falls far below it",
             min(by_query["mean"]) > 1
             and all(median < mean / 10 for median, mean in zip(*by_query.values(), strict=True)),
-            f"at d_k = {widest} the median is {_numbers(by_query['median'], '.1g')} and the mean "
-            f"{_numbers(by_query['mean'], '.2g')} times that of divided scores, with {_numbers(keys)} keys",
+            f"at d_k = {widest} the mean is {min(by_query['mean']):.2g} times that of divided scores or more, the "
+            f"median {max(by_query['median']):.1g} or less",
         ),
     ]
 
 
-def _numbers(values: Sequence[float], form: str = "") -> str:
-    """Return numbers as a list in a sentence."""
-    return ", ".join(format(value, form) for value in values)
+def _in_order(even: Mapping[int, float]) -> str:
+    """Return the numbers of keys of the narrowest and the widest head where both gradients are alike."""
+    ends = list(even.items())
+    return ", ".join(f"{n:.0f} keys at d_k = {d_k}" for d_k, n in (ends[:1] + ends[-1:])) or "at none of the widths"
 
 
 def _paper_width(numbers: Mapping[str, Any]) -> int:
@@ -291,36 +290,27 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             "Products of long vectors are large",
             [
                 "q · k is a sum of d_k products. If components are independent with mean 0 and variance σ², one "
-                "product has variance σ² · σ² = σ⁴, and the sum d_k σ⁴. The paper's footnote takes σ = 1 and gets "
-                "d_k. One document says d_k σ², which is right for σ = 1 only.",
+                "product has variance σ² · σ² = σ⁴, and the sum d_k σ⁴. ",
             ],
             curves([_variance_chart(numbers)], width=7.0, height=4.2),
             "variance",
             _variance_table(numbers),
-            "Points: measured. Grey lines: d_k σ⁴. Dashed: d_k σ², which is the same where σ = 1.",
+            f"Points: measured over {numbers['pairs']:,} pairs. Grey lines: d_k σ⁴. Dashed: d_k σ².",
         ),
         Section(
-            "Large scores make the softmax sure of itself",
-            "Random queries against random keys. Without the division the softmax of a wide head gives nearly all "
-            "weight to one key before anything has been learned, whether there are few keys or many.",
+            "A sharp softmax",
+            "",
             curves([_softness(numbers, "scaled", "Divided by √d_k"), _softness(numbers, "unscaled", "Not divided")],
                    width=3.6, height=3.0),
             "softness",
-            caption="Greatest weight of the softmax, mean over random queries. Divided by √d_k, it depends on the "
-            "number of keys alone.",
+            caption="Greatest weight of the softmax, mean over random queries.",
         ),
         _gradient_section(numbers),
         Section(
-            "In a fresh model",
-            f"Queries and keys of our own attention (d_model = {numbers['d_model']}, Xavier's initialisation, "
-            "inputs as after a layer norm) do have unit variance, so its scores have the footnote's variance:",
-            table=Table(
-                ("d_k", "standard deviation of q · k", "over sqrt(d_k)"),
-                [
-                    (row["d_k"], row["standard_deviation"], row["standard_deviation"] / math.sqrt(row["d_k"]))
-                    for row in numbers["at_initialisation"]
-                ],
-            ),
+            "By the number of keys",
+            "",
+            table=_by_keys(numbers),
+            caption="Ratios: without the division over with it.",
         ),
     ]  # fmt: skip
 
@@ -328,14 +318,13 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
 def _gradient_section(numbers: Mapping[str, Any]) -> Section:
     """Return the section on the gradient of a softmax that is sure of one key."""
     return Section(
-        "And one that is sure of itself gets little gradient, or more",
+        "And its gradient",
         [
             "The gradient of the weights with respect to the scores is diag(w) − w wᵀ, which is 0 where one weight "
-            "is 1. But it is also small where all weights are: divided scores over many keys give such weights. So "
-            "the ratio of the two depends on both, the width and the number of keys.",
-            "With respect to the query, undivided scores add a factor √d_k. In wide heads the median query's gradient "
-            "vanishes all the same, but its mean does not: the few queries whose two best keys are close receive "
-            "nearly all of it. So the paper's 'extremely small gradients' are those of typical queries.",
+            "is 1. But it is also small where all weights are: divided scores over many keys give such weights.",
+            "With respect to the query, in wide heads the few queries whose two "
+            "best keys are close receive nearly all of the gradient. So the paper's 'extremely small gradients' are "
+            "those of typical queries.",
         ],
         heat_maps(
             [
@@ -346,8 +335,7 @@ def _gradient_section(numbers: Mapping[str, Any]) -> Section:
             n_columns=1, cell=0.55, framed=True,
         ),
         "gradients",
-        caption="Size of the softmax's gradient without the division, over that with it. Blue: the division raises it. "
-        "Orange: the division lowers it.",
+        caption="Size of the softmax's gradient without the division, over that with it. Blue: the division raises it.",
     )  # fmt: skip
 
 
@@ -382,11 +370,33 @@ def _variance_chart(numbers: Mapping[str, Any]) -> Chart:
 
 
 def _variance_table(numbers: Mapping[str, Any]) -> Table:
-    keys = ("d_k", "sigma", "measured", "standard_error", "d_k sigma^4", "d_k sigma^2")
+    keys = ("sigma", "measured", "d_k sigma^4", "d_k sigma^2")
     return Table(
-        ("d_k", "σ", "measured", "± (standard error)", "d_k σ⁴", "d_k σ²"),
-        [tuple(row[key] for key in keys) for row in numbers["variance"] if row["d_k"] in (16, 64, 512)],
+        (f"σ, with d_k = {_paper_width(numbers)}", "measured", "d_k σ⁴", "d_k σ²"),
+        [tuple(row[key] for key in keys) for row in numbers["variance"] if row["d_k"] == _paper_width(numbers)],
     )
+
+
+def _by_keys(numbers: Mapping[str, Any]) -> Table:
+    """Return greatest weights and ratios of gradients: a column for each number of keys."""
+    keys, paper, widest = numbers["keys"], _paper_width(numbers), numbers["widths"][-1]
+    place = list(numbers["widths"]).index(paper)
+    weights = {
+        f"greatest weight, d_k = {paper}, {name}": [
+            f"{numbers['grid'][str(n_keys)][kind][place]['greatest_weight']:.2f}" for n_keys in keys
+        ]
+        for kind, name in (("scaled", "divided"), ("unscaled", "not divided"))
+    }
+    ratios = {
+        f"gradient by the {name}, d_k = {d_k}": [_short(remaining(numbers, n, d_k, gradient)) for n in keys]
+        for name, gradient, d_k in (
+            ("scores", "gradient_median", paper),
+            ("scores", "gradient_median", widest),
+            ("query, median", "gradient_by_query_median", widest),
+            ("query, mean", "gradient_by_query_mean", widest),
+        )
+    }
+    return Table(("keys", *map(str, keys)), [(name, *row) for name, row in {**weights, **ratios}.items()])
 
 
 def _softness(numbers: Mapping[str, Any], kind: str, title: str) -> Chart:

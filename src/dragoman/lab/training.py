@@ -176,7 +176,7 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     def compared(text: str, base: Sequence[float], other: Sequence[float], unit: str, sign: int) -> Claim:
         """Claim that ``other - base`` has a sign, by the interval over seeds."""
         delta = difference(base, other)
-        return Claim(text, holds(delta, sign), f"{delta:+.3f} {unit} over {len(base)} seeds")
+        return Claim(text, holds(delta, sign), f"{delta:+.3f} {unit}")
 
     plain, smoothed = smoothing.values()
     shortest, *longer = warmup.values()
@@ -210,9 +210,8 @@ def _smoothing(tried: Trials) -> Section:
     names = {name: f"ε = {name}" for name in tried}
     return Section(
         "Label smoothing",
-        "A model trained towards 1 - ε for the right subword, with ε spread over all others, must not be more "
-        "confident than that. Perplexity gets worse, because it measures the probability of the one reference. BLEU "
-        "depends only on which subword is likeliest.",
+        "Perplexity gets worse, because it measures the probability of the one reference. BLEU depends only on which "
+        "subword is likeliest.",
         _two_bars(tried, names),
         "smoothing",
         _table(tried, names, "label smoothing"),
@@ -225,8 +224,7 @@ def _warmup(tried: Trials) -> Section:
     lines = [Curve(names[name], *mean_curve([result.curve for result in results])) for name, results in tried.items()]
     return Section(
         "Warm-up",
-        "Adam divides its first steps by variances estimated from a handful of gradients. During warm-up the rate "
-        "rises from zero to its peak, which is the same for all.",
+        "Adam divides its first steps by variances estimated from a handful of gradients.",
         curves([Chart(lines, "step", "training loss (nats a target token)")], width=6.4),
         "warmup",
         _table(tried, names, "warm-up"),
@@ -248,32 +246,34 @@ def _averages(averages: Mapping[str, list[Averaged]]) -> Section:
                             "checkpoints averaged (the last N)", "validation loss (nats a token)", titles[name],
                             y_range=y_range, x_names={n: str(n) for n in counts}))  # fmt: skip
     rows = [
-        (titles[name], average.seed, average.loss[0], average.loss[-1], average.bleu[0], average.bleu[-1])
+        (titles[name], *(_list([getattr(a, key)[at] for a in of_seeds]) for key in ("loss", "bleu") for at in (0, -1)))
         for name, of_seeds in averages.items()
-        for average in of_seeds
     ]
     return Section(
         "Averaging checkpoints",
-        "A rate that is still high keeps the weights moving around a valley; their mean lies nearer to its floor. A "
-        "rate that has fallen to zero has brought them there already.",
+        "A rate that is still high keeps the weights moving around a valley; their mean lies nearer to its floor.",
         curves(charts),
         "averages",
-        Table(("schedule", "seed", "loss, last", f"loss, {N_AVERAGED} averaged", "BLEU, last", "BLEU, averaged"), rows),
-        "BLEU here is that of greedy translations.",
+        Table(("schedule", "loss, last", f"loss, {N_AVERAGED} averaged", "BLEU, last", "BLEU, averaged"), rows),
+        "By seed. BLEU here is that of greedy translations.",
     )
+
+
+def _list(values: Sequence[float]) -> str:
+    """Return numbers as a list in a cell."""
+    return ", ".join(f"{value:.3g}" for value in values)
 
 
 def _dropout(tried: Trials) -> Section:
     names = {name: place.label for name, place in places(0.1).items()}
     return Section(
         "Where dropout stands",
-        "The same probability at one place at a time, on a text so small that a model without dropout memorises it. "
-        "On the skip path (where one of the five documents has it) dropout destroys the input of all later layers. On "
-        "a sub-layer's output it removes one contribution among many.",
+        "On a text so small that a model without dropout memorises it. On the skip path (where one of the five "
+        "documents has it) dropout destroys the input of all later layers.",
         _two_bars(tried, names),
         "dropout",
         _table(tried, names, "dropout"),
-        "Validation loss and BLEU by the place of dropout.",
+        "By the place of dropout.",
     )
 
 
@@ -290,13 +290,11 @@ def _two_bars(tried: Trials, names: Mapping[str, str]) -> Any:
 
 def _table(tried: Trials, names: Mapping[str, str], what: str) -> Table:
     return Table(
-        (what, "training loss at the end", "validation loss", "perplexity", "BLEU"),
+        (what, "validation loss", "BLEU"),
         [
             (
                 names[name],
-                interval([result.curve[-1][1] for result in results]).mean,
                 str(interval(losses(results))),
-                interval([result.perplexity for result in results]).mean,
                 str(interval(bleus(results))),
             )
             for name, results in tried.items()

@@ -70,7 +70,7 @@ def real_section(real: Mapping[str, Any]) -> Section:
         Curve("", [score["induction"] for score in heads.values()], [lost[head]["rise"] for head in heads],
               points=True, line=False)
     ]  # fmt: skip
-    most = sorted(heads, key=lambda head: -lost[head]["rise"])[:8]
+    most = [(head["attention"], head["number"]) for head in real["chosen"].values()]
     return Section(
         "Heads of a translator",
         f"The decoder's own attention, on {real['sentences'][1]} pairs of its validation text, each written twice. "
@@ -88,5 +88,5 @@ def real_section(real: Mapping[str, Any]) -> Section:
                 for head in most
             ],
         ),
-        "A point for each head of the decoder's own attention. The table has the eight that are missed most.",
+        "A point for each head of the decoder's own attention. The table has the two chosen heads.",
     )  # fmt: skip
