@@ -147,7 +147,7 @@ class BoundedReader(h11.Connection):
 
     _n_chunks = _n_bytes = 0
 
-    def __init__(self, role: type[h11.Sentinel], most_bytes: int) -> None:
+    def __init__(self, role: Any, most_bytes: int) -> None:
         """Read requests whose headers have at most ``most_bytes``."""
         super().__init__(role, most_bytes)
         self._receive_buffer = _FewLines()

@@ -220,7 +220,7 @@ class Glossaries:
     def _is_visible(self, owner: str, viewer: str) -> bool:
         return self.shared or owner == viewer
 
-    def _paths(self) -> list[Path]:
+    def _paths(self) -> Sequence[Path]:
         """Return the files of all glossaries; others in the folder are not of this server."""
         return [path for path in self.folder.glob("*.json") if _ID.fullmatch(path.stem)]
 
