@@ -173,6 +173,7 @@ def test_the_matrices_are_those_of_the_head_and_step_that_are_looked_at(
     inside.locator(".in-query", has_not_text=before).wait_for(timeout=20_000)
     assert inside.locator(".in-rows select").input_value() == "1"
     page.get_by_role("button", name="Source to itself").click()
+    inside.scroll_into_view_if_needed()  # what is not looked at is not computed
     inside.locator("h3", has_text="source to itself").wait_for()
     keys = inside.locator(".in-view > .in-table tbody th")
     assert keys.last.inner_text() == "(end)"

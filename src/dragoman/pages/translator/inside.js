@@ -231,7 +231,7 @@ function inside(root, model, { scale, signs, language = "en" }) {
   /** Rows of numbers as cells, of which one row is framed. */
   function map(what, role, note, rows, colourOf) {
     const columns = rows[0].length, space = Math.min(WIDEST, (parts.maps.clientWidth - 2 * GAP) / 3 - 4); // three side by side
-    const size = Math.max(8, Math.min(CELL, Math.floor(space / columns)));
+    const size = Math.max(6, Math.min(CELL, Math.floor(space / columns)));
     const canvas = make("canvas", { width: columns * size, height: rows.length * size });
     const context = canvas.getContext("2d");
     context.fillStyle = ink("line");
@@ -246,7 +246,9 @@ function inside(root, model, { scale, signs, language = "en" }) {
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", say.map(what, rows.length, columns));
     canvas.onclick = (event) => pick(Math.min(rows.length - 1, Math.floor(rows.length * event.offsetY / canvas.clientHeight)));
-    return make("figure", { className: `in-map in-${role}` }, make("figcaption", {}, make("b", { textContent: what }), ` ${note}`), canvas);
+    const figure = make("figure", { className: `in-map in-${role}` }, make("figcaption", {}, make("b", { textContent: what }), ` ${note}`), canvas);
+    figure.style.width = `${canvas.width + 2}px`; // the caption is as wide as its map
+    return figure;
   }
   /** One vector as a row of cells. */
   function strip(what, word, values, reach) {
