@@ -101,6 +101,9 @@ class Walk:
         assert cache.encoder is not None
         self.encoder, self.decoder = cache.encoder.layers[0], cache.decoder.layers[0]
         self.memory, _ = reference.encode(self.params, self.config, self.src)
+        attn = self.encoder.self_attn.sublayer
+        prefix = "encoder.layers.0.self_attn.w_o"
+        self.added = attn.heads[0] @ self.params[f"{prefix}.weight"].T + self.params[f"{prefix}.bias"]  # (S, d_model)
 
     def greedy(self, src: Any) -> tuple[list[str], list[Array]]:
         """The likeliest word at each step, and all probabilities of each step."""
@@ -135,15 +138,16 @@ def draw(walk: Walk, folder: Path) -> None:
     places = sinusoidal_positions(len(words), d)
     reach = float(np.ceil(np.abs(embedded + places).max()))
 
-    def vectors(maps: Sequence[tuple[str, Array]], limit: float, columns: Sequence[str] | None = channels) -> Any:
-        found = [HeatMap(values, title, words, list(columns) if columns else None) for title, values in maps]
+    def vectors(maps: Sequence[tuple[str, Array]], limit: float, numbered: str = "") -> Any:
+        numbers = [str(i) for i in range(len(words))]
+        found = [HeatMap(values, title, numbers if title == numbered else words, channels) for title, values in maps]
         return heat_maps(found, "word", "channel", "value", limits=(-limit, limit), n_columns=1, cell=0.24)
 
     def keep(figure: Any, name: str, title: str) -> None:
         save(figure, folder / f"{name}.svg", title=title)
 
-    keep(vectors([("embedding × √16", embedded), ("positions", places), ("their sum", embedded + places)], reach),
-         "input", "Embeddings, positions and their sum")  # fmt: skip
+    keep(vectors([("embedding × √16", embedded), ("positions", places), ("their sum", embedded + places)], reach,
+                 numbered="positions"), "input", "Embeddings, positions and their sum")  # fmt: skip
     attn = walk.encoder.self_attn.sublayer
     scores = attn.q[0] @ attn.k[0].swapaxes(-1, -2) / math.sqrt(attn.q.shape[-1])
     top = float(np.ceil(np.abs(scores).max()))
@@ -216,9 +220,34 @@ def page(walk: Walk) -> str:
         "then_dog": f"{seen[4, dog]:.2f}", "smoothed": f"{smoothed:.1%}",
         "steps": "\n".join(["| step | the decoder reads | likeliest next word | its probability |", "|--:|---|---|--:|",
                             *(f"| {' | '.join(row)} |" for row in chosen)]),
+        **_mixed(walk, dog), **CHANGED,
         "said": " ".join(walk.said[:-1]), "good": str(good), "unseen": str(unseen), "sentence": SENTENCE,
     }  # fmt: skip
     return TEXT.format(**values)
+
+
+CHANGED = {
+    "no_sink": "das Kind", "no_cross": "den Mann", "hidden_object": "den Hund", "hidden_subject": "die Katze",
+    "no_positions": "der der das das das das Kind sieht", "patched": "den Mann",
+}  # fmt: skip
+"""Words that the changed model writes in the frame, for each change that the page suggests."""
+
+
+def _mixed(walk: Walk, row: int) -> dict[str, str]:
+    """The numbers of the sink, of a mixed value and of the norm of one row."""
+    attn, norm = walk.encoder.self_attn.sublayer, walk.encoder.self_attn.norm
+    shares = attn.weights[0].mean(axis=1)[:, -1]  # of (eos), (H)
+    sink = int(shares.argmax())
+    weights, values = attn.weights[0, 1, row], attn.v[0, 1, :, 0]
+    spread = 1 / norm.inv_std[0, row, 0]
+    summed = attn.x[0, row] + walk.added[row]
+    written = {"mean": summed.mean(), "spread": spread, "before": summed[0], "after": norm.normed[0, row, 0]}
+    return {
+        "sink": str(sink + 1), "other": str(2 - sink), "share": f"{shares[sink]:.0%}",
+        "mixed": " + ".join(_product(a, b) for a, b in zip(weights, values, strict=True))
+        + f" = {attn.heads[0, row, 8]:.2f}".replace("-", "−"),
+        **{name: f"{value:.2f}".replace("-", "−") for name, value in written.items()},
+    }  # fmt: skip
 
 
 def _product(a: float, b: float) -> str:
@@ -236,6 +265,7 @@ translated correctly.
 
 Every number is computed by the [NumPy reference](../../src/dragoman/reference/__init__.py) from the [stored
 weights](walk/weights.json); `python -m benchmarks.walk` makes the page again. Rows are words, columns are channels.
+At the end of the page the model itself can be [opened and changed](#change-it).
 
 ## 1. Words become numbers
 
@@ -273,11 +303,22 @@ encoder has no mask here, because the sentence has no padding.
 
 *The model learned which word looks at which; nobody assigned it. [Why several heads?](../course/04-heads.md)*
 
+Head {sink} is an **attention sink**: {share} of all its weight goes to (eos), whatever the word. A softmax has to
+give all its weight away, and a head that finds nothing learns to rest it on one place. Large models do the same at
+their first token ([Xiao et al., 2023](https://arxiv.org/abs/2309.17453)). A sink need not be idle: this one adds
+nearly the same vector to every word, and without it the model writes *das Kind* for *den Hund* ([try
+it](#change-it)). Head {other} tells words apart.
+
 ## 5. A mean of values, added and normalised
 
-The weights mix the values of all words. Both heads' results, 8 numbers each, are put side by side and multiplied by
-`w_o`. The result is added to what came in, and the [layer norm](../course/06-residuals-and-norms.md) gives every row
-mean 0 and standard deviation 1.
+The weights mix the values of all words. The first of the 8 numbers of *dog* in head 2:
+
+{mixed}
+
+Both heads' results, 8 numbers each, are put side by side and multiplied by `w_o`. The result is added to what came
+in, and the [layer norm](../course/06-residuals-and-norms.md) gives every row mean 0 and standard deviation 1:
+in the row of *dog* the mean is {mean} and the deviation {spread}, so the first number, {before}, becomes ({before} − ({mean})) /
+{spread} = {after}.
 
 ![The sum before the norm and after it](walk/norm.svg)
 
@@ -325,6 +366,28 @@ the same.
 The result: *{said}*. The model is sure of every word, and yet no probability is far above {smoothed}: that is what
 [label smoothing](../course/09-training.md) asks for. Real systems keep several candidates: see
 [decoding](../course/10-decoding.md).
+
+## Change it
+
+<details class="translator">
+<summary>Open the model (0.3 MB)</summary>
+<iframe src="walk-model.html#the%20cat%20sees%20the%20dog" loading="lazy"
+ title="The model of this page, with its matrices and switches"></iframe>
+</details>
+
+The frame holds this model; its numbers are those of this page. GitHub shows no frame: there, open the built site.
+*Inside one head*, below the translation, has the matrices of each step, and switches:
+
+1. Choose *Source to itself*, head 1, and remove it. The sink is gone, and *den Hund* becomes *{no_sink}*.
+2. Remove head 1 of *Translation to source* instead: now it is *{no_cross}*.
+3. Hide *man* in *the dog finds the man*: no query sees it, and the model guesses *{hidden_object}*. Hide *dog*:
+   *{hidden_subject}*.
+4. Take away the positions: *{no_positions}*.
+5. Put in the row of *man*, the fifth word of *the cat sees the man*, for that of *dog* after encoder layer 1. That
+   row carried the object: *{patched}*.
+6. Leave the mask out. The translation stays as it is, because nothing later has been written yet. Read at once, it
+   is less probable: a position sees words that training never let it see. Trained without a mask, the model would
+   copy its answers.
 
 **Limits.** A model of this size on 40 sentences shows how the parts fit together. Its heads say nothing
 about the heads of larger models. To see the same of a model of your own: [`dragoman explain`](../how-to/explain.md)."""

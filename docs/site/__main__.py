@@ -56,6 +56,7 @@ def build(only: Collection[str] = ()) -> None:
             shutil.copy(notebook, out / "files/examples")
         target = "de" if name == "en" else "zh"
         translator.write(target, BUILT / "translator", out / "understand/translator.html")
+        translator.write_walk(out / "understand/walk-model.html")
         problems += questions.unanswered(source, out, name)
     if problems:
         raise BrokenDocsError(problems)

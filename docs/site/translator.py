@@ -1,20 +1,26 @@
-"""The translator that a page of the site holds: a small model that the build trains on short sentences.
+"""The translators that pages of the site hold: a small model that the build trains on short sentences, and the walk's.
 
-A model takes some minutes to train on one core, and is kept in docs/_build/translator for the next build. It is no
-file of the repository: nothing binary is there, and the page is what ``dragoman export --format page`` writes now.
+The small model takes some minutes to train on one core, and is kept in docs/_build/translator for the next build. It is
+no file of the repository: nothing binary is there, and the page is what ``dragoman export --format page`` writes now.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from benchmarks import walk
+from dragoman import __version__
 from dragoman.config import Config
 from dragoman.data import phrasebook
 from dragoman.toolkits.export import export
+from dragoman.toolkits.page.write import page_of
 from dragoman.training.run import train
 
 LONGEST = 8
@@ -55,6 +61,36 @@ def write(tgt_lang: str, kept: Path, page: Path) -> None:
         train(Config.from_mapping({**RECIPE, "data": data}), out=run, quiet=True)
     page.parent.mkdir(parents=True, exist_ok=True)
     export(run, "page", page, "int8")
+
+
+def write_walk(page: Path) -> None:
+    """Write the model of the walk as one HTML file: every word of its two vocabularies is a subword there."""
+    stored = json.loads(walk.WEIGHTS.read_text(encoding="utf-8"))
+    arrays = {name: np.array(values, "<f4") for name, values in stored["weights"].items()}
+    content = {
+        "config": stored["config"], "special": {"pad": 0, "unk": 1, "bos": 2, "eos": 3},
+        "subwords": [words(vocabulary) for vocabulary in walk.vocabularies()],
+        "decode": {"beamSize": 1, "alpha": 0.6, "form": "gnmt", "patience": None, "maxExtra": 4},
+        "most": 12, "positions": None, "targets": None, "src_lang": "en", "tgt_lang": "de",
+        "tensors": [(name, array.shape, False) for name, array in arrays.items()],
+        "facts": {
+            "parameters": sum(array.size for array in arrays.values()), "quantization": "float32",
+            "dragoman": __version__,
+        },
+    }  # fmt: skip
+    page.parent.mkdir(parents=True, exist_ok=True)
+    weights = base64.b64encode(b"".join(array.tobytes() for array in arrays.values())).decode()
+    page.write_text(page_of(content, weights), encoding="utf-8")
+
+
+def words(vocabulary: list[str]) -> dict[str, Any]:
+    """Return a vocabulary of whole words in the form that the scripts of the page read."""
+    return {
+        "kind": "unigram", "normaliser": {"map": "", "prefix": True, "trim": True, "compose": False},
+        "pieces": [*vocabulary[:4], *(f"\u2581{word}" for word in vocabulary[4:])],
+        "scores": base64.b64encode(np.full(len(vocabulary), -1, "<f4").tobytes()).decode(),
+        "unused": [], "silent": [], "bytes": [],
+    }  # fmt: skip
 
 
 def short_pairs(folder: Path, name: str, tgt_lang: str, count: int, split: str, seed: int) -> dict[str, Path]:

@@ -143,6 +143,18 @@ def test_the_translator_in_the_page_translates(open_page: Callable[..., Any], ur
     inside.locator("#explorer .ex-chip").first.wait_for(timeout=30_000)
 
 
+@pytest.mark.parametrize(("folder", "said"), [("", "Undo all changes"), ("zh/", "撤销全部改动")], ids=["en", "zh"])
+def test_the_model_of_the_walk_can_be_changed(open_page: Callable[..., Any], url: str, folder: str, said: str) -> None:
+    page = open_page(url, locale="zh-CN" if folder else "en-US")
+    page.goto(f"{url}{folder}understand/walk.html")
+    page.locator(".translator summary").click()
+    inside = page.frame_locator(".translator iframe")
+    inside.locator("#result", has_text="die Katze sieht den Hund").wait_for(timeout=30_000)
+    inside.locator("#inside").scroll_into_view_if_needed()
+    inside.get_by_role("button", name=said).wait_for(timeout=30_000)
+    inside.locator(".in-maps canvas").first.wait_for(timeout=30_000)
+
+
 @pytest.mark.parametrize(
     ("folder", "words"), [("", "rows fit, of"), ("zh/", "行相符，共")], ids=["en", "zh"]
 )  # fmt: skip

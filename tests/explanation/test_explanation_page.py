@@ -108,6 +108,9 @@ def test_the_script_reads_the_numbers_as_they_are(found: Trace) -> None:
           light: ["#ffffff", "#08306b", "#5fa8d8"].map(page.isLight),
           shares: [0.95, 0.042, 0.0001].map(page.percent),
           prefix: page.prefixOf([{ id: 7 }, { id: 8, best_ids: [8, 9] }], 1, 1),
+          information: [[[1, 0], [0, 1]], [[0.5, 0.5], [0.5, 0.5]], [[0.9, 0.1], [0.9, 0.1]]].map(page.information),
+          telling: page.mostTelling([1, 0, 1, 0, 0.5, 0.5, 0.5, 0.5, 0.9, 0.1, 0.2, 0.8, 0, 1, 0, 1], [2, 2, 2, 2]),
+          sinks: [[[0.1, 0.9, 0], [0.2, 0.8, 0], [0.3, 0.7, 0]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]]].map(page.sinkOf),
           masked: [0, 1, 2].map((column) => page.isMasked(
             { row_spans: [[0, 1], [1, 2]], column_spans: [[0, 1], [1, 2], [2, 3]] }, "decoder", 1, column)),
         }));
@@ -131,6 +134,9 @@ def test_the_script_reads_the_numbers_as_they_are(found: Trace) -> None:
     assert said["shares"] == ["95%", "4.2%", "<0.1%"]
     assert said["prefix"] == [7, 9]
     assert said["masked"] == [False, False, True]
+    assert said["information"] == pytest.approx([np.log(2), 0, 0])  # each row its own column; even; a sink
+    assert said["telling"] == {"layer": 1, "head": 0}
+    assert said["sinks"] == [{"column": 1, "share": pytest.approx(0.8)}, None]
 
 
 def test_the_explorer_says_the_same_in_both_languages() -> None:

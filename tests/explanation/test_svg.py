@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import re
+from io import BytesIO
 from itertools import combinations
 
 import numpy as np
 import pytest
+from matplotlib.image import imread
 
 from docs.site.figure_words import Words, texts, translated
 from dragoman.explanation import style
@@ -37,7 +40,29 @@ def test_the_ground_is_transparent_and_every_colour_has_a_dark_twin() -> None:
     used = set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", body))
     assert used
     assert all(f': {colour}"]' in rules for colour in used)
-    assert "image{filter:invert(1)" in rules  # the legend is a picture
+    assert "filter" not in rules
+
+
+def test_a_picture_has_a_dark_twin_that_keeps_the_sign() -> None:
+    """A legend, and a matrix of many cells, are pictures; inverted, they do not have the colours of cells."""
+    values = np.linspace(-1, 1, 60 * 60).reshape(60, 60)
+    one = drawn(heat_maps([HeatMap(values)], "row", "column", "x", limits=(-1, 1)), ".svg").decode()
+    light, dark = (
+        [
+            imread(BytesIO(base64.b64decode(data)))
+            for data in re.findall(rf'<image class="{theme}" xlink:href="data:image/png;base64,([^"]+)"', one)
+        ]
+        for theme in ("light", "dark")
+    )
+    assert len(light) == len(dark) == 2
+    assert "image.light{display:none}image.dark{display:inline}" in one
+    for picture, twin in zip(light, dark, strict=True):
+        below, above = twin[..., 2] > twin[..., 0] + 0.1, twin[..., 0] > twin[..., 2] + 0.1
+        assert below.any()
+        assert above.any()
+        assert (picture[..., 2] >= picture[..., 0])[below].all()
+        assert (picture[..., 0] >= picture[..., 2])[above].all()
+        assert twin[picture[..., :3].min(-1) > 0.99][:, :3].max() < 0.2  # zero has the colour of the page
 
 
 def test_a_dark_page_keeps_the_sign_of_a_cell_at_both_ends_of_the_scale() -> None:

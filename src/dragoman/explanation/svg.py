@@ -1,17 +1,23 @@
 """Additions to a figure's SVG: title and description, and colours for dark pages.
 
 Text stays text: it can be searched, read aloud and translated. The background is transparent, and the colours follow
-``prefers-color-scheme``. In ``<img>`` that is the setting of the page, so one file serves both themes.
+``prefers-color-scheme``. In ``<img>`` that is the setting of the page, so one file serves both themes. A picture in the
+drawing, such as the legend of a heat map, is there twice, once in the colours of dark pages.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping
 from functools import cache
 from html import escape
+from io import BytesIO
+from typing import Any
 
-from dragoman.pages.colours import BLUES, DARK, DARK_ORANGES, ORANGES, blend, hexadecimal
+import numpy as np
+
+from dragoman.pages.colours import BLUES, DARK, DARK_ARMS, ORANGES, blend, hexadecimal
 
 SCALE_COLOURS = 256
 """Number of colours in the scale of cells; a scale with two arms has half of them in each."""
@@ -23,12 +29,10 @@ DARK_OF = {
 }  # fmt: skip
 """For each colour of a figure, its colour on a dark page."""
 
-DARK_ARMS = ((*DARK[:2], "#a8d4ff"), (*DARK_ORANGES[:2], "#ffbd96"))
-"""Colours of a scale with two arms on a dark page, each from 0 to its end."""
-
 FONTS = '"DejaVu Sans", Verdana, "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsoft YaHei", sans-serif'
 """Fonts in order of preference. Places are computed for DejaVu Sans; Verdana is as wide."""
 
+_PICTURE = re.compile(r'<image xlink:href="data:image/png;base64,([^"]*+)" id="[^"]*+"([^>]*+)>')
 _LONG = re.compile(r"(?<!\d)\d++\.\d{3,}")  # in a tag: hundredths of a point are enough
 
 
@@ -49,23 +53,61 @@ def finished(svg: str, title: str = "", description: str = "") -> str:
                    (("title", title), ("desc", description)) if text)  # fmt: skip
     start = svg.index(">") + 1
     root = svg[:start].replace("<svg ", '<svg role="img" ', 1)
-    return f"{root}{head}\n <style>{_style(svg)}</style>{svg[start:]}"
+    dark = _dark_colours(diverging=_has_two_arms(svg))
+    body = _PICTURE.sub(lambda picture: _both_pictures(picture[1], picture[2], dark), svg[start:])
+    return f"{root}{head}\n <style>{_style(svg, dark)}</style>{body}"
 
 
-def _style(svg: str) -> str:
-    """Return the CSS that replaces this drawing's colours on dark pages; embedded pictures are inverted."""
+def _style(svg: str, dark_colours: Mapping[str, str]) -> str:
+    """Return the CSS that replaces this drawing's colours on dark pages and chooses among its pictures."""
     used = set(re.findall(r"#[0-9a-f]{6}", svg))
     rules = [
         f'[style*="{part}: {light}"]{{{part}:{dark}!important}}'
-        for light, dark in sorted(_dark_colours(diverging=bool(used & _second_arm())).items())
+        for light, dark in sorted(dark_colours.items())
         if light in used
         for part in ("fill", "stroke")
         if f"{part}: {light}" in svg
     ]
-    if "<image " in svg:
-        rules.append("image{filter:invert(1) hue-rotate(180deg)}")
+    hidden = ""
+    if _PICTURE.search(svg):
+        hidden = "image.dark{display:none}"
+        rules.append("image.light{display:none}image.dark{display:inline}")
     dark = f"@media (prefers-color-scheme:dark){{{''.join(rules)}}}" if rules else ""
-    return f"text{{font-family:{FONTS}}}{dark}"
+    return f"text{{font-family:{FONTS}}}{hidden}{dark}"
+
+
+def _has_two_arms(svg: str) -> bool:
+    """Return True if a cell or a picture has a colour of the second arm: then the scale has two."""
+    pictures = [_pixels(picture[1]) for picture in _PICTURE.finditer(svg)]
+    return bool(set(re.findall(r"#[0-9a-f]{6}", svg)) & _second_arm()) or any(
+        bool((pixels[..., 0] > pixels[..., 2] + 0.1).any()) for pixels in pictures  # redder than blue
+    )  # fmt: skip
+
+
+def _pixels(picture: str) -> Any:
+    """Return the pixels of a PNG in base64: (height, width, 4), red, green, blue and opacity from 0 to 1."""
+    from matplotlib.image import imread
+
+    return imread(BytesIO(base64.b64decode(picture)))
+
+
+def _both_pictures(picture: str, attributes: str, dark_colours: Mapping[str, str]) -> str:
+    """Return an embedded picture for light pages and, with the dark colour of each of its colours, for dark ones."""
+    from matplotlib.image import imsave
+
+    pixels = _pixels(picture)
+    table = np.array([[int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)] for pair in dark_colours.items()
+                      for colour in pair]).reshape(-1, 2, 3)  # fmt: skip
+    colours, places = np.unique(pixels[..., :3].reshape(-1, 3), axis=0, return_inverse=True)
+    distances = ((colours[:, None] - table[None, :, 0]) ** 2).sum(-1)  # (colours, table): a blend is near one of them
+    twin = pixels.copy()
+    twin[..., :3] = table[distances.argmin(1), 1][places.reshape(-1)].reshape(pixels[..., :3].shape)
+    out = BytesIO()
+    imsave(out, twin, format="png", metadata={"Software": None})
+    both = (("light", "".join(picture.split())), ("dark", base64.b64encode(out.getvalue()).decode()))
+    return "".join(
+        f'<image class="{theme}" xlink:href="data:image/png;base64,{data}"{attributes}>' for theme, data in both
+    )
 
 
 @cache

@@ -23,6 +23,9 @@ ORANGES = ("#ffffff", "#e8955a", "#6e2200")
 DARK_ORANGES = ("#16181b", "#b0622a", "#ffeee2")
 """Colours of the second arm on a dark page, whose first arm is ``DARK``."""
 
+DARK_ARMS = ((*DARK[:2], "#a8d4ff"), (*DARK_ORANGES[:2], "#ffbd96"))
+"""Arms of a scale with two arms on a dark page, blue and orange: both end in a light colour, but keep their hue."""
+
 SHADES = 64
 """Number of colours sent to a page, which interpolates between them."""
 
@@ -56,6 +59,19 @@ def scale() -> dict[str, list[str]]:
     """Return the colours of weights from 0 to 1 as ``#rrggbb``, for the themes ``light`` and ``dark``."""
     return {theme: [hexadecimal(colour) for colour in blend(stops, SHADES)] for theme, stops in
             (("light", BLUES), ("dark", DARK))}  # fmt: skip
+
+
+def signed_scale() -> dict[str, list[str]]:
+    """Return the colours of values from -1 to 1 as ``#rrggbb``: blue below zero, orange above, at zero the page's.
+
+    A theme has twice ``SHADES`` and one more, so that zero has a colour of its own.
+    """
+    arms = {"light": (BLUES, ORANGES), "dark": DARK_ARMS}
+    colours = {}
+    for theme, (below, above) in arms.items():
+        blues, oranges = (blend(stops, SHADES + 1) for stops in (below, above))
+        colours[theme] = [hexadecimal(colour) for colour in (*blues[:0:-1], *oranges)]
+    return colours
 
 
 def hexadecimal(colour: Any) -> str:

@@ -16,12 +16,13 @@ const EXPLORER_SAYS = {
     save: "Save as a page", svg: "SVG", svgOf: (name) => `Save the picture as SVG: ${name}`,
     links: "Which word looks at which", mean: "mean", oneHead: "only head", head: (n) => `head ${n}`, layer: (n) => `Layer ${n}`,
     shown: (layer, head) => `Layer ${layer}, ${head}`, meanLong: "mean of its heads", ofKind: (kind, shown) => `${kind}: ${shown}`,
-    best: " (the layer that follows the source most closely)", looked: (text) => `${text}, looked at`, looking: (text) => `${text}, looking`,
+    best: " (of all heads, the one whose rows differ most)", looked: (text) => `${text}, looked at`, looking: (text) => `${text}, looking`,
     hint: "Point at a word, or walk along with the arrow keys. A click holds it; Escape lets go.",
     hintTouch: "Tap a word. Tap it again to let it go.",
     looksAt: (word, at) => `${word} looks at ${at}`, lookedAt: (word, by) => `${word} is looked at by ${by}`, none: "no word",
     heads: "Every head", headsHelp: "Rows look at columns. Choose a head to enlarge it and to draw its links above.",
     enlarge: (layer, head) => `Layer ${layer}, ${head}: enlarge`, legend: "Attention weight; each row sums to 100%",
+    sink: (name, share) => `${name} gets ${share} of all weight in this map: an attention sink. Heads rest their weight there where no other word answers; it says little about the word.`,
     masked: "Masked: comes later, must not be seen", unmasked: "No mask: the whole source may be seen", samePlace: "Same position",
     stepping: "Step by step", steppingHelp: "Each step gives every subword a probability and takes one. The search looks ahead, so it may take another than the likeliest; · is a space.",
     choose: "Choose another candidate and the rest is decoded again.",
@@ -40,12 +41,13 @@ const EXPLORER_SAYS = {
     save: "另存为网页", svg: "SVG", svgOf: (name) => `将图片存为 SVG：${name}`,
     links: "哪个词在看哪个词", mean: "均值", oneHead: "唯一的头", head: (n) => `头 ${n}`, layer: (n) => `第 ${n} 层`,
     shown: (layer, head) => `第 ${layer} 层，${head}`, meanLong: "各头均值", ofKind: (kind, shown) => `${kind}：${shown}`,
-    best: "（与原文对应最紧密的一层）", looked: (text) => `${text}（被看）`, looking: (text) => `${text}（在看）`,
+    best: "（各行差别最大的头）", looked: (text) => `${text}（被看）`, looking: (text) => `${text}（在看）`,
     hint: "指向一个词，或用方向键移动；单击可固定，按 Esc 取消。",
     hintTouch: "轻触一个词，再次轻触即可取消。",
     looksAt: (word, at) => `${word} 看向 ${at}`, lookedAt: (word, by) => `看向 ${word} 的有 ${by}`, none: "（无）",
     heads: "所有的头", headsHelp: "行看列。选一个头，即可放大，上方的连线也随之更新。",
     enlarge: (layer, head) => `第 ${layer} 层，${head}：放大`, legend: "注意力权重，每行之和为 100%",
+    sink: (name, share) => `此图中 ${name} 得到全部权重的 ${share}：这是“注意力汇”（attention sink）。没有词与查询匹配时，头就把权重放在那里；这并不说明该词重要。`,
     masked: "已掩码：在后面，不可见", unmasked: "无掩码：整个原文可见", samePlace: "位置相同",
     stepping: "逐步解码", steppingHelp: "每一步都为所有子词算出概率，并取其中一个。搜索会向前看，所以取的不一定是概率最高的；· 表示空格。",
     choose: "换一个候选，其后的部分会重新解码。",
@@ -93,6 +95,40 @@ function betweenWords(weights, [nLayers, nHeads, nRows, nColumns], rowSpans, col
       }
   return merged;
 }
+
+/** The mean weight of each column, over all rows. */
+function columnMeans(rows) {
+  return rows[0].map((_, column) => rows.reduce((sum, row) => sum + row[column] / rows.length, 0));
+}
+
+/**
+ * How much a row tells of the column that it looks at, in nats: the mutual information of the two. It is 0 where all rows
+ * are alike, as at a sink or in an even map, and largest where each row looks at a column of its own.
+ */
+function information(rows) {
+  const means = columnMeans(rows);
+  return rows.reduce((sum, row) => sum + row.reduce((all, weight, column) => all + (weight > 0 ? weight * Math.log(weight / means[column]) : 0), 0) / rows.length, 0);
+}
+
+/** The head whose map tells most: its layer and head. */
+function mostTelling(weights, shape) {
+  const [nLayers, nHeads] = shape;
+  let best = { layer: 0, head: 0, nats: -1 };
+  for (let layer = 0; layer < nLayers; layer++)
+    for (let head = 0; head < nHeads; head++) {
+      const nats = information(matrix(weights, shape, layer, head));
+      if (nats > best.nats) best = { layer, head, nats };
+    }
+  return { layer: best.layer, head: best.head };
+}
+
+/** The column that most of the weight of a map goes to, if there is one: { column, share }. */
+function sinkOf(rows) {
+  const means = columnMeans(rows), share = means.reduce((most, mean) => Math.max(most, mean), 0);
+  return rows.length > 2 && means.length > 2 && share > SINK ? { column: means.indexOf(share), share } : null;
+}
+
+const SINK = 0.5; // the share of all weight from which on one column is called a sink
 
 /** How strongly each word of the other side belongs to one word: its row if it looks, its column if it is looked at. */
 function partners(rows, side, index) {
@@ -165,10 +201,11 @@ function savedPage(page, content) {
 
 /**
  * Put an explorer into an element.
- * scale: colours from 0 to 1 for "light" and "dark"; page(trace): promises the text of a page that a saved state is put into.
+ * scale: colours from 0 to 1 for "light" and "dark"; page(trace): promises the text of a page that a saved state is put into;
+ * looked({ trace, kind, layer, head, step }): called when something else is looked at.
  * Returns show(trace, state), speak(language) and redraw().
  */
-function explorer(root, model, { scale, language = "en", page }) {
+function explorer(root, model, { scale, language = "en", page, looked = () => {} }) {
   const make = (tag, properties = {}, ...children) => {
     const element = Object.assign(document.createElement(tag), properties);
     element.append(...children.filter((child) => child !== null));
@@ -189,6 +226,7 @@ function explorer(root, model, { scale, language = "en", page }) {
   const called = (text) => ({ "(end)": say.end, "(start)": say.start })[text] || text;
   const names = (side) => (side === "queries" ? attention().rows : attention().columns).map(called);
   const followsSource = (kind) => Math.max(0, attention(kind, 0).shape[0] - 2); // the last layer but one
+  const telling = (kind) => mostTelling(attention(kind, 0).values, attention(kind, 0).shape);
   const headName = (head, long) => (head === null ? (attention().shape[1] > 1 ? (long ? say.meanLong : say.mean) : say.oneHead) : say.head(head + 1));
   const place = (span) => (span[1] - span[0] > 1 ? `${span[0] + 1}–${span[1]}` : `${span[0] + 1}`);
 
@@ -236,14 +274,14 @@ function explorer(root, model, { scale, language = "en", page }) {
     for (const name of ["texts", "bar", "queries", "keys", "grid", "player"]) parts[name] = make("div", { className: `ex-${name}` });
     parts.map = make("table", { className: "ex-map" });
     parts.links = shape("svg", { class: "ex-links", "aria-hidden": "true" });
-    for (const name of ["which", "said", "legend", "status"]) parts[name] = make("p", { className: `ex-${name} soft` });
+    for (const name of ["which", "said", "legend", "sink", "status"]) parts[name] = make("p", { className: `ex-${name} soft` });
     parts.said.setAttribute("aria-live", "polite");
     parts.status.setAttribute("role", "status");
     parts.sentences = make("div", { className: "ex-sentences" }, parts.links, parts.keys, parts.queries);
     parts.wide = make("div", { className: "ex-wide", tabIndex: 0 }, parts.map);
     parts.wide.setAttribute("role", "region");
     parts.wide.setAttribute("aria-label", say.map);
-    const one = make("div", { className: "ex-one" }, parts.caption = make("h3"), parts.wide, parts.legend);
+    const one = make("div", { className: "ex-one" }, parts.caption = make("h3"), parts.wide, parts.legend, parts.sink);
     root.classList.add("ex");
     root.replaceChildren(
       parts.texts, parts.status, parts.bar,
@@ -267,7 +305,7 @@ function explorer(root, model, { scale, language = "en", page }) {
     const views = trace.views.map((view, i) => [say[view.name], at.view === i, () => { at.view = i; draw(); }]);
     parts.bar.replaceChildren(
       choices(say.kind, kinds().map((kind) => [say[kind], at.kind === kind, () => {
-        Object.assign(at, { kind, layer: followsSource(kind), head: null });
+        Object.assign(at, { kind, ...telling(kind) });
         draw();
       }])),
       ...(views.length > 1 ? [choices(say.view, views)] : []),
@@ -292,7 +330,7 @@ function explorer(root, model, { scale, language = "en", page }) {
       travel(row, words);
     }
     arrange();
-    const best = at.kind === "cross" && at.layer === followsSource("cross") && at.head === null && attention().shape[0] > 1;
+    const { layer, head } = telling(at.kind), best = at.layer === layer && at.head === head && attention().shape[0] * attention().shape[1] > 1;
     parts.which.textContent = say.shown(at.layer + 1, headName(at.head, true)) + (best ? say.best : "");
   }
   function listen(element, word) {
@@ -413,6 +451,8 @@ function explorer(root, model, { scale, language = "en", page }) {
     const ramp = make("span", { className: "ex-ramp" });
     ramp.style.background = `linear-gradient(to right, ${scale[theme()].filter((_, i) => i % 7 === 0).join(", ")})`;
     const marks = [at.masks && (at.kind === "decoder" ? [say.masked, "masked"] : [say.unmasked, ""]), at.positions && [say.samePlace, "same"]].filter(Boolean);
+    const sink = sinkOf(shown);
+    parts.sink.textContent = sink ? say.sink(across[sink.column], percent(sink.share)) : "";
     parts.legend.replaceChildren(make("span", {}, "0% ", ramp, " 100%"), make("span", { textContent: say.legend }),
       ...marks.map(([text, name]) => make("span", {}, ...(name ? [make("span", { className: `ex-key ${name}` })] : []), text)));
   }
@@ -478,6 +518,7 @@ function explorer(root, model, { scale, language = "en", page }) {
     const focused = document.activeElement, sign = focused && focused.dataset.sign, inside = parts.player.contains(focused);
     at.step = to;
     drawStep();
+    look();
     const same = sign && parts.player.querySelector(`[data-sign="${sign}"]:not(:disabled)`);
     if (inside) (same || parts.player.querySelector("[aria-current]")).focus();
   }
@@ -567,7 +608,9 @@ function explorer(root, model, { scale, language = "en", page }) {
     drawMap();
     drawStep();
     light(null);
+    look();
   }
+  const look = () => looked({ trace, kind: at.kind, layer: at.layer, head: at.head, step: at.step });
   function draw() {
     if (!trace) return;
     drawTexts();
@@ -581,7 +624,8 @@ function explorer(root, model, { scale, language = "en", page }) {
     for (const kind of Object.values(subwords)) kind.values = kind.values || unpack(kind.weights);
     for (const view of trace.views.slice(0, -1)) for (const [name, kind] of Object.entries(view.kinds))
       kind.values = kind.values || betweenWords(subwords[name].values, subwords[name].shape, kind.row_spans, kind.column_spans);
-    if (!trace.views[0].kinds[at.kind]) Object.assign(at, { kind: kinds()[0], head: null });
+    if (!trace.views[0].kinds[at.kind]) at.kind = kinds()[0];
+    if (at.layer === null) Object.assign(at, telling(at.kind));
     at.view = Math.min(at.view, trace.views.length - 1);
     at.step = 0;
     Object.assign(at, state);
@@ -596,7 +640,7 @@ function explorer(root, model, { scale, language = "en", page }) {
       asked++;
       own = trace = found;
       at.kind = kinds()[0];
-      Object.assign(at, { layer: followsSource(at.kind), head: null });
+      Object.assign(at, { layer: null, head: null });
       parts.status.textContent = "";
       set(found, state);
     },
@@ -609,4 +653,4 @@ function explorer(root, model, { scale, language = "en", page }) {
   };
 }
 
-if (typeof module !== "undefined") module.exports = { unpack, betweenWords, matrix, partners, strongest, isLight, percent, prefixOf, isMasked };
+if (typeof module !== "undefined") module.exports = { unpack, betweenWords, matrix, information, mostTelling, sinkOf, partners, strongest, isLight, percent, prefixOf, isMasked };

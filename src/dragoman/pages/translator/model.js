@@ -3,7 +3,8 @@
 // read beside it. Names of weights are those of the state dict; matrices are (out, in).
 //
 // A sequence is a list of rows, each a Float32Array: x is S rows of d_model numbers. One sentence is translated at a
-// time, so there is no padding, and as a decoder is only ever given the past, no mask. Sums are made in double precision.
+// time, so there is no padding, and as a decoder is only ever given the past, no mask; lab.js reads whole targets and masks
+// them. Sums are made in double precision.
 
 /** The maps that a model is made of: x W^T + b for each row of x. */
 function linear({ weight, bias }, x) {
@@ -62,27 +63,37 @@ function add(x, y) {
 
 // --- attention.py -----------------------------------------------------------------------------------------------------
 
+/** The softmax of scores, in place; a query that may look nowhere, whose scores are all -Infinity, gives zeros. */
+function softmax(scores) {
+  let peak = -Infinity, total = 0;
+  for (let key = 0; key < scores.length; key++) peak = Math.max(peak, scores[key]);
+  if (peak === -Infinity) return scores.fill(0);
+  for (let key = 0; key < scores.length; key++) total += scores[key] = Math.exp(scores[key] - peak);
+  for (let key = 0; key < scores.length; key++) scores[key] /= total;
+  return scores;
+}
+
+/** Weights of one query from its products with the keys: softmax(products / sqrt(d_k)). */
+function weigh(products, dK) {
+  const scores = new Float32Array(products.length);
+  for (let key = 0; key < products.length; key++) scores[key] = products[key] / Math.sqrt(dK);
+  return softmax(scores);
+}
+
 /**
  * Scaled dot-product attention, Eq. (1), of one position: softmax(q K^T / sqrt(d_k)) V, head by head.
- * q: H * d_k numbers. keys, values: K rows of H * d_k and of H * d_v. record: receives a list of H rows of K weights.
- * Returns the heads' contexts side by side, H * d_v numbers.
+ * q: H * d_k numbers. keys, values: K rows of H * d_k and of H * d_v. weighing(products, d_k, head): the weights.
+ * record: receives a list of H rows of K weights. Returns the heads' contexts side by side, H * d_v numbers.
  */
-function attend(q, { keys, values }, nHeads, record) {
+function attend(q, { keys, values }, nHeads, weighing, record) {
   const dK = q.length / nHeads, dV = values[0].length / nHeads, context = new Float32Array(values[0].length), seen = [];
   for (let head = 0; head < nHeads; head++) {
-    const weights = new Float32Array(keys.length), [k0, v0] = [head * dK, head * dV];
-    let peak = -Infinity, total = 0;
-    for (let key = 0; key < keys.length; key++) {
-      let score = 0;
-      for (let i = k0; i < k0 + dK; i++) score += q[i] * keys[key][i];
-      weights[key] = score / Math.sqrt(dK);
-      peak = Math.max(peak, weights[key]);
-    }
-    for (let key = 0; key < keys.length; key++) total += weights[key] = Math.exp(weights[key] - peak);
-    for (let key = 0; key < keys.length; key++) {
-      weights[key] /= total;
+    const products = new Float64Array(keys.length), [k0, v0] = [head * dK, head * dV];
+    for (let key = 0; key < keys.length; key++)
+      for (let i = k0; i < k0 + dK; i++) products[key] += q[i] * keys[key][i];
+    const weights = weighing(products, dK, head);
+    for (let key = 0; key < keys.length; key++)
       for (let i = v0; i < v0 + dV; i++) context[i] += weights[key] * values[key][i];
-    }
     seen.push(weights);
   }
   if (record) record(seen);
@@ -133,8 +144,15 @@ ACTIVATIONS.swiglu = ACTIVATIONS.swish; // of the gate
 // --- transformer.py ---------------------------------------------------------------------------------------------------
 
 /**
- * An encoder and a decoder, with start, step and select for the search.
+ * An encoder and a decoder, with start, step and select for the search, and teach for a whole target at once.
  * config: the fields of ModelConfig. weights: by name { shape, values }; of tied ones the first.
+ *
+ * Whoever looks inside gives a watch, all of whose fields may be left out (lab.js has them all):
+ *   record(name, weights)                           called for each position of each attention
+ *   weigh(name, row, products, dK, head)            the weights, in place of weigh above; row: counted in this call
+ *   project(name, queries, { keys, values })        called with the projections of all rows
+ *   after(side, layer, rows)                        the rows to go on with after a layer; 0: after the embeddings
+ *   unplaced                                        true: positions are left out
  */
 class Transformer {
   constructor(config, weights) {
@@ -159,11 +177,11 @@ class Transformer {
   }
 
   /** Tokens and where they stand (sections 3.4 and 3.5): a row for each id, the first at position start. */
-  embed(side, ids, start) {
+  embed(side, ids, start, watch = {}) {
     const { d_model: width, scale_embeddings: scaled, positions } = this.config, table = this.embeddings[side].values;
     return ids.map((id, i) => {
       const row = table.slice(id * width, (id + 1) * width).map((value) => value * (scaled ? Math.sqrt(width) : 1));
-      if (positions === "rotary") return row; // which enter in self-attention
+      if (positions === "rotary" || watch.unplaced) return row; // rotary ones enter in self-attention
       const at = positions === "sinusoidal" ? sinusoid(start + i, width) : this.learnedPosition(side, start + i);
       return row.map((value, channel) => value + at[channel]);
     });
@@ -187,9 +205,14 @@ class Transformer {
   }
 
   /** Multi-head attention (section 3.2.2): each row of x gathers from the keys and values that are its own. */
-  attention(name, x, seen, positions, record) {
-    const queries = this.turned(linear(this.part(`${name}.w_q`), x), positions);
-    const heads = queries.map((q, r) => attend(q, seen[r], this.config.n_heads, record && ((weights) => record(name, weights))));
+  attention(name, x, seen, positions, watch) {
+    const queries = this.turned(linear(this.part(`${name}.w_q`), x), watch.unplaced ? null : positions);
+    if (watch.project) watch.project(name, queries, seen[0]);
+    const record = watch.record && ((weights) => watch.record(name, weights));
+    const heads = queries.map((q, row) => {
+      const weighing = watch.weigh ? (products, dK, head) => watch.weigh(name, row, products, dK, head) : weigh;
+      return attend(q, seen[row], this.config.n_heads, weighing, record);
+    });
     return linear(this.part(`${name}.w_o`), heads);
   }
 
@@ -205,10 +228,10 @@ class Transformer {
     return layerNorm(this.part(name), x, this.config.norm_eps);
   }
 
-  encoderLayer(name, x, positions, record) {
+  encoderLayer(name, x, positions, watch) {
     let y = this.preNorm ? this.norm(`${name}.norm1`, x) : x;
-    const seen = this.keysValues(`${name}.self_attn`, y, positions);
-    x = add(x, this.attention(`${name}.self_attn`, y, x.map(() => seen), positions, record));
+    const seen = this.keysValues(`${name}.self_attn`, y, watch.unplaced ? null : positions);
+    x = add(x, this.attention(`${name}.self_attn`, y, x.map(() => seen), positions, watch));
     x = this.preNorm ? x : this.norm(`${name}.norm1`, x);
 
     y = this.preNorm ? this.norm(`${name}.norm2`, x) : x;
@@ -217,39 +240,43 @@ class Transformer {
   }
 
   /**
-   * One step of a layer. x: a row for each hypothesis, all at one position. past: of each row the keys and values before.
-   * memory: cross-attention's keys and values. Returns the rows and their longer past.
+   * One decoder layer. x: a row for each hypothesis, or for each position. remember(keys, values): what each row looks at,
+   * given its own. memory: cross-attention's keys and values. Returns the rows and what they looked at.
    */
-  decoderLayer(name, x, past, memory, position, record) {
-    const positions = x.map(() => position);
+  decoderLayer(name, x, remember, memory, positions, watch) {
     let y = this.preNorm ? this.norm(`${name}.norm1`, x) : x;
-    const { keys, values } = this.keysValues(`${name}.self_attn`, y, positions);
-    const longer = past.map((one, r) => ({ keys: [...one.keys, keys[r]], values: [...one.values, values[r]] }));
-    x = add(x, this.attention(`${name}.self_attn`, y, longer, positions, record));
+    const { keys, values } = this.keysValues(`${name}.self_attn`, y, watch.unplaced ? null : positions);
+    const seen = remember(keys, values);
+    x = add(x, this.attention(`${name}.self_attn`, y, seen, positions, watch));
     x = this.preNorm ? x : this.norm(`${name}.norm1`, x);
 
     y = this.preNorm ? this.norm(`${name}.norm2`, x) : x;
-    x = add(x, this.attention(`${name}.cross_attn`, y, x.map(() => memory), null, record));
+    x = add(x, this.attention(`${name}.cross_attn`, y, x.map(() => memory), null, watch));
     x = this.preNorm ? x : this.norm(`${name}.norm2`, x);
 
     y = this.preNorm ? this.norm(`${name}.norm3`, x) : x;
     x = add(x, this.feedForward(`${name}.feed_forward`, y));
-    return [this.preNorm ? x : this.norm(`${name}.norm3`, x), longer];
+    return [this.preNorm ? x : this.norm(`${name}.norm3`, x), seen];
   }
 
-  /** Read the source: ids and eos to the memory, S rows, one fewer of a model that does not read the eos (masks.py).
-   * record(name, weights) is called for each position. */
-  encode(src, record) {
-    if (this.config.src_eos === false) src = src.filter((id) => id !== this.config.eos_id);
-    let x = this.embed("src", src, 0);
-    const positions = [...src.keys()];
-    for (let i = 0; i < this.config.n_encoder_layers; i++) x = this.encoderLayer(`encoder.layers.${i}`, x, positions, record);
+  /** The source as the model reads it: of a model that does not read the eos (masks.py) without. */
+  read(src) {
+    return this.config.src_eos === false ? src.filter((id) => id !== this.config.eos_id) : src;
+  }
+
+  /** Read the source: ids and eos to the memory, S rows. */
+  encode(src, watch = {}) {
+    src = this.read(src);
+    const positions = [...src.keys()], after = watch.after || ((side, layer, rows) => rows);
+    let x = after("encoder", 0, this.embed("src", src, 0, watch));
+    for (let i = 0; i < this.config.n_encoder_layers; i++)
+      x = after("encoder", i + 1, this.encoderLayer(`encoder.layers.${i}`, x, positions, watch));
     return this.preNorm ? this.norm("encoder.norm", x) : x;
   }
 
   /** Prepare to decode: a state of one hypothesis. */
-  start(src, record) {
-    const memory = this.encode(src, record), layers = [...Array(this.config.n_decoder_layers).keys()];
+  start(src, watch = {}) {
+    const memory = this.encode(src, watch), layers = [...Array(this.config.n_decoder_layers).keys()];
     return {
       length: 0,
       past: layers.map(() => [{ keys: [], values: [] }]), // of each layer and hypothesis
@@ -258,15 +285,31 @@ class Transformer {
   }
 
   /** Append a token to each hypothesis: the logits of the next, V for each, and the state of the longer ones. */
-  step(state, lastIds, record) {
-    let x = lastIds.map((id) => this.embed("tgt", [id], state.length)[0]);
-    const past = state.past.map((before, i) => {
-      let longer;
-      [x, longer] = this.decoderLayer(`decoder.layers.${i}`, x, before, state.memory[i], state.length, record);
-      return longer;
+  step(state, lastIds, watch = {}) {
+    const x = lastIds.map((id) => this.embed("tgt", [id], state.length, watch)[0]);
+    const longer = (before) => (keys, values) =>
+      before.map((one, r) => ({ keys: [...one.keys, keys[r]], values: [...one.values, values[r]] }));
+    const [top, past] = this.decode(x, state, x.map(() => state.length), (i) => longer(state.past[i]), watch);
+    return [linear(this.generator, top), { length: state.length + 1, past, memory: state.memory }];
+  }
+
+  /** Read a whole target at once, bos first, as in training: the logits after each id. Only the watch masks what is later. */
+  teach(state, tgtIn, watch) {
+    const x = this.embed("tgt", tgtIn, 0, watch), all = (keys, values) => x.map(() => ({ keys, values }));
+    return linear(this.generator, this.decode(x, state, [...tgtIn.keys()], () => all, watch)[0]);
+  }
+
+  /** The decoder's layers. remember(i): what layer i looks at, as decoderLayer takes it. */
+  decode(x, { memory }, positions, remember, watch) {
+    const after = watch.after || ((side, layer, rows) => rows);
+    x = after("decoder", 0, x);
+    const past = memory.map((one, i) => {
+      let seen;
+      [x, seen] = this.decoderLayer(`decoder.layers.${i}`, x, remember(i), one, positions, watch);
+      x = after("decoder", i + 1, x);
+      return seen;
     });
-    if (this.preNorm) x = this.norm("decoder.norm", x);
-    return [linear(this.generator, x), { length: state.length + 1, past, memory: state.memory }];
+    return [this.preNorm ? this.norm("decoder.norm", x) : x, past];
   }
 
   /** Keep some hypotheses, repeats allowed: what they have in common is not copied. */

@@ -53,6 +53,11 @@ function finished(searching) {
   for (let turn = searching.next(); ; turn = searching.next()) if (turn.done) return turn.value;
 }
 
+/** A value with arrays of numbers as lists; what is infinite becomes null. */
+function asLists(value) {
+  return JSON.parse(JSON.stringify(value, (name, one) => (ArrayBuffer.isView(one) ? [...one] : one)));
+}
+
 /** The logits of each next token, and the log-probability of each that was said. */
 function read({ src, tgt }) {
   const { model, content: { special } } = translator;
@@ -80,6 +85,9 @@ const ANSWERS = {
   translate: ({ text, to }) => translator.lines(text).map((parts) =>
     parts.map(({ text: one, gap }) => (one ? finished(translator.sentence(one, to)).text : gap)).join("")).join("\n"),
   trace: ({ text, to, prefix }) => finished(translator.trace(text, to, prefix)),
+  inside: ({ text, to, ids, changes, head }) => asLists(finished(translator.inside(text, to, ids, changes, head))),
+  rewrite: ({ text, to, changes }) => finished(translator.rewrite(text, to, changes)),
+  other: ({ text, to }) => finished(translator.other(text, to)),
 };
 
 /** The answer; null where the model's scores are not finite. */

@@ -58,6 +58,15 @@ function langOf(code) {
   }
 }
 
+/** The text behind the # of the page's address, which a link may hold. */
+function wanted(hash) {
+  try {
+    return decodeURIComponent(hash);
+  } catch { // not encoded as addresses are
+    return hash;
+  }
+}
+
 /** The target language that is chosen, of a model with several; else nothing. */
 const to = () => $("target").value;
 
@@ -108,6 +117,7 @@ function speak() {
     facts.step && explorerSays.steps(facts.step), facts.bleu !== undefined && explorerSays.bleu(facts.bleu),
     facts.bundle && say("bundle", facts.bundle.slice(0, 8)), say("made", facts.dragoman)].filter(Boolean).join(" · ");
   $("how").textContent = say("how", decode.beamSize);
+  laboratory.speak(ui);
   if (broken !== null) $("state").textContent = say("broken", broken);
   $("took").textContent = took ? say("took", ...took) : "";
   theme(document.documentElement.dataset.theme);
@@ -118,7 +128,12 @@ function theme(wanted) {
   const dark = wanted ? wanted === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   if (wanted) document.documentElement.dataset.theme = wanted;
   $("theme").textContent = say(dark ? "light" : "dark");
-  $("theme").onclick = () => { theme(dark ? "light" : "dark"); view.redraw(); };
+  $("theme").onclick = () => { theme(dark ? "light" : "dark"); redraw(); };
+}
+
+function redraw() {
+  view.redraw();
+  laboratory.redraw();
 }
 
 /** The whole text, sentence by sentence; a later change of the text ends it. No text is done without the worker. */
@@ -161,7 +176,11 @@ async function trace(text, prefix) {
   return answer;
 }
 
-const view = explorer($("explorer"), { answers: true, trace }, { scale: shell.scale, language: ui, page: async () => shell.page });
+const answers = Object.fromEntries(["inside", "rewrite", "other"].map((task) => [task, (fields) => ask(task, fields)]));
+const laboratory = inside($("inside"), answers, { scale: shell.scale, signs: shell.signs, language: ui });
+const view = explorer($("explorer"), { answers: true, trace }, {
+  scale: shell.scale, language: ui, page: async () => shell.page, looked: (seen) => laboratory.look(seen),
+});
 
 /** Which sentence to look at, where there are several. */
 function choose(sentences) {
@@ -177,7 +196,7 @@ const all = (sentences) => sentences.map(({ text }) => text).join("\n");
 async function look(i) {
   const { ids, text } = found[i], short = ids.length <= EXPLAINED;
   $("why-not").textContent = short ? "" : say("long", EXPLAINED);
-  $("explorer").hidden = !short;
+  $("explorer").hidden = $("inside").hidden = !short;
   looked = ""; // a change of the text may end it before it is shown
   if (!short) return;
   try {
@@ -188,7 +207,7 @@ async function look(i) {
     }
   } catch (error) {
     $("why-not").textContent = error.message;
-    $("explorer").hidden = true;
+    $("explorer").hidden = $("inside").hidden = true;
   }
 }
 
@@ -201,7 +220,7 @@ $("source").addEventListener("input", () => {
 $("sentence").addEventListener("change", () => look(Number($("sentence").value)));
 $("clear").addEventListener("click", () => { clearTimeout(timer); $("source").value = ""; translate(); $("source").focus(); });
 $("language").addEventListener("click", () => { ui = ui === "zh" ? "en" : "zh"; speak(); });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { theme(document.documentElement.dataset.theme); view.redraw(); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { theme(document.documentElement.dataset.theme); redraw(); });
 $("copy").addEventListener("click", async () => {
   try {
     await navigator.clipboard.writeText(said);
@@ -217,6 +236,7 @@ if (content.targets) {
   $("target").replaceChildren(...Object.keys(content.targets).map((code) => Object.assign(document.createElement("option"), { value: code })));
   $("target").addEventListener("change", () => { found = []; speak(); translate(); });
 }
+if (location.hash.length > 1 && !$("source").value) $("source").value = wanted(location.hash.slice(1));
 speak();
 $("state").textContent = say("loading");
 addEventListener("DOMContentLoaded", () => { // the weights come last, so that the page is there before them

@@ -108,9 +108,9 @@ function stepOf(subwords, logits, chosen) {
 function traceOf(model, page, text, translation, src, tgt, nForced) {
   const { special } = page.tgt, seen = {};
   const record = (name, weights) => (seen[name] ||= []).push(weights);
-  let state = model.start([...src, special.eos], record), logits;
+  let state = model.start([...src, special.eos], { record }), logits;
   const steps = [...tgt, special.eos].map((id, i) => {
-    [logits, state] = model.step(state, [i ? tgt[i - 1] : special.bos], record);
+    [logits, state] = model.step(state, [i ? tgt[i - 1] : special.bos], { record });
     return stepOf(page.tgt, logits[0], id);
   });
   const [from, to] = [side(page.src, text, src, page.srcLang, model.config.src_eos !== false), side(page.tgt, translation, tgt, page.tgtLang)];

@@ -45,12 +45,12 @@ class Translator {
     this.model = new Transformer(content.config, weightsOf(content.tensors, fromBase64(weights)));
   }
 
-  /** Search for the translation of some ids, with the settings of the page or others. */
-  *search(src, changes = {}, prefix = []) {
+  /** Search for the translation of some ids, with the settings of the page or others; model: the page's, or Changed. */
+  *search(src, changes = {}, prefix = [], model = this.model) {
     const { decode, special, positions } = this.content, how = { ...decode, nBest: 1, ...changes };
     const most = Math.max(src.length, prefix.length) + decode.maxExtra;
     how.maxLen = Math.min(most, positions ?? most);
-    return yield* search(this.model, [...src, special.eos], how, special, prefix);
+    return yield* search(model, [...src, special.eos], how, special, prefix);
   }
 
   /** What is translated of a text: for each line its sentences { text }, and the spaces and invisible characters around them { gap }. */
@@ -95,13 +95,57 @@ class Translator {
     const { src, ids, text: translation } = yield* this.sentence(text, to, prefix);
     return traceOf(this.model, { ...this.page, tgtLang }, text, translation, src, ids, nForced);
   }
+
+  // --- the model with changes (changes.js) ------------------------------------------------------------------------------
+
+  /** What is inside one head while the model reads a text and the ids of its translation; head: { name, head, step }. */
+  *inside(text, to, ids, changes, head) {
+    const src = [...this.source(text, to), this.content.special.eos], patched = yield* this.withRow(changes, to);
+    const plain = this.reading("plain", src, ids, {});
+    const changed = Object.keys(changes).length ? this.reading("changed", src, ids, patched) : plain;
+    return insideOf(plain, changed, this.page, ids, head);
+  }
+
+  /** The translation that the changed model writes. */
+  *rewrite(text, to, changes) {
+    const src = this.source(text, to), { special } = this.content;
+    const changed = new Changed(this.model, [...src, special.eos], yield* this.withRow(changes, to), special);
+    const [found] = yield* this.search(src, {}, [], changed);
+    return { ids: found.ids, text: this.page.tgt.decode(found.ids).replaceAll("\n", " ") };
+  }
+
+  /** The tokens of another sentence and of its translation, with its ids, whose rows can be put into the first one. */
+  *other(text, to) {
+    const { ids, reading } = yield* this.donor(text, to);
+    return { ...tokensOf(reading, this.page, ids), ids };
+  }
+
+  *withRow(changes, to) {
+    if (!changes.patch) return changes;
+    const { text, side, layer, from } = changes.patch, { reading } = yield* this.donor(text, to);
+    return { ...changes, patch: { ...changes.patch, row: reading.changed.states[side][layer][from] } };
+  }
+
+  *donor(text, to) {
+    const { src, ids } = yield* this.sentence(text, to);
+    return { ids, reading: this.reading("donor", [...src, this.content.special.eos], ids, {}) };
+  }
+
+  /** A reading, remembered until another one is made for the same purpose. */
+  reading(purpose, src, ids, changes) {
+    const key = JSON.stringify([src, ids, changes], (name, value) => (name === "row" ? undefined : value));
+    this.readings ||= {};
+    if (this.readings[purpose]?.key !== key)
+      this.readings[purpose] = { key, reading: readingOf(this.model, src, ids, changes, this.content.special) };
+    return this.readings[purpose].reading;
+  }
 }
 
 const BREATH_MS = 20; // a worker hears what it is told only between its tasks
 
 if (typeof WorkerGlobalScope !== "undefined") {
-  let translator = null, latest = 0, heard = Promise.resolve(); // jobs are done one after the other
-  const isLate = ({ turn }) => turn < latest; // the text has changed: nobody waits for the answer
+  let translator = null, latest = 0, newest = 0, heard = Promise.resolve(); // jobs are done one after the other
+  const isLate = ({ turn, change }) => turn < latest || change < newest; // text or changes are others: nobody waits for the answer
   /** Finish a search, unless its answer is needless by now. */
   const finish = async (searching, job) => {
     for (let begun = performance.now(); ;) {
@@ -118,10 +162,14 @@ if (typeof WorkerGlobalScope !== "undefined") {
     lines: ({ text }) => translator.lines(text),
     sentence: (job) => finish(translator.sentence(job.text, job.to), job),
     trace: (job) => finish(translator.trace(job.text, job.to, job.prefix, job.nForced, job.lang), job),
+    inside: (job) => finish(translator.inside(job.text, job.to, job.ids, job.changes, job.head), job),
+    rewrite: (job) => finish(translator.rewrite(job.text, job.to, job.changes), job),
+    other: (job) => finish(translator.other(job.text, job.to), job),
   };
   /** Each job { number, turn, task, ... } is answered by its number and what was found (null: it came too late) or an error. */
   onmessage = ({ data: job }) => {
     latest = Math.max(latest, job.turn);
+    newest = Math.max(newest, job.change || 0);
     heard = heard.then(async () => {
       try {
         postMessage({ number: job.number, found: isLate(job) ? null : await tasks[job.task](job) });

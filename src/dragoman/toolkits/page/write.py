@@ -15,6 +15,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer
 from dragoman.errors import ConfigError
 from dragoman.files import explained, write_text
 from dragoman.model.weights import untied
-from dragoman.pages.colours import scale
+from dragoman.pages.colours import scale, signed_scale
 from dragoman.pages.render import render
 from dragoman.toolkits.writing import not_held, weights_of
 
@@ -72,9 +73,15 @@ def html(bundle: Bundle, quantization: str) -> str:
             f"the weights of a page must have at most {MOST_LETTERS:,} characters, got {len(weights):,}: choose "
             "--quantization int8, or --format ctranslate2"
         )
-    content = {**settings(bundle), "tensors": tensors, "facts": facts(bundle, quantization)}
+    return page_of({**settings(bundle), "tensors": tensors, "facts": facts(bundle, quantization)}, weights)
+
+
+def page_of(content: Mapping[str, Any], weights: str) -> str:
+    """Return the text of a file, given all that its scripts compute with and the weights as ``packed`` returns them."""
     shell = render("explanation.html", source="", content={})
-    return render("translator/translator.html", content=content, weights=weights, shell=shell, scale=scale())
+    return render(
+        "translator/translator.html", content=content, weights=weights, shell=shell, scale=scale(), signs=signed_scale()
+    )
 
 
 def packed(bundle: Bundle, quantization: str) -> tuple[list[tuple[str, tuple[int, ...], bool]], str]:
