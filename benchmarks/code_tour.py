@@ -32,7 +32,6 @@ class Stop(NamedTuple):
     numpy: Callable[..., Any]
     torch: Callable[..., Any]
     both: Callable[[], Pair]  # the same input through both
-    call: str  # what was compared, for the reader
 
 
 def _params(module: torch.nn.Module) -> dict[str, Any]:
@@ -108,25 +107,24 @@ def _model() -> Pair:
 
 STOPS = (
     Stop("Embeddings", "Rows of a matrix, times √d_model (section 3.4).", reference.embed,
-         embedding.TokenEmbedding.forward, _embedding, "three ids"),
+         embedding.TokenEmbedding.forward, _embedding),
     Stop("Positions", "Sines on even channels, cosines on odd ones (section 3.5).", reference.sinusoidal_positions,
-         embedding.sinusoids, _positions, "50 positions of 16 channels"),
+         embedding.sinusoids, _positions),
     Stop("Masks", "A target may see itself and what came before, and no padding. True = may attend.",
-         reference.target_mask, masks.target_mask, _mask, "one row of five ids, two of them padding"),
+         reference.target_mask, masks.target_mask, _mask),
     Stop("Attention", "Eq. (1). NumPy's softmax hides scores as −∞; torch's fills with the least finite number "
          "and then sets hidden weights to zero. Both give zeros, never NaN, to a query that may attend nowhere.",
-         reference.attend, attention.attend, _attend, "random queries, keys and values, causal mask"),
+         reference.attend, attention.attend, _attend),
     Stop("Many heads", "Section 3.2.2. Torch projects keys and values in a method of its own, because a decoder keeps "
-         "them between steps.", reference.multi_head_attention, attention.MultiHeadAttention.forward, _multi_head,
-         "five random vectors"),
+         "them between steps.", reference.multi_head_attention, attention.MultiHeadAttention.forward, _multi_head),
     Stop("Feed-forward network", "Eq. (2), at every position alike.", reference.feed_forward,
-         feed_forward.FeedForward.forward, _feed_forward, "five random vectors"),
+         feed_forward.FeedForward.forward, _feed_forward),
     Stop("A layer", "Section 3.1: attention, then feed-forward network, each with its residual and its norm. In NumPy "
          "`residual` takes the sub-layer as a function; in torch the line is written out.", reference.encoder_layer,
-         EncoderLayer.forward, _layer, "five random vectors, weights of a fresh layer"),
+         EncoderLayer.forward, _layer),
     Stop("The loss", "Section 5.4: cross entropy against smoothed targets. NumPy gives the mean over target tokens, "
          "torch the sum.", reference.label_smoothed_loss,
-         label_smoothed_loss, _loss, "random logits, two rows with padding"),
+         label_smoothed_loss, _loss),
 )  # fmt: skip
 
 
@@ -153,8 +151,7 @@ def page() -> str:
             raise SystemExit(f"{stop.title}: NumPy and torch differ by {gap:.1e}")
         parts.append(
             f"## {stop.title}\n\n{stop.text}\n\nNumPy, {_link(stop.numpy)}:\n\n```python\n{source(stop.numpy)}\n```\n\n"
-            f"Torch, {_link(stop.torch)}:\n\n```python\n{source(stop.torch)}\n```\n\n"
-            f"Compared: {stop.call}; the outputs agree to 10⁻¹²."
+            f"Torch, {_link(stop.torch)}:\n\n```python\n{source(stop.torch)}\n```"
         )
     gap = difference(_model())
     if gap > 1e-10:
@@ -171,9 +168,9 @@ HEAD = """# The code, NumPy and torch side by side
 
 [dragoman.reference](../../src/dragoman/reference/__init__.py) is the whole model in NumPy, forward and backward, one
 small function for each equation. [dragoman.model](../../src/dragoman/model/__init__.py) is the same model in torch,
-which differentiates by itself and runs fast. This page is made from that code by `python -m benchmarks.code_tour`,
-which also runs both on the same input in float64 and stops where they differ. Docstrings are left out; follow the
-links for them. [Equations](equations.md) has a row for every equation."""
+which differentiates by itself and runs fast. `python -m benchmarks.code_tour` makes this page from that code. It runs
+both on the same input in float64, and stops where outputs differ by more than 10⁻¹². Docstrings are left out; follow
+the links for them. [Equations](equations.md) has a row for every equation."""
 
 TAIL = """## The whole model
 

@@ -161,8 +161,8 @@ def tables(tokens_a_line: int, here: Sequence[Machine]) -> str:
 
 PAGE = """# What training costs
 
-How long, and for how much, the paper's two models and a corpus of a billion lines can be trained today, and what
-translating a billion lines takes. All of it is arithmetic on few assumptions, and the program has them as parameters:
+This page counts, in hours and money, the paper's two models, a corpus of a billion lines, and the translation of a
+billion lines. All of it is arithmetic on few assumptions, and the program has them as parameters:
 
 ```bash
 python -m benchmarks.costs --tokens 30 --price H100=3.2 --machine "my GPU=90" --price "my GPU=1.1"
@@ -173,23 +173,19 @@ python -m benchmarks.costs --tokens 30 --price H100=3.2 --machine "my GPU=90" --
 ## How it is computed
 
 - **Operations** are those of the matrix products, forward and backward, counted from the shapes
-  (`dragoman.training.flops`) for a shared vocabulary of {vocabulary:,}. Padding, norms, softmax, dropout and Adam are
-  left out. A line has {tokens} subwords on either side, which is an assumption: hours of the billion pairs grow in
-  proportion.
-- **Speed on a CPU** is that of the bare step of base, measured by `python -m benchmarks.training`, on one machine; big
-  is taken to be as fast. Hours on more cores were not measured: do not divide by their number.
-- **Speed on a GPU** is not measured: none was at hand. The upper end, 40% of the peak, is what Llama 3's authors
-  published for H100s (38 to 43%, [arXiv 2407.21783](https://arxiv.org/abs/2407.21783), Table 4), with far wider layers
-  than base has. The lower end, 15%, is an assumption for small products that are launched one by one. Both ends may be
-  wrong for yours: train base for 200 updates, and give `--machine` the target tokens a second of `log.jsonl` times
-  {mega:.0f} million FLOPs (big: {mega_big:,.0f} million).
-- **Translating** was measured on captions of Multi30k, which are about half as long as a line is here; BASE with random
-  weights, of 14 steps a sentence. Longer lines take longer in proportion, or more.
-- **The paper's own** hours are checked by the same count, which gives the row of 8 P100 its shares.
-- **Prices** are round examples for an hour, in whatever currency, and no quotation of anybody. Storage and traffic are
-  left out: a billion pairs are some 250 GB of plain text.
-- What speaks against these figures: one run is never all. Searching for settings, and the runs that failed, cost a
-  multiple of the final training.
+  (`dragoman.training.flops`) for a shared vocabulary of {vocabulary:,}. A line is assumed to have {tokens} subwords
+  on either side; hours of the billion pairs grow in proportion.
+- **Speed on a CPU** is that of the bare step of base, measured by `python -m benchmarks.training`, on one machine;
+  big is taken to be as fast. Hours on more cores were not measured: do not divide by their number.
+- **Speed on a GPU** is not measured. The upper end, 40% of the peak, is what Llama 3's authors published for H100s
+  (38 to 43%, [arXiv 2407.21783](https://arxiv.org/abs/2407.21783), Table 4), with far wider layers than base has. The
+  lower end, 15%, is an assumption. Both may be wrong for yours: train base for 200 updates, and give `--machine` the
+  target tokens a second of `log.jsonl` times {mega:.0f} million FLOPs (big: {mega_big:,.0f} million).
+- **Translating** was measured on captions of Multi30k, about half as long as a line is here; BASE with random
+  weights, of 14 steps a sentence.
+- **Prices** are round examples for an hour, in whatever currency. Storage and traffic are left out: a billion pairs
+  are some 250 GB of plain text.
+- Searching for settings, and the runs that failed, cost a multiple of the final training.
 """
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,49 +25,50 @@ from benchmarks.harness.markdown import (
     Section,
     across,
     image,
+    machine_of,
     ratio,
-    refusals,
     sources,
     spread,
     table,
+    versions_of,
 )
 from benchmarks.harness.plots import number
 from benchmarks.record import RESULTS
 
 HEAD = """# Performance
 
-`python -m benchmarks.page` generates this page from the files in [benchmarks/results](../../benchmarks/results).
-[benchmarks/README.md](../../benchmarks/README.md) describes how each number is measured and how to repeat it. Systems
-take turns in one run, each in its own process and environment, with the same text, subwords and sizes. In decoding the
-weights are the same, too. Numbers are medians of the runs, followed by (minimum-maximum). So are ratios, each of
-neighbouring runs. Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 + 3 layers; BASE is
-512, 2048, 8, 6 + 6.
+`python -m benchmarks.page` makes this page from the records in [benchmarks/results](../../benchmarks/results). The
+records hold more: each round, command, day, setting and refusal. [benchmarks/README.md](../../benchmarks/README.md)
+describes how to repeat each measurement. Systems take turns in one run, each in its own process and environment, with
+the same text, subwords and sizes, in decoding with the same weights. The text is Multi30k English-German unless
+another is named. Numbers are medians of the runs, followed by (minimum-maximum). So are ratios, each of neighbouring
+runs. Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 + 3 layers; BASE is 512, 2048, 8,
+6 + 6.
 
-How far the numbers go:
-
-- With AMX, and without any bf16, most are medians of two runs. There differences of a few per cent mean nothing. Where
-  the two runs are far apart, the ratio means nothing either. With AVX-512 in bf16 they are medians of five.
-- Compare within a column. The machines are virtual, and their speed changes from one day to the next.
-- The CPU model is the one that the virtual machine reports; it may not be the real one (Intel's family 6, model 167 has
-  neither AMX nor avx512_bf16). Go by the instruction sets.
-- tcmalloc is a memory allocator that only dragoman was measured with; no other system was given it.
-- *dragoman int8* is a way of earlier versions. It was 0.6 to 0.75 times as fast as CTranslate2's on every machine, and
-  was removed on 2026-11-26: int8 is CTranslate2's now, which every installation has.
-- Marian, in C++, was not run here. [CTranslate2's authors](https://github.com/OpenNMT/CTranslate2#benchmarks) measured
-  both with one OPUS-MT model of base size, on four threads of an Intel Xeon 8275CL. Marian 1.11 gives 345 target tokens
-  a second in float32 and 356 in int8, CTranslate2 3.6 gives 525 and 696.
+- With AMX, and without any bf16, most numbers are medians of two runs, so differences of a few per cent mean nothing.
+  With AVX-512 in bf16 they are medians of five.
+- Compare within a column. The machines are virtual, and their speed changes from one day to the next. The CPU model
+  is the one that the virtual machine reports; go by the instruction sets.
+- tcmalloc is a memory allocator that only dragoman was measured with.
+- int8 is CTranslate2's. The int8 of earlier versions of dragoman, 0.6 to 0.75 times as fast, is in the records alone.
+- Marian, in C++, was not run here. [CTranslate2's authors](https://github.com/OpenNMT/CTranslate2#benchmarks)
+  measured both with one OPUS-MT model of base size, on four threads of an Intel Xeon 8275CL. Marian 1.11 gives 345
+  target tokens a second in float32 and 356 in int8, CTranslate2 3.6 gives 525 and 696.
 """
 MACHINES = {"": "AMX", "avx512-bf16": "AVX-512 bf16", "without-amx": "no bf16"}
 """Folders of results, and the name of that kind of machine at the head of its column."""
 ABOUT = {
-    "AMX": "Two cores of an Intel Xeon with AMX. They seem to share one physical core. Two trainings at once each ran "
-    "at 0.6 times their speed alone.",
+    "AMX": "Two cores of an Intel Xeon with AMX, which seem to share one physical core.",
     "AVX-512 bf16": "Two cores of an Intel Xeon with AVX-512 in bf16, without AMX. Products in bf16 are half as fast "
-    "as in float32, so dragoman's own choice, `precision: auto`, trains in float32. It does so by a timing, not by the "
-    "instruction set. AMD Zen 4 has the same one, and reaches 411 GFLOP/s in bf16 and 151 in float32.",
+    "as in float32, so `precision: auto`, which times both, trains in float32. AMD Zen 4 has the same instruction set, "
+    "and reaches 411 GFLOP/s in bf16 and 151 in float32.",
     "no bf16": "Two cores of AMD Zen 1, which has AVX2 and no bf16.",
 }
 """What has to be known of a kind of machine, above the tables."""
+ONLY_IN_RECORDS = re.compile(r"dragoman int8(?! auto)|CTranslate2 int8 tokens")
+"""Systems that the page leaves out: an implementation that is gone, and batches in tokens, which change nothing."""
+BESIDE_THE_FASTEST = (" safe", ", tcmalloc", " shortlist", " auto")
+"""Endings of systems of ours that are no precision of their own."""
 
 
 class Page(NamedTuple):
@@ -82,13 +84,10 @@ class Page(NamedTuple):
 
 
 def training(records: Records) -> Section:
-    """Show target tokens per second, ratios and memory of training."""
+    """Show target tokens per second, memory and ratios of training."""
     tables, panels = [], {}
     for preset, results in by_preset(records).items():
-        tables += speeds(UPPER[preset], "target tokens/s", "tokens_per_s", results)
-        by_speed = {machine: ordered(result, "tokens_per_s", -1) for machine, result in results.items()}
-        peaks = {machine: of_systems(result, peak) for machine, result in by_speed.items()}
-        tables.append(across(f"{UPPER[preset]}: peak MiB", peaks))
+        tables += speeds(f"{UPPER[preset]}: ", "target tokens/s; peak MiB", "tokens_per_s", results)
         for machine, result in results.items():
             panels[f"{UPPER[preset]}, {machine}"] = {
                 name: system["tokens_per_s"] for name, system in result["systems"].items()
@@ -96,8 +95,7 @@ def training(records: Records) -> Section:
     text = "## Training\n\nTokens are those of the target, padding left out.\n\n" + "\n\n".join(tables)
     text += "\n\n" + image("performance-training.svg", "Training throughput of each system")
     draw = partial(plots.bars, panels, "target tokens/s", title="Training throughput")
-    reasons = {machine: preset_reasons(record) for machine, record in records.items()}
-    notes = sources(records, lambda machine, figures: f"{figures['what']}.{reasons[machine]}")
+    notes = sources(records, lambda machine, figures: f"{figures['what']}.")
     return Section(f"{text}\n\n{notes}", [("performance-training.svg", draw)])
 
 
@@ -126,74 +124,72 @@ def loop(records: Records) -> Section:
 
 
 def decoding(records: Records) -> Section:
-    """Show sentences per second, ratios, BLEU, identical translations, settings and memory of decoding."""
+    """Show sentences per second, ratios, settings and memory of decoding; BLEU in the notes."""
     tables, panels, notes = [], {}, []
     for preset, results in by_preset(records).items():
-        tables += speeds(UPPER[preset], "sentences/s", "sentences_per_s", results)
-        trained = {machine: result for machine, result in results.items() if result["weights"] == "trained"}
-        if trained:
-            scores = {machine: of_systems(result, score) for machine, result in trained.items()}
-            tables.append(across(f"{UPPER[preset]}: BLEU; as dragoman fp32, %", scores))
-        settings = {machine: of_systems(result, setting) for machine, result in results.items()}
-        tables.append(across(f"{UPPER[preset]}: workers x threads, batch; peak MiB", settings))
+        tables += speeds(f"{UPPER[preset]}: ", "sentences/s", "sentences_per_s", results)
+        settings = {m: of_systems(result, setting) for m, result in results.items() if result["weights"] == "trained"}
+        if settings:
+            tables.append(across(f"{UPPER[preset]}: workers x threads, batch; peak MiB", settings))
         for machine, result in results.items():
-            kind = "trained" if machine in trained else f"random weights, {result['steps']} steps"
+            kind = "trained" if result["weights"] == "trained" else f"random weights, {result['steps']} steps"
             notes.append(f"- *{UPPER[preset]}, {machine}*: {about_decoding(result, kind)}{limits(result)}")
             panels[f"{UPPER[preset]}, {kind}, {machine}"] = {
                 name: system["sentences_per_s"] for name, system in result["systems"].items()
             }
+    every = [result for results in by_preset(records).values() for result in results.values()]
+    worst = max(difference for result in every for difference in result["log_prob_difference"].values())
+    alone = dict.fromkeys(name for result in every for name in in_one_process(result))
     text = (
-        "## Decoding\n\nEach system at the best of the batch sizes and workers that were tried; the result file lists "
+        "## Decoding\n\nThe length penalty is in each system's own formula. Each system has the best of the batch "
+        "sizes and workers that were tried. A batch is rows times the longest source for dragoman, sentences for the "
+        "others. *safe* is dragoman's own rule to stop, without `--patience 1`. "
     )
-    text += "them all. A batch is rows times the longest source for dragoman, sentences for the others.\n\n"
+    text += f"In fp32 the systems' log-probabilities of given translations agree to {worst:.1g} nats."
+    text += f" Tried in a single process only: {', '.join(alone)}.\n\n" if alone else "\n\n"
     text += "\n\n".join(tables) + "\n\n" + image("performance-decoding.svg", "Decoding throughput of each system")
-    reasons = {machine: preset_reasons(record) for machine, record in records.items()}
-    text += "\n\n" + "\n".join(notes) + "\n\n" + sources(records, lambda machine, figures: reasons[machine].strip())
+    text += "\n\n" + "\n".join(notes)
     draw = partial(plots.bars, panels, "sentences/s", title="Decoding throughput")
     return Section(text, [("performance-decoding.svg", draw)])
 
 
 def about_decoding(result: Record, kind: str) -> str:
-    """Return the sentences that describe a comparison of decoding: its texts, its search and how far systems agree."""
-    worst = max(result["log_prob_difference"].values())
+    """Return the sentences that describe a comparison of decoding: its texts, its search and how alike outputs are."""
     text = f"{kind}, {result['sentences']:,} sentences, beam {result['beam_size']}, length penalty "
-    text += f"{result['length_penalty']:g} in each system's own formula. Log-probabilities of given translations "
-    text += f"differ by at most {worst:.1g} nats between the systems in fp32."
-    same = [
-        f"{name} BLEU {system['bleu']:.2f}, {system['identical_percent']:.1f}% as dragoman fp32"
-        for name, system in result.get("without_length_penalty", {}).items()
-    ]
-    return text + (f" Without length penalty, where all seek the same: {'; '.join(same)}." if same else "")
+    text += f"{result['length_penalty']:g}."
+    if result["weights"] != "trained":
+        return text
+    systems = shown(result).values()
+    low, high = (choose(system["bleu"] for system in systems) for choose in (min, max))
+    same = min(system["identical_percent"] for system in systems)
+    return f"{text} BLEU is {low:.2f} to {high:.2f}; at least {same:.0f}% of translations are those of dragoman fp32."
 
 
 def limits(result: Record) -> str:
-    """Return for which systems the settings that were tried may have missed the best one."""
-    edges, alone = [], []
+    """Return for which systems the batches that were tried may have missed the best one."""
+    edges = []
     for name, tried in result.get("sweeps", {}).items():
         batches, best = [setting["batch"] for setting in tried], result["systems"][name]["setting"]["batch"]
-        if best in (min(batches), max(batches)):
-            edges.append(f"{name} ({best:,} of {min(batches):,} to {max(batches):,})")
-        if {setting["workers"] for setting in tried} == {1}:
-            alone.append(name)
-    text = ""
-    if edges:
-        text += " The best batch was the smallest or the largest one tried, so another may be faster still, for "
-        text += f"{', '.join(edges)}."
-    if alone:
-        text += f" Tried in a single process only, where the others could use two: {', '.join(alone)}."
-    return text
+        if name in shown(result) and best in (min(batches), max(batches)):
+            edges.append(name)
+    return f" The best batch was the smallest or the largest one tried for {', '.join(edges)}." if edges else ""
+
+
+def in_one_process(result: Record) -> list[str]:
+    """Return the systems that were tried with one worker only."""
+    sweeps = result.get("sweeps", {})
+    return [name for name in shown(result) if {setting["workers"] for setting in sweeps.get(name, ())} == {1}]
 
 
 def latency(records: Records) -> Section:
     """Show the milliseconds that one sentence takes."""
     results = {machine: ordered(record["figures"], "ms", 1) for machine, record in records.items()}
-    times = {machine: of_systems(result, lambda system: spread(system["ms"])) for machine, result in results.items()}
-    tails = {machine: of_systems(result, tail) for machine, result in results.items()}
+    times = {machine: of_systems(result, tail) for machine, result in results.items()}
     text = "## One sentence at a time\n\nauto is `--engine auto`, which chose CTranslate2.\n\n"
-    text += across("median ms", times) + "\n\n" + across("fastest tenth; slowest tenth; peak MiB", tails)
+    text += across("median ms; slowest tenth; peak MiB", times)
 
     def note(machine: str, figures: Record) -> str:
-        return f"{figures['what']}; {figures['weights']} weights.{refusals(figures)}"
+        return f"{figures['what']}; {figures['weights']} weights."
 
     return Section(f"{text}\n\n{sources(records, note)}")
 
@@ -201,13 +197,11 @@ def latency(records: Records) -> Section:
 def long(records: Records) -> Section:
     """Show tokens per second on long sentences."""
     results = {machine: record["figures"] for machine, record in records.items()}
-    peaks = {machine: of_systems(ordered(result, "tokens_per_s", -1), peak) for machine, result in results.items()}
-    tables = [*speeds("", "tokens/s", "tokens_per_s", results), across("peak MiB", peaks)]
 
     def note(machine: str, figures: Record) -> str:
-        text = f"{figures['sentences']} {figures['what']}, {figures['steps']} steps, beam {figures['beam_size']}."
-        return text + refusals(figures)
+        return f"{figures['sentences']} {figures['what']}, {figures['steps']} steps, beam {figures['beam_size']}."
 
+    tables = speeds("", "tokens/s; peak MiB", "tokens_per_s", results)
     return Section("## Long sentences\n\n" + "\n\n".join(tables) + "\n\n" + sources(records, note))
 
 
@@ -287,6 +281,11 @@ def by_preset(records: Records) -> dict[str, Records]:
     }
 
 
+def shown(result: Record) -> dict[str, Record]:
+    """Return the systems of a result that the page shows, by name."""
+    return {name: system for name, system in result["systems"].items() if not ONLY_IN_RECORDS.match(name)}
+
+
 def ordered(result: Record, key: str, sign: int) -> Record:
     """Return a result with its systems in the order of ``key``, the greatest first if ``sign`` is -1."""
     systems = result["systems"]
@@ -296,39 +295,33 @@ def ordered(result: Record, key: str, sign: int) -> Record:
     }
 
 
-def speeds(size: str, unit: str, key: str, results: Records) -> list[str]:
-    """Return the table of speeds of a comparison, and of each of our systems how many times as fast as others it is."""
+def speeds(before: str, unit: str, key: str, results: Records) -> list[str]:
+    """Return the table of speeds of a comparison, and how many times as fast as others dragoman at its fastest is."""
     results = {machine: ordered(result, key, -1) for machine, result in results.items()}
-    before = f"{size}: " if size else ""
-    medians = {machine: of_systems(result, lambda system: spread(system[key])) for machine, result in results.items()}
-    tables = [across(f"{before}{unit}", medians)]
-    ours = dict.fromkeys(
-        name for result in results.values() for name in result["systems"]
-        if name.startswith("dragoman") and not name.endswith((" safe", ", tcmalloc"))
-    )  # fmt: skip
-    for mine in ours:
-        ratios = {
-            machine: {peer: ratio(result["ratios"], mine, peer) for peer in result["systems"]}
-            for machine, result in results.items()
-            if mine in result["systems"]
-        }
-        tables.append(across(f"{before}{mine}, speed relative to", ratios))
-    return tables
+
+    def cell(system: Record) -> str:
+        return spread(system[key]) + (f"; {peak(system)}" if "peak MiB" in unit else "")
+
+    cells = {machine: of_systems(result, cell) for machine, result in results.items()}
+    ratios = {}
+    for machine, result in results.items():
+        names = (name for name in shown(result) if name.startswith("dragoman"))
+        ours = next((name for name in names if not name.endswith(BESIDE_THE_FASTEST)), None)
+        if ours is not None:
+            peers = [name for name in shown(result) if not name.startswith("dragoman")]
+            column = f"{ours.removeprefix('dragoman ')}, {machine}"
+            ratios[column] = {peer: ratio(result["ratios"], ours, peer) for peer in peers}
+    return [across(f"{before}{unit}", cells), across(f"{before}dragoman at its fastest, times the speed of", ratios)]
 
 
 def of_systems(result: Record, cell: Callable[[Record], str]) -> dict[str, str]:
-    """Return the cells of a column: one for each system of a result."""
-    return {name: cell(system) for name, system in result["systems"].items()}
+    """Return the cells of a column: one for each system of a result that is shown."""
+    return {name: cell(system) for name, system in shown(result).items()}
 
 
 def peak(system: Record) -> str:
     """Return the peak memory of a system in MiB."""
     return number(system["peak_mib"]["median"])
-
-
-def score(system: Record) -> str:
-    """Return the BLEU of a system and how many of its translations are those of dragoman in fp32."""
-    return f"{system['bleu']:.2f}; {system['identical_percent']:.1f}"
 
 
 def setting(system: Record) -> str:
@@ -338,14 +331,8 @@ def setting(system: Record) -> str:
 
 
 def tail(system: Record) -> str:
-    """Return the milliseconds of the fastest and the slowest tenth of the sentences, and the peak memory in MiB."""
-    return f"{number(system['p10_ms']['median'])}; {number(system['p90_ms']['median'])}; {peak(system)}"
-
-
-def preset_reasons(record: Record) -> str:
-    """Return which systems refused in any of the sizes of a comparison."""
-    texts = dict.fromkeys(refusals(result) for result in record["figures"]["presets"].values())
-    return "".join(texts)
+    """Return the milliseconds of the median and of the slowest tenth of the sentences, and the peak memory in MiB."""
+    return f"{spread(system['ms'])}; {number(system['p90_ms']['median'])}; {peak(system)}"
 
 
 def page(results: Path) -> Page:
@@ -365,13 +352,14 @@ def page(results: Path) -> Page:
         "growth": growth,
     }  # fmt: skip
     measured = {name: records_of(results, name) for name in makers}
-    machines = [machine for machine in MACHINES.values() if any(machine in records for records in measured.values())]
     head = HEAD
-    if machines:
+    items = {machine: about_machine(measured, machine) for machine in MACHINES.values()}
+    if any(items.values()):
         head += "\nA column is a kind of machine:\n\n"
-        head += (
-            "\n".join(f"- *{machine}*: {ABOUT[machine]}{two_days(measured, machine)}" for machine in machines) + "\n"
-        )
+        head += "".join(f"- *{machine}*: {text}\n" for machine, text in items.items() if text)
+        pairs = [versions_of(record).items() for records in measured.values() for record in records.values()]
+        versions = dict.fromkeys(pair for versions in pairs for pair in versions)
+        head += f"\nVersions: {', '.join(' '.join(pair) for pair in versions)}.\n"
     return Page(head, [make(measured[name]) for name, make in makers.items() if measured[name]])
 
 
@@ -379,6 +367,15 @@ def records_of(results: Path, name: str) -> dict[str, Record]:
     """Return the results of one measurement, by machine."""
     paths = {machine: results / folder / f"{name}.json" for folder, machine in MACHINES.items()}
     return {m: json.loads(path.read_text(encoding="utf-8")) for m, path in paths.items() if path.is_file()}
+
+
+def about_machine(measured: Mapping[str, Records], machine: str) -> str:
+    """Return what a kind of machine is and reports to be; nothing if nothing was measured on it."""
+    records = [records[machine] for records in measured.values() if machine in records]
+    if not records:
+        return ""
+    reported = dict.fromkeys(machine_of(record["machine"]) for record in records)
+    return f"{ABOUT[machine]} Reported: {'; '.join(reported)}.{two_days(measured, machine)}"
 
 
 def two_days(measured: Mapping[str, Records], machine: str) -> str:
@@ -394,8 +391,8 @@ def two_days(measured: Mapping[str, Records], machine: str) -> str:
         for system in (small["dragoman fp32"], looped["figures"]["systems"]["bare step"])
     )
     return (
-        f" The same training step (SMALL, fp32) reached {first} target tokens/s under Training ({trained['date']}) and "
-        f"{second} under The loop around the step ({looped['date']}). Both were virtual machines of the same kind."
+        f" The same training step (SMALL, fp32) reached {first} target tokens/s on {trained['date']} and {second} on "
+        f"{looped['date']}."
     )
 
 

@@ -33,6 +33,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from docs.site.reference import without_parts
+
 ROOT = Path(__file__).resolve().parent.parent
 
 PROGRAMS = ("dragoman ", "echo ", "cp ", "ln ", "curl ", "torchrun ", "tensorboard ", "make ", "docker ", "pip ",
@@ -171,7 +173,8 @@ def pages() -> dict[str, list[str]]:
     found = {}
     for path in names:
         name = path.relative_to(ROOT).as_posix()
-        if not name.startswith(skipped) and (commands := commands_of(path.read_text(encoding="utf-8"))):
+        text = without_parts(path.read_text(encoding="utf-8"))  # recorded examples are no commands to paste
+        if not name.startswith(skipped) and (commands := commands_of(text)):
             found[name] = commands
     return found | {f"dragoman {name} --help": list(about.examples) for name, about in COMMANDS.items()}
 

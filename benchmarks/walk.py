@@ -231,8 +231,8 @@ This page follows one sentence, *{sentence}*, through a complete Transformer tha
 channels, 2 heads of 8, one encoder layer, one decoder layer, {n_params} weights, words instead of subwords. It was
 trained for some seconds on 40 sentences of a toy grammar (four nouns, three verbs, English to German) and is the
 paper's model in every other respect. German makes the task less trivial than it looks: *the dog* is *der Hund* as a
-subject and *den Hund* as an object. Of the {unseen} sentences that training did not see, this one among them, it
-translates {good} rightly.
+subject and *den Hund* as an object. Training left {unseen} more sentences out, this one among them; {good} of these are
+translated correctly.
 
 Every number is computed by the [NumPy reference](../../src/dragoman/reference/__init__.py) from the [stored
 weights](walk/weights.json); `python -m benchmarks.walk` makes the page again. Rows are words, columns are channels.
@@ -271,22 +271,22 @@ encoder has no mask here, because the sentence has no padding.
 
 ![Weights of both heads of the encoder](walk/encoder.svg)
 
-*Which word looks at which was learned; nobody assigned it. [Why several heads?](../course/04-heads.md)*
+*The model learned which word looks at which; nobody assigned it. [Why several heads?](../course/04-heads.md)*
 
 ## 5. A mean of values, added and normalised
 
 The weights mix the values of all words. Both heads' results, 8 numbers each, are put side by side and multiplied by
 `w_o`. The result is added to what came in, and the [layer norm](../course/06-residuals-and-norms.md) gives every row
-mean 0 and spread 1.
+mean 0 and standard deviation 1.
 
 ![The sum before the norm and after it](walk/norm.svg)
 
 *The norm acts on each row by itself. A learned gain and bias for each channel follow, not shown.*
 
-## 6. Each word by itself
+## 6. The same network for every word
 
-The feed-forward network widens each row to 32 numbers, sets those below zero to zero, and narrows it to 16 again. Of
-these {n_hidden} hidden numbers {zeros} are zero. [Why a feed-forward network?](questions/feed-forward.md) Add and
+The feed-forward network widens each row to 32 numbers, sets those below zero to zero, and narrows it to 16 again. Here
+{zeros} of the {n_hidden} hidden numbers are zero. [Why a feed-forward network?](../course/07-the-block.md) Add and
 norm follow again; the rows are now the **memory** that the decoder reads.
 
 ![Hidden units: words down, units across](walk/hidden.svg)
@@ -303,14 +303,15 @@ every weight is exactly 0. [Why masks?](../course/03-attention.md)
 Queries come from the decoder, keys and values from the memory. At the row *den → Hund* head 1 gives {then_dog} of its
 weight to *dog*. The row before is more surprising: to write the article *den* the model must know the gender of
 *dog*, but head 1 gives *dog* {to_dog} and the first *the* {to_the}. Since step 5 a row of the memory is no longer its
-word alone: it has taken in what its word looked at. Where a head looks does not tell whose information it gets.
+word alone: it has taken in what its word looked at. The word that a head looks at need not be the one
+whose information it gets.
 
 ![Attention to the source: input and next word down, source words across](walk/cross.svg)
 
 ## 9. A word is chosen
 
 After the feed-forward network the last row is multiplied by the embedding matrix of the target side: a score for each
-word. At the first step the two highest are {logits}; the softmax makes their ratio e to their difference, {ratio}.
+word. At the first step the two highest are {logits}; after the softmax the first is {ratio} times as likely.
 
 ![The five likeliest words at the first and at the fourth step](walk/next.svg)
 
@@ -323,9 +324,9 @@ the same.
 
 The result: *{said}*. The model is sure of every word, and yet no probability is far above {smoothed}: that is what
 [label smoothing](../course/09-training.md) asks for. Real systems keep several candidates: see
-[search](questions/search.md).
+[decoding](../course/10-decoding.md).
 
-**Limits.** A model of this size on 40 sentences shows how the parts fit together. What its heads do says nothing
+**Limits.** A model of this size on 40 sentences shows how the parts fit together. Its heads say nothing
 about the heads of larger models. To see the same of a model of your own: [`dragoman explain`](../how-to/explain.md)."""
 
 

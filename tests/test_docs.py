@@ -19,6 +19,7 @@ import yaml
 import dragoman
 from docs.site import modules, tables
 from docs.site.marks import marks_of
+from docs.site.reference import without_parts
 from dragoman import reference
 from dragoman.cli import app
 from dragoman.cli.commands import COMMANDS, load
@@ -34,11 +35,11 @@ from processes import start_code
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = {
-    path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
+    path.relative_to(DOCS).as_posix(): without_parts(path.read_text(encoding="utf-8"))
     for folder in ("start", "how-to", "reference")
     for path in sorted((DOCS / folder).glob("*.md"))
 }
-"""What a user reads of the documentation."""
+"""What a user reads of the documentation, without what is made from the code."""
 GUIDE = "\n".join(PAGES.values())
 ARCHITECTURE = (DOCS / "project/architecture.md").read_text(encoding="utf-8")
 READMES = ["README.md", "README.zh-CN.md"]

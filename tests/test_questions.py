@@ -11,14 +11,13 @@ from dragoman.lab import EXPERIMENTS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 QUESTIONS = sorted(path for path in (DOCS / "understand/questions").glob("*.md") if path.name != "index.md")
-ERRATA = ("errata", "errata-in-code")
 PARTS = ["What was measured", "What the literature says", "Limits"]
 
 
-def both(name: str) -> tuple[str, str]:
-    """The page in English and in Chinese; the Chinese one's links as if it lay beside the English one."""
+def both() -> tuple[str, str]:
+    """The errata in English and in Chinese; the Chinese one's links as if it lay beside the English one."""
     one, other = (
-        (DOCS / folder / f"{name}.md").read_text(encoding="utf-8") for folder in ("understand", "zh/understand")
+        (DOCS / folder / "errata.md").read_text(encoding="utf-8") for folder in ("understand", "zh/understand")
     )
     return one, re.sub(r"^---\n.*?\n---\n", "", other, flags=re.DOTALL).replace("](../../", "](../")
 
@@ -39,16 +38,15 @@ def test_the_index_lists_every_question_by_its_title() -> None:
         assert (DOCS / "understand/questions" / name).read_text(encoding="utf-8").startswith(f"# {title}\n")
 
 
-@pytest.mark.parametrize("name", ERRATA)
-def test_both_languages_of_the_errata_have_the_same_rows_links_and_numbers(name: str) -> None:
-    one, other = both(name)
+def test_both_languages_of_the_errata_have_the_same_rows_links_and_numbers() -> None:
+    one, other = both()
     for pattern in (r"^## ", r"^\|", r"`dragoman [a-z ]+`", r"https?://[^\s)）]+", r"\d[\d.,]*\d"):
         found = [sorted(re.findall(pattern, text, flags=re.MULTILINE)) for text in (one, other)]
         assert found[0] == found[1], pattern
 
 
 def test_every_experiment_that_is_named_exists() -> None:
-    texts = [*both(ERRATA[0]), *both(ERRATA[1]), *(path.read_text(encoding="utf-8") for path in QUESTIONS)]
+    texts = [*both(), *(path.read_text(encoding="utf-8") for path in QUESTIONS)]
     named = {name for text in texts for name in re.findall(r"`dragoman lab ([a-z]+)", text)}
     figures = {name for text in texts for name in re.findall(r"lab/([\w-]+)/[\w-]+\.svg", text)}
     assert len(named) > 10
@@ -57,8 +55,7 @@ def test_every_experiment_that_is_named_exists() -> None:
 
 
 def test_each_row_of_the_errata_names_its_document() -> None:
-    for texts in zip(both(ERRATA[0]), both(ERRATA[1]), strict=True):
-        lines = "\n".join(texts).split("\n")
-        rows = [line for line in lines if line.startswith("| ") and not line.startswith("| |")]
+    for text in both():
+        rows = [line for line in text.split("\n") if line.startswith("| ") and not line.startswith("| |")]
         assert len(rows) > 40
         assert all(re.match(r"\| [A-F]([,、] ?[A-F])* \| ", row) for row in rows)

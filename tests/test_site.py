@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.site import gather, marks, numbers, questions, tables, translator
+from docs.site import gather, marks, numbers, questions, reference, tables, translator
 from docs.site.problems import BrokenDocsError
 from dragoman.cli import app
 from dragoman.config import Config
@@ -211,9 +211,7 @@ def test_a_mark_that_is_left_in_a_page_is_named() -> None:
 def test_what_a_page_names_and_is_not_there_stops_the_build(tmp_path: Path, text: str, said: str) -> None:
     gatherer = gather.Gatherer("en", tmp_path)
     where, name = "how-to/index.md", "docs/how-to/index.md"
-    text = re.sub(
-        r"^<!-- made: (\w+) -->$", lambda found: gatherer.insert_made(name, text, found), text, flags=re.MULTILINE
-    )
+    gatherer.check_parts(name, text)
     gatherer.turn_links(name, where, text)
     assert len(gatherer.problems) == 1
     assert gatherer.problems[0].startswith(said)
@@ -312,10 +310,28 @@ def test_commands_that_are_shown_have_only_options_that_exist() -> None:
             assert option in {flag.strip() for flag in known[name]}, f"{page}: dragoman {command}: no option {option}"
 
 
-def test_every_part_can_be_made() -> None:
+def test_parts_that_the_code_decides_stand_in_the_pages_as_the_code_has_them() -> None:
     assert app is not None
-    for name, make in tables.PARTS.items():
-        assert make().count("\n") > 5, name
+    there = set()
+    for path in reference.pages():
+        text = path.read_text(encoding="utf-8")
+        assert reference.renewed(text) == text, f"{path.relative_to(ROOT)} is out of date: {reference.COMMAND}"
+        there |= set(re.findall(r"^<!-- made: (\w+) -->\n(?:.*\n){6,}?<!-- end of \1 -->$", text, flags=re.MULTILINE))
+    assert there == tables.PARTS.keys()
+
+
+def test_a_part_that_is_out_of_date_is_named_and_written_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(tables.PARTS, "settings", lambda: "| a table |\n| of now |")
+    page = "# A\n\n<!-- made: settings -->\n{}\nThe end.\n"
+    now = page.format("\n| a table |\n| of now |\n\n<!-- end of settings -->\n")
+    for older in ("", "\n| of then |\n\n<!-- end of settings -->\n"):
+        gatherer = gather.Gatherer("en", tmp_path)
+        gatherer.check_parts("docs/a.md", page.format(older))
+        [problem] = gatherer.problems
+        assert problem == f"docs/a.md: a part that is made from the code is out of date: {reference.COMMAND}"
+        assert reference.renewed(page.format(older)) == now
+        assert reference.without_parts(page.format(older)) == page.format("")
+    assert reference.renewed(now) == now
 
 
 def test_what_the_theme_says_is_said_in_chinese() -> None:

@@ -7,26 +7,24 @@ from functools import partial
 from typing import Any
 
 from benchmarks.harness import plots
-from benchmarks.harness.markdown import UPPER, Record, Records, Section, across, image, refusals, sources, table
+from benchmarks.harness.markdown import UPPER, Record, Records, Section, across, image, sources, table
 from benchmarks.harness.plots import Line, number
 
 DRAWN = ("fp32", "bf16", "bf16 prepared", "int8 prepared")
 """The kinds of product that are drawn, those that dragoman uses: with more, lines and names cover one another."""
 
+ONLY_IN_RECORDS = ("written_out_fp32", "written_out", "fused")
+"""Ways to compute attention that the page leaves out: what training chooses is one of them."""
+
 
 def roofline(records: Records) -> Section:
     """Show the speed of products that each processor reaches, and the share of it that a training step reaches."""
-    kinds = list(dict.fromkeys(kind for r in records.values() for kind in r["figures"]["products"][0]["gflop_per_s"]))
-    text = "## Roofline\n\nProducts of matrices, GFLOP/s (rows x inner width x columns):\n\n"
-    for precision in dict.fromkeys(kind.split()[0].rstrip(",") for kind in kinds):
-        columns = {
-            f"{kind}, {machine}": products_of(record, kind)
-            for kind in kinds if kind.startswith(precision) for machine, record in records.items()
-        }  # fmt: skip
-        text += across("", columns) + "\n\n"
-    shares = {machine: shares_of(record) for machine, record in records.items()}
+    text = "## Roofline\n\nThe fastest of the products of matrices that were timed; the figure has more of them:\n\n"
+    fastest = {machine: fastest_of(record) for machine, record in records.items()}
+    text += across("GFLOP/s", fastest) + "\n\n"
     text += "A training step; its time includes everything, its operations only matrix products:\n\n"
-    text += across("GFLOP/s; fastest product; share, %", shares)
+    shares = {machine: shares_of(record) for machine, record in records.items()}
+    text += across("GFLOP/s; share of the fastest product, %", shares)
     text += "\n\n" + image("performance-roofline.svg", "Speed of matrix products against their rows")
     text += "\n\n" + image("performance-roofline-steps.svg", "Share of the fastest product that training steps reach")
     panels = {f"rows x 512 x 2,048, {machine}": product_lines(record) for machine, record in records.items()}
@@ -41,7 +39,7 @@ def roofline(records: Records) -> Section:
         ("performance-roofline-steps.svg",
          partial(plots.shares, steps, title="Training steps and the fastest product")),
     ]  # fmt: skip
-    return Section(f"{text}\n\n{sources(records, lambda machine, figures: refusals(figures).strip())}", draw)
+    return Section(text, draw)
 
 
 def sweep(records: Records, title: str, unit: str, keys: Mapping[str, str], note: str) -> Section:
@@ -65,7 +63,7 @@ def sweep(records: Records, title: str, unit: str, keys: Mapping[str, str], note
     name = f"performance-{title.lower()}.svg"
     text = f"## {title}\n\n{note} The table is {next(iter(keys.values()))}.\n\n" + "\n\n".join(tables)
     text += "\n\n" + image(name, f"{' and '.join(keys.values())} against {title.lower()}")
-    notes = sources(records, lambda machine, figures: f"{figures['what']}.{refusals(figures)}")
+    notes = sources(records, lambda machine, figures: f"{figures['what']}.")
     return Section(
         f"{text}\n\n{notes}", [(name, partial(plots.lines, panels, unit, units, title=f"Cost against {title.lower()}"))]
     )
@@ -80,7 +78,7 @@ def growth(records: Records) -> Section:
             grown(f"{' '.join(path)} against {part}".replace("_", " "), values, "seconds", "mib")
             for part, measures in figures.items()
             for path, values in series(measures)
-            if "seconds" in values
+            if "seconds" in values and path[-1] not in ONLY_IN_RECORDS
         ]
         corpus, attention = figures.get("corpus"), figures.get("length", {}).get("attention")
         if corpus:
@@ -98,11 +96,9 @@ def growth(records: Records) -> Section:
                     Line(what, corpus["size"], corpus[keys[i]]) for what, keys in OF_A_CORPUS.items()
                 ]
     text = "## How cost grows\n\nTime and memory above idle at the smallest and the largest size. The exponent is the "
-    text += (
-        "slope of a line through the logarithms of the three largest: 1 is linear, 2 quadratic. Lengths are tokens of "
-    )
-    text += "one sentence, batches sentences of 32 tokens in training and of 15 in a search with beam 5. Corpora are "
-    text += "pairs of the phrasebook.\n\n" + "\n\n".join(tables)
+    text += "slope of a line through the logarithms of the three largest: 1 is linear, 2 quadratic. Lengths are tokens "
+    text += "of one sentence, batches sentences of 32 tokens in training and of 15 in a search with beam 5. Corpora "
+    text += "are pairs of the phrasebook.\n\n" + "\n\n".join(tables)
     units = ["seconds", "memory above idle (MiB)"]
     draw = []
     for name, panels, axis, shown, title in (
@@ -113,8 +109,7 @@ def growth(records: Records) -> Section:
             text += "\n\n" + image(f"performance-{name}.svg", f"Time and memory {shown}")
             several = units * (len(panels) // 2)
             draw.append((f"performance-{name}.svg", partial(plots.lines, panels, axis, several, title=title)))
-    notes = sources(records, lambda machine, figures: refusals(figures.get("length", {})).strip())
-    return Section(f"{text}\n\n{notes}", draw)
+    return Section(text, draw)
 
 
 OF_A_CORPUS = {
@@ -131,20 +126,18 @@ def upper(step: str) -> str:
     return f"{UPPER.get(size, size)} {precision}"
 
 
-def products_of(record: Record, kind: str) -> dict[str, str]:
-    """Return the speed of one kind of product for each size."""
-    return {
-        f"{product['rows']} x {product['inner']} x {product['columns']}": number(product["gflop_per_s"][kind]["median"])
-        for product in record["figures"]["products"]
-        if kind in product["gflop_per_s"]
-    }
+def fastest_of(record: Record) -> dict[str, str]:
+    """Return for each precision that training uses the speed of its fastest product."""
+    products = [product["gflop_per_s"] for product in record["figures"]["products"]]
+    kinds = [kind for kind in DRAWN if not kind.startswith("int8")]
+    speeds = {kind: [speed[kind]["median"] for speed in products if kind in speed] for kind in kinds}
+    return {kind: number(max(values)) for kind, values in speeds.items() if values}
 
 
 def shares_of(record: Record) -> dict[str, str]:
-    """Return for each training step its speed, that of the fastest product, and the share in per cent."""
+    """Return for each training step its speed, and its share of the fastest product in per cent."""
     return {
-        upper(name): f"{number(step['gflop_per_s']['median'])}; {number(step['peak_gflop_per_s'])}; "
-        f"{step['percent_of_peak']:.1f}"
+        upper(name): f"{number(step['gflop_per_s']['median'])}; {step['percent_of_peak']:.1f}"
         for name, step in record["figures"]["training_steps"].items()
     }
 

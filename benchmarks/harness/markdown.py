@@ -13,6 +13,9 @@ Record = dict[str, Any]
 Records = Mapping[str, Record]
 """The results of one measurement, by the name of the machine."""
 
+USUAL_TEXT = "multi30k en-de"
+"""The text that the page names once, at its top."""
+
 UPPER = {"small": "SMALL", "base": "BASE", "tiny": "TINY", "big": "BIG"}
 
 
@@ -64,39 +67,33 @@ def image(name: str, what: str) -> str:
     return f"![{what}](../images/{name})"
 
 
-def source(record: Record) -> str:
-    """Where figures come from: command, machine, versions, day."""
-    machine, versions = record["machine"], dict(record["versions"])
+def machine_of(machine: Mapping[str, Any]) -> str:
+    """``2 cores, AMD EPYC (family 23, model 1), 23.5 GiB``."""
+    return f"{machine['cores']} cores, {machine['cpu']}, {machine['memory_gib']} GiB"
+
+
+def versions_of(record: Record) -> dict[str, str]:
+    """Return the versions of the programs that a record was measured with, those of its systems among them."""
+    versions = dict(record["versions"])
     systems = record["figures"].get("systems", {})
     for preset in record["figures"].get("presets", {}).values():
         systems = {**systems, **preset.get("systems", {})}
     for system in systems.values():
         versions |= system.get("versions", {}) if isinstance(system.get("versions"), dict) else {}
-    said = ", ".join(f"{name} {version}" for name, version in versions.items() if name not in ("numpy", "dragoman"))
-    corpus = record["figures"].get("corpus")
-    text = f" Text: {corpus}." if isinstance(corpus, str) else ""
-    preloaded = f", {machine['preloaded']} preloaded" if "preloaded" in machine else ""
-    return (
-        f"`{record['command']}`, {record['date']}: {machine['cores']} cores, {machine['cpu']}, "
-        f"{machine['memory_gib']} GiB{preloaded}.{text} Versions: {said}."
-    )
-
-
-def left_out(figures: Record) -> str:
-    """Which systems refused, in their own words: a paragraph for each reason."""
-    refused: dict[str, str] = figures.get("left_out", {})
-    names = {why: ", ".join(name for name in refused if refused[name] == why) for why in refused.values()}
-    return "".join(f"\n\nLeft out: {who}: {why}." for why, who in names.items())
-
-
-def refusals(figures: Record) -> str:
-    """Return which systems refused, as sentences that follow others."""
-    return left_out(figures).replace("\n\n", " ")
+    return {name: version for name, version in versions.items() if name not in ("numpy", "dragoman")}
 
 
 def sources(records: Records, note: Callable[[str, Record], str]) -> str:
-    """Return a list with an entry for each machine: what was measured on it, and where the figures come from."""
+    """Return a list with an entry for each machine: what was measured on it, with which command, and when."""
     return "\n".join(
-        f"- *{machine}*: {note(machine, record['figures'])} {source(record)}".replace("*:  ", "*: ")
-        for machine, record in records.items()
+        f"- *{machine}*: {note(machine, record['figures'])} {source(record)}" for machine, record in records.items()
     )
+
+
+def source(record: Record) -> str:
+    """Return the command of a record and its day; its text where that is another one, and what was preloaded."""
+    text, machine = f"`{record['command']}`, {record['date']}.", record["machine"]
+    corpus = record["figures"].get("corpus")
+    if isinstance(corpus, str) and corpus != USUAL_TEXT:
+        text += f" Text: {corpus}."
+    return text + (f" Preloaded: {machine['preloaded']}." if "preloaded" in machine else "")

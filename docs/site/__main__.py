@@ -1,9 +1,10 @@
 """``python -m docs.site``: build both languages into docs/_build/html, offline; a problem ends it with its place.
 
 ``numbers`` writes the numbers of the results into the pages again and moves the comments behind them out, ``stamp
-PAGE...`` notes that Chinese pages have been brought up to their English ones, ``modules`` writes the tree of modules
-into the architecture page, ``figures`` writes the figures with Chinese labels that README.zh-CN.md shows, ``record
-RUN`` runs the examples of the commands and keeps what they print.
+PAGE...`` notes that Chinese pages have been brought up to their English ones, ``reference`` writes the parts of pages
+that are made from the code, ``modules`` writes the tree of modules into the architecture page, ``figures`` writes the
+figures with Chinese labels that README.zh-CN.md shows, ``record RUN`` runs the examples of the commands and keeps what
+they print.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
-from docs.site import chinese_figures, modules, numbers, questions, translator
+from docs.site import chinese_figures, modules, numbers, questions, reference, translator
 from docs.site.gather import DOCS, LANGUAGES, ROOT, Gatherer, fingerprint, front_matter, sources
 from docs.site.problems import BrokenDocsError
 
@@ -85,7 +86,9 @@ def stamp(pages: list[Path]) -> None:
         path.write_text(f"---\nenglish: {fingerprint(english[where])}\n---\n\n{text}", encoding="utf-8")
 
 
-ALONE = {"numbers": renew_numbers, "modules": modules.write, "figures": chinese_figures.write}
+ALONE = {
+    "numbers": renew_numbers, "modules": modules.write, "reference": reference.write, "figures": chinese_figures.write,
+}  # fmt: skip
 """What is done by its name alone."""
 
 

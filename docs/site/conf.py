@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import itertools
 import os
 import re
@@ -20,15 +18,13 @@ from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
 from sphinx.errors import ExtensionError  # noqa: E402
 
 import dragoman  # noqa: E402
-from dragoman import TrainOptions, TranslateOptions  # noqa: E402
-from dragoman.options import without_options  # noqa: E402
 
 project, author, release = "dragoman", "the dragoman maintainers", dragoman.__version__
 copyright = author
 language = os.environ.get("DRAGOMAN_DOCS_LANGUAGE", "en")
 is_chinese = language == "zh_CN"
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb"]
 myst_enable_extensions = ["colon_fence", "dollarmath", "attrs_inline", "attrs_block", "deflist"]
 myst_heading_anchors = 4
 nb_execution_mode = "cache"  # a page whose code has not changed is not run again
@@ -36,10 +32,6 @@ nb_execution_cache_path = str(HERE.parent / "_build/executed")
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
-autodoc_typehints = "none"
-napoleon_numpy_docstring = False
-python_use_unqualified_type_names = True
-add_module_names = False
 
 locale_dirs = [str(HERE / "locale")]
 templates_path = [str(HERE / "templates")]
@@ -104,28 +96,6 @@ def _inline(self: Any, node: Any) -> None:
 def _block(self: Any, node: Any) -> None:
     self.body.append(f'<div class="math">{_mathml(node.astext(), as_block=True)}</div>')
     raise SkipNode
-
-
-DECLARED = {each.name for options in (TranslateOptions, TrainOptions) for each in dataclasses.fields(options)}
-
-
-def _short(
-    app: Any, what: str, name: str, obj: Any, options: Any, signature: str, returns: str
-) -> tuple[str, str] | None:
-    """A signature without the options that ``TranslateOptions`` and ``TrainOptions`` declare."""
-    if what not in ("function", "method") or not hasattr(obj, "__signature__"):
-        return None
-    found = inspect.signature(obj)
-    kept = [each for each in found.parameters.values() if each.name != "self"]
-    kept = [each for each in kept if each.kind is not inspect.Parameter.KEYWORD_ONLY or each.name not in DECLARED]
-    bare = [each.replace(annotation=inspect.Parameter.empty) for each in kept]
-    bare.append(inspect.Parameter("changes", inspect.Parameter.VAR_KEYWORD))
-    return str(inspect.Signature(bare)), ""
-
-
-def _without_options(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """A docstring without the list of options, which ``TranslateOptions`` and ``TrainOptions`` have as a table."""
-    lines[:] = without_options("\n".join(lines)).split("\n")
 
 
 IN_CHINESE = {
@@ -194,9 +164,7 @@ def _in_chinese(app: Any, error: Exception | None) -> None:
 
 
 def setup(app: Any) -> None:
-    """Formulas become MathML, which browsers draw without a script; signatures are short."""
+    """Formulas become MathML, which browsers draw without a script."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
-    app.connect("autodoc-process-signature", _short)
-    app.connect("autodoc-process-docstring", _without_options, priority=1)  # before napoleon reads its sections
     app.connect("build-finished", _finished)
     app.connect("build-finished", _in_chinese)

@@ -20,9 +20,8 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
-from docs.site import chinese_figures, marks, numbers
+from docs.site import chinese_figures, marks, numbers, reference
 from docs.site.problems import BrokenDocsError, place
-from docs.site.tables import PARTS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -72,8 +71,9 @@ def places() -> dict[str, str]:
 
 
 def fingerprint(path: Path) -> str:
-    """What a Chinese page names of the English page it was made from; numbers of results do not count."""
-    text = numbers.without_numbers(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+    """What a Chinese page names of the English page it was made from, but for numbers of results and made parts."""
+    text = reference.without_parts(path.read_text(encoding="utf-8"))
+    text = numbers.without_numbers(path.relative_to(ROOT).as_posix(), text)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -141,9 +141,7 @@ class Gatherer:
         self.problems += wrong
         head, text = front_matter(text)
         text = re.sub(r"^\[(简体中文|中文|English)\]\([^)]*\)\n\n", "", text, flags=re.MULTILINE)
-        text = re.sub(
-            r"^<!-- made: (\w+) -->$", lambda found: self.insert_made(name, text, found), text, flags=re.MULTILINE
-        )
+        self.check_parts(name, text)
         if is_translated:
             text = joined(text)
         text = self.link_places(name, where, text)
@@ -153,17 +151,13 @@ class Gatherer:
             text = re.sub(r"^(# .*\n)", rf"\1\n:::{{note}}\n{NOT_YET}\n:::\n", text, count=1, flags=re.MULTILINE)
         return (f"---\n{kept}---\n\n" if kept else "") + text
 
-    def insert_made(self, name: str, text: str, found: re.Match[str]) -> str:
-        if found[1] not in PARTS:
-            self.problems.append(
-                f"{place(name, text, found.start())}: nothing makes {found[1]}: there are {', '.join(PARTS)}"
-            )
-            return ""
+    def check_parts(self, name: str, text: str) -> None:
+        """Note a part of a page that is not what the code says now, or that nothing makes."""
         try:
-            return PARTS[found[1]]()
+            if reference.renewed(text, name) != text:
+                self.problems.append(f"{name}: a part that is made from the code is out of date: {reference.COMMAND}")
         except BrokenDocsError as broken:
             self.problems += broken.problems
-            return ""
 
     def link_places(self, name: str, where: str, text: str) -> str:
         """The text with what leads to lines of code, to marks and from boxes of drawings; code blocks stay."""

@@ -1,4 +1,4 @@
-"""Parts of reference pages that the code decides: Markdown, made when the site is built.
+"""Parts of reference pages that the code decides, in Markdown; ``reference`` writes them into the pages.
 
 A page asks for a part by a line such as ``<!-- made: settings -->``; ``PARTS`` says which there are. What has no
 description stops the build.
@@ -16,10 +16,11 @@ from types import SimpleNamespace
 from typing import Any, Literal, Union, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 import dragoman
+from docs.site.docstrings import described
+from docs.site.markdown import escaped, linked, table
 from docs.site.numbers import written
 from docs.site.problems import BrokenDocsError
 from dragoman import errors, reference
@@ -39,21 +40,6 @@ from dragoman.training.folder import RESUMABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).parent / "recorded"
-
-
-def table(head: str, rows: list[tuple[object, ...]]) -> str:
-    """A table in Markdown; ``head`` names the columns, with bars between."""
-    columns = head.split("|")
-    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-    lines += [
-        "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows
-    ]
-    return "\n".join(lines)
-
-
-def linked(text: str) -> str:
-    """The text, its addresses as links."""
-    return re.sub(r"(?<![<(])https?://[^\s)>]+", lambda found: f"<{found[0]}>", text)
 
 
 # --- settings ---------------------------------------------------------------------------------------------------------
@@ -196,16 +182,11 @@ def _flags(option: Any) -> str:
     return ", ".join(f"`{name} {value_name(option)}`".replace(" `", "`") for name in option.opts)
 
 
-def escaped(text: str) -> str:
-    """Text of a help as Markdown: what looks like HTML or emphasis is meant as it is."""
-    return linked(re.sub(r"([<>*_\[\]])", r"\\\1", text))
-
-
 # --- Python -----------------------------------------------------------------------------------------------------------
 
 
 def python() -> str:
-    """Each public name: its signature and docstring by autodoc, and its example."""
+    """Each public name: its signature, its docstring, and its example."""
     parts, problems = [], []
     for name in sorted(dragoman.__all__, key=lambda name: (inspect.isclass(getattr(dragoman, name)), name.lower())):
         what = getattr(dragoman, name)
@@ -215,7 +196,7 @@ def python() -> str:
         if not example.is_file():
             problems.append(f"{example.relative_to(ROOT)}: missing: each public name has an example")
             continue
-        parts.append(f"## {name}\n\n```{{eval-rst}}\n{_directive(name, what)}\n```")
+        parts.append(f"## {name}\n\n{described(name, what)}")
         if inspect.isclass(what) and issubclass(what, Options):
             parts.append(declared(what))
         parts.append(f"```python\n{example.read_text(encoding='utf-8').rstrip()}\n```")
@@ -235,21 +216,6 @@ def declared(options: type[Options]) -> str:
             (f"`{each.name}`", f"`{default_of(each)!r}`", about.json_schema_extra["group"], escaped(about.description))
         )
     return table("option|default|group|meaning", rows)
-
-
-def _directive(name: str, what: Any) -> str:
-    if not inspect.isclass(what):
-        return f".. autofunction:: dragoman.{name}"
-    if issubclass(what, Exception):
-        return f".. autoexception:: dragoman.{name}\n   :show-inheritance:"
-    if issubclass(what, BaseModel):  # its settings are on a page of their own
-        members = "   :members: from_yaml, from_mapping, to_yaml" if what is Config else ""
-        return f".. autoclass:: dragoman.{name}()\n{members}"
-    if issubclass(what, Options):  # a table of its options follows
-        return f".. autoclass:: dragoman.{name}()"
-    if dataclasses.is_dataclass(what):
-        return f".. autoclass:: dragoman.{name}()\n   :members:\n   :exclude-members: label\n   :member-order: bysource"
-    return f".. autoclass:: dragoman.{name}\n   :members:\n   :member-order: bysource"
 
 
 # --- HTTP -------------------------------------------------------------------------------------------------------------

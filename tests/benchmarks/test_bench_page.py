@@ -107,18 +107,16 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_tells_the_figures(results: Path) -> None:
     text = page.page(results).text
     for said in (
-        "| dragoman bf16 | 8,203 (7,383-9,844) |", "| 3.42 (3.08-4.10) |", "reaches 95.7% of the bare step",
+        "| dragoman bf16 | 8,203 (7,383-9,844); 900 |", "| 3.42 (3.08-4.10) |", "reaches 95.7% of the bare step",
         "| CTranslate2 int8 | 390 (351-468) |", "| CTranslate2 int8 | 0.54 (0.49-0.65) |",
-        "| CTranslate2 int8 | 34.70; 99.0 |", "| CTranslate2 int8 | 2 x 1, 4,096; 500 |",
-        "Left out: dragoman int8: it cannot.", "random weights, 14 steps",
-        "all seek the same: CTranslate2 fp32 BLEU 33.50, 99.9% as dragoman fp32.",
+        "BLEU is 33.70 to 34.70; at least 99% of translations", "| CTranslate2 int8 | 2 x 1, 4,096; 500 |",
+        "of given translations agree to 2e-05 nats.", "random weights, 14 steps",
         "BLEU 36: 8.04 minutes; BLEU 39.1: not reached",
-        "| BASE bf16 | 600; 2,078; 28.9 |",
+        "| fp32 | 64 |", "| BASE bf16 | 600; 28.9 |",
         "| attention fused fp32 against length | 256 to 512 | 0.1 to 0.41 | 2.04 | 1 to 2 | 2.04 |",
         "| preparing against corpus | 10,000 to 10,000,000 | 0.5 to 2,000 | 2.04 | 0.5 to 2,000 |  |",
-        "Left out: bf16: none here.",
-        "2 cores, a processor, 16.0 GiB, another.so preloaded", "Versions: python 3.11, torch 2.13.",
-        "| dragoman fp32 | 9 | 144 |",
+        "2 cores, a processor, 16.0 GiB.", "Preloaded: another.so.", "Versions: python 3.11, torch 2.13.",
+        "Text: a corpus.", "| dragoman fp32 | 9 | 144 |",
     ):  # fmt: skip
         assert said in text, said
     assert len(re.findall(r"^## ", text, flags=re.MULTILINE)) == len(records())
@@ -141,19 +139,36 @@ def test_results_of_another_machine_have_columns_and_panels_of_their_own(results
         (tmp_path / "without-amx" / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
     both = page.page(tmp_path)
     for row in (
-        "| SMALL: target tokens/s | AMX | no bf16 |", "| dragoman fp32 | 3,000 (2,700-3,600) | 6,000 (5,400-7,200) |",
-        "| median ms | AMX | no bf16 |", "| dragoman fp32 | 31 (27.9-37.2) | 62 (55.8-74.4) |",
+        "| SMALL: target tokens/s; peak MiB | AMX | no bf16 |",
+        "| dragoman fp32 | 3,000 (2,700-3,600); 900 | 6,000 (5,400-7,200); 1,800 |",
+        "| median ms; slowest tenth; peak MiB | AMX | no bf16 |",
+        "| dragoman fp32 | 31 (27.9-37.2); 31; 31 | 62 (55.8-74.4); 62; 62 |",
+        "| SMALL: dragoman at its fastest, times the speed of | bf16, AMX | bf16, no bf16 |",
         "| Hugging Face Marian fp32 | 3.42 (3.08-4.10) | 3.42 (3.08-4.10) |",
     ):  # fmt: skip
         assert row in both.text, row
     assert re.findall(r"^- \*([^*]+)\*: .*2 cores, (.*?), 16", both.text, flags=re.MULTILINE) == [
         ("AMX", "a processor"), ("no bf16", "another processor"),
-    ] * 2  # fmt: skip
+    ]  # fmt: skip
     [(name, draw)] = both.sections[0].draw
     draw(path=tmp_path / name)
     drawn = (tmp_path / name).read_text(encoding="utf-8")
     assert ">SMALL, AMX<" in drawn
     assert ">SMALL, no bf16<" in drawn
+
+
+def test_what_is_gone_stays_in_the_records_alone(results: Path, tmp_path: Path) -> None:
+    record = json.loads((results / "decoding.json").read_text(encoding="utf-8"))
+    small = record["figures"]["presets"]["small"]
+    small["systems"]["dragoman int8"] = small["systems"]["dragoman fp32"] | {"bleu": 1.0}
+    tried = [{"batch": batch, "workers": 1} for batch in (1024, 4096)]
+    small["sweeps"] = {"dragoman int8": tried, "dragoman fp32": tried}
+    (tmp_path / "decoding.json").write_text(json.dumps(record), encoding="utf-8")
+    text = page.page(tmp_path).text
+    assert "\n| dragoman int8 |" not in text
+    assert "BLEU is 33.70" in text
+    assert "largest one tried for dragoman fp32.\n" in text
+    assert "Tried in a single process only: dragoman fp32.\n" in text
 
 
 def test_every_plot_is_drawn_and_named_in_the_page(results: Path, tmp_path: Path) -> None:
