@@ -61,7 +61,7 @@ FILES_OF_CONNECTION = 3
 MOST_FILES = MOST_CONNECTIONS * FILES_OF_CONNECTION
 """Largest number of files that a server lets itself open, where the system allows so many."""
 
-PIECE = 16 * 1024
+PIECE = 64 * 1024
 """Most bytes that are read at once: so many may wait behind a request that the server works on."""
 
 
