@@ -115,7 +115,8 @@ def _both_pictures(picture: str, attributes: str, dark_colours: Mapping[str, str
     twin = pixels.copy()
     twin[..., :3] = table[distances.argmin(1), 1][places.reshape(-1)].reshape(pixels[..., :3].shape)
     out = BytesIO()
-    imsave(out, twin, format="png", metadata={"Software": None})
+    no_version: Any = {"Software": None}  # the same picture has the same bytes
+    imsave(out, twin, format="png", metadata=no_version)
     both = (("light", "".join(picture.split())), ("dark", base64.b64encode(out.getvalue()).decode()))
     return "".join(
         f'<image class="{theme}" xlink:href="data:image/png;base64,{data}"{attributes}>' for theme, data in both
