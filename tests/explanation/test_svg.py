@@ -99,6 +99,12 @@ def test_long_numbers_are_cut_in_tags_alone() -> None:
     assert "'A'" not in out
 
 
+def test_paths_have_no_needless_spaces_and_are_closed() -> None:
+    square, line, curve = "M 1 2 \nL 3 2 \nL 3 4 \nL 1 2 \n", "M 1 2 \nL 3 -2 \n", "M 1 2 \nC 1 2 3 4 5 6 \nz\n"
+    out = finished("<svg>" + "".join(f'<path d="{data}"/>' for data in (square, line, curve)) + "</svg>")
+    assert re.findall(r' d="([^"]+)"', out) == ["M1 2L3 2L3 4z", "M1 2L3 -2", "M1 2C1 2 3 4 5 6z"]
+
+
 def test_words_are_translated_with_what_is_kept() -> None:
     words = Words({"step": "步", "{} layers": "{} 层", "{}, {} layers": "{}，{} 层", "post-norm": "后归一化"})
     assert words("step") == "步"

@@ -120,7 +120,7 @@ def _draw_cells(axes: Any, heat_map: HeatMap, style: Look) -> Any:
     small = max(height, width) <= MAX_EDGED
     edge = {"edgecolor": QUIET if style.framed else PAPER, "linewidth": 0.6} if small else {"rasterized": True}
     picture = axes.pcolormesh(np.arange(width + 1) - 0.5, np.arange(height + 1) - 0.5, values,
-                              cmap=scale(diverging=low < 0), vmin=low, vmax=high, clip_on=not style.framed,
+                              cmap=scale(diverging=low < 0), vmin=low, vmax=high, clip_on=not small,
                               **edge)  # fmt: skip
     if style.missing:
         from matplotlib.patches import Rectangle

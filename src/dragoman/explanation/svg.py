@@ -33,6 +33,7 @@ FONTS = '"DejaVu Sans", Verdana, "Noto Sans CJK SC", "Noto Sans SC", "PingFang S
 """Fonts in order of preference. Places are computed for DejaVu Sans; Verdana is as wide."""
 
 _PICTURE = re.compile(r'<image xlink:href="data:image/png;base64,([^"]*+)" id="[^"]*+"([^>]*+)>')
+_PATH = re.compile(r' d="([^"]*+)"')
 _LONG = re.compile(r"(?<!\d)\d++\.\d{3,}")  # in a tag: hundredths of a point are enough
 
 
@@ -47,6 +48,7 @@ def finished(svg: str, title: str = "", description: str = "") -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"(?<!\s)\s*+<metadata>(?:(?!<metadata>).)*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<[^>]*(?:>|\Z)", lambda tag: _LONG.sub(lambda long: f"{float(long[0]):.2f}", tag[0]), svg)
+    svg = _PATH.sub(lambda path: f' d="{_shorter(path[1])}"', svg)
     svg = re.sub(r" transform=\"rotate\(-0 [^\"]*\"", "", svg)
     svg = re.sub(r" ?font-family: [^;\"]*;?", "", re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg))
     head = "".join(f"\n <{tag}>{escape(text, quote=False)}</{tag}>" for tag, text in
@@ -56,6 +58,16 @@ def finished(svg: str, title: str = "", description: str = "") -> str:
     dark = _dark_colours(diverging=_has_two_arms(svg))
     body = _PICTURE.sub(lambda picture: _both_pictures(picture[1], picture[2], dark), svg[start:])
     return f"{root}{head}\n <style>{_style(svg, dark)}</style>{body}"
+
+
+def _shorter(path: str) -> str:
+    """Return the data of a path without spaces that it does not need; lines that end where they began are closed."""
+    data = " ".join(path.split())
+    for letter in "MLHVCQZz":
+        data = data.replace(f" {letter}", letter).replace(f"{letter} ", letter)
+    first, *others = data.removeprefix("M").split("L")
+    is_closed = others and others[-1] == first and not set(data[1:]) & set("MHVCQZz")
+    return f"M{'L'.join([first, *others[:-1]])}z" if is_closed else data
 
 
 def _style(svg: str, dark_colours: Mapping[str, str]) -> str:
@@ -103,7 +115,8 @@ def _both_pictures(picture: str, attributes: str, dark_colours: Mapping[str, str
     twin = pixels.copy()
     twin[..., :3] = table[distances.argmin(1), 1][places.reshape(-1)].reshape(pixels[..., :3].shape)
     out = BytesIO()
-    imsave(out, twin, format="png", metadata={"Software": None})
+    no_version: Any = {"Software": None}  # the same picture has the same bytes
+    imsave(out, twin, format="png", metadata=no_version)
     both = (("light", "".join(picture.split())), ("dark", base64.b64encode(out.getvalue()).decode()))
     return "".join(
         f'<image class="{theme}" xlink:href="data:image/png;base64,{data}"{attributes}>' for theme, data in both
