@@ -172,7 +172,7 @@ FRAMES = {
 
 def _read(sent: bytes) -> None:
     """Read a request as the server does, up to the end of its form."""
-    reader = BoundedReader(h11.SERVER, MOST_HEADER_BYTES)
+    reader = BoundedReader(MOST_HEADER_BYTES)
     reader.receive_data(sent)
     body, event = b"", reader.next_event()
     while event is not h11.NEED_DATA and not isinstance(event, h11.EndOfMessage):

@@ -147,9 +147,9 @@ class BoundedReader(h11.Connection):
 
     _n_chunks = _n_bytes = 0
 
-    def __init__(self, role: type[h11.Sentinel], most_bytes: int) -> None:
+    def __init__(self, most_bytes: int) -> None:
         """Read requests whose headers have at most ``most_bytes``."""
-        super().__init__(role, most_bytes)
+        super().__init__(h11.SERVER, most_bytes)
         self._receive_buffer = _FewLines()
 
     def next_event(self) -> Any:
@@ -187,7 +187,7 @@ class PatientProtocol(H11Protocol):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         """Read requests by ``BoundedReader``."""
         super().__init__(*arguments, **named)
-        self.conn = BoundedReader(h11.SERVER, MOST_HEADER_BYTES)
+        self.conn = BoundedReader(MOST_HEADER_BYTES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time limit for headers; let other connections go if there are too many."""

@@ -220,9 +220,9 @@ class Glossaries:
     def _is_visible(self, owner: str, viewer: str) -> bool:
         return self.shared or owner == viewer
 
-    def _paths(self) -> list[Path]:
+    def _paths(self) -> tuple[Path, ...]:
         """Return the files of all glossaries; others in the folder are not of this server."""
-        return [path for path in self.folder.glob("*.json") if _ID.fullmatch(path.stem)]
+        return tuple(path for path in self.folder.glob("*.json") if _ID.fullmatch(path.stem))
 
     def _all(self) -> Iterator[Outline]:
         """Yield the outlines of all glossaries; only those that have changed are read again."""

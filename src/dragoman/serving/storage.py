@@ -73,6 +73,10 @@ class Disk:
         """Return ``work(*arguments)``, which reads or writes files and locks nothing."""
         return await _in_thread(self._others, work, *arguments)
 
+    def begin(self, work: Callable[..., object], *arguments: object) -> None:
+        """Call ``work(*arguments)`` as ``run`` does, without waiting for it; a client that leaves cancels nothing."""
+        self._others.submit(work, *arguments)
+
 
 async def _in_thread(threads: Executor, work: Callable[..., V], *arguments: object) -> V:
     return await asyncio.get_running_loop().run_in_executor(threads, partial(work, *arguments))
