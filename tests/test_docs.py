@@ -353,12 +353,6 @@ def _size(shape: tuple[int, ...]) -> int:
     return shape[0] * (shape[1] if len(shape) > 1 else 1)
 
 
-def test_settings_that_may_change_on_resuming_are_those_of_the_guide() -> None:
-    section = PAGES["how-to/resume.md"]
-    listed = section[section.index("these may be changed") : section.index("Those under `decode`")]
-    assert set(re.findall(r"`(\w+)`", listed)) == set(RESUMABLE)
-
-
 def test_the_options_of_the_commands_are_those_of_the_documentation() -> None:
     context = typer.Context(typer.main.get_command(app))
     known = {

@@ -96,8 +96,8 @@ def test_S16_a_list_of_glossaries_reads_only_what_has_changed(
     terms = Dictionary("en", "de", {f"term {i}": f"Begriff {i}" for i in range(50)})
     stored, read = Glossaries(tmp_path), list[str]()
     made = [stored.add("", f"g{i}", [terms]) for i in range(n)]
-    text_of = Path.read_text
-    monkeypatch.setattr(Path, "read_text", lambda path, **how: (read.append(path.stem), text_of(path, **how))[1])
+    text_of = glossaries.text_of
+    monkeypatch.setattr(glossaries, "text_of", lambda path: (read.append(path.stem), text_of(path))[1])
     assert [outline.name for outline in stored.list("")] == [f"g{i}" for i in range(n)]
     assert read == [made[-1].id]  # the others were counted when it came
     other = Glossaries(tmp_path)
@@ -172,7 +172,7 @@ FRAMES = {
 
 def _read(sent: bytes) -> None:
     """Read a request as the server does, up to the end of its form."""
-    reader = BoundedReader(h11.SERVER, MOST_HEADER_BYTES)
+    reader = BoundedReader(MOST_HEADER_BYTES)
     reader.receive_data(sent)
     body, event = b"", reader.next_event()
     while event is not h11.NEED_DATA and not isinstance(event, h11.EndOfMessage):

@@ -11,6 +11,7 @@ import os
 import resource
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -208,18 +209,25 @@ def test_few_requests_of_a_key_keep_a_connection_while_they_wait_for_their_turn(
 ) -> None:
     """Connections whose requests are in work make no room for others."""
     monkeypatch.setattr(bodies, "LARGE_WAITING", 2)
-    live = serving()
-    turns, loop = live.state.budget.turns, live.state.watchdog._loop
-    turns._free = 0  # as if others had them all
+    monkeypatch.setattr(bodies, "LARGE_AT_ONCE", 1)
+    live, go = serving(), threading.Event()
+    turns, translate = live.state.budget.turns, live.state.service.translate
+
+    async def held(texts: Any, *more: Any, **named: Any) -> Any:
+        if texts[0] != "quick":
+            await asyncio.to_thread(go.wait, LONG_S)
+        return await translate(texts, *more, **named)
+
+    monkeypatch.setattr(live.state.service, "translate", held)
     large = {"text": "the dog", "source": "en", "glossary": {f"term {i}": "x" * 50 for i in range(400)}}
-    with ThreadPoolExecutor(2) as clients:
-        waiting = [clients.submit(live, "/v1/translate", large) for _ in range(2)]
+    with ThreadPoolExecutor(3) as clients:
+        waiting = [clients.submit(live, "/v1/translate", large) for _ in range(3)]
         wait_until(lambda: turns.n_waiting("") == 2)
         refused = live("/v1/translate", large)
         assert (refused.status, refused.headers["retry-after"]) == (429, "2")
-        assert live("/v1/translate", {"text": "the dog"}).status == 200
-        loop.call_soon_threadsafe(turns._pass_on, "")
-        assert [client.result().status for client in waiting] == [200, 200]
+        assert live("/v1/translate", {"text": "quick", "source": "en"}).status == 200
+        go.set()
+        assert [client.result().status for client in waiting] == [200] * 3
 
 
 def test_what_a_client_leaves_unread_keeps_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,7 +326,7 @@ def test_what_is_unread_longest_goes_when_all_together_is_too_much(monkeypatch: 
         )  # fmt: skip
         protocol.flow = SimpleNamespace(pause_writing=lambda: None, write_paused=is_slow)
         protocol.loop = SimpleNamespace(call_later=lambda *_: SimpleNamespace(cancel=lambda: None))
-        protocol.connections, protocol._began = everybody, began
+        protocol.connections, protocol.began = everybody, began
         everybody.add(protocol)
         return protocol
 

@@ -45,6 +45,13 @@ EVENTS = (
 """Events of Python's audit that tell of work on a disk."""
 
 
+def in_event_loop() -> bool:
+    """Whether this thread runs an event loop."""
+    with suppress(RuntimeError):
+        return asyncio.get_running_loop() is not None
+    return False
+
+
 @contextmanager
 def on_disk(folder: Path) -> Iterator[dict[bool, list[str]]]:
     """Collect what the body does with files below a folder, by whether the thread runs an event loop."""
@@ -53,7 +60,7 @@ def on_disk(folder: Path) -> Iterator[dict[bool, list[str]]]:
 
     def note(event: str, arguments: Any) -> None:
         if watching and event in EVENTS and str(folder) in str(arguments[0]):
-            seen[asyncio._get_running_loop() is not None].append(f"{event} {arguments[0]}")
+            seen[in_event_loop()].append(f"{event} {arguments[0]}")
 
     sys.addaudithook(note)  # cannot be taken away again, hence the flag
     try:
@@ -62,8 +69,8 @@ def on_disk(folder: Path) -> Iterator[dict[bool, list[str]]]:
         watching = False
 
 
-def test_the_event_loop_waits_for_no_disk(
-    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_S20_the_event_loop_waits_for_no_disk(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Any
 ) -> None:
     """A disk may take seconds for each file, or never answer."""
     monkeypatch.setattr(pieces, "IN_MEMORY", 3)
@@ -90,6 +97,7 @@ def test_the_event_loop_waits_for_no_disk(
         wait_until(lambda: not live.state.documents.tasks)
     assert len(seen[False]) > 40
     assert seen[True] == []
+    figure("S20", f"{len(seen[False])} operations of a disk, {len(seen[True])} of them in the event loop")
 
 
 def test_a_lock_that_another_program_holds_stops_changes_alone(
@@ -110,7 +118,7 @@ def test_a_lock_that_another_program_holds_stops_changes_alone(
     with ThreadPoolExecutor(2 * n) as clients:
         waiting = [clients.submit(upload, live, "/v2/document", "a.txt", b"a cat", **fields) for _ in range(n)]
         waiting += [clients.submit(live, "/v2/glossaries", TERMS) for _ in range(n)]
-        wait_until(lambda: live.state.documents._unfinished[""] == n)
+        wait_until(lambda: len(live.state.documents.jobs.under_way) == n)
         long = {"text": "the dog", "source": "en", "glossary": {f"t{i}": "x" * 50 for i in range(2000)}}
         for path, data in (("/metrics", None), ("/readyz/storage", None), (f"/v2/glossaries/{stored}", None),
                            ("/v2/glossaries", None), ("/v1/translate", long)):  # fmt: skip
@@ -151,7 +159,7 @@ def test_few_changes_of_a_key_wait_for_the_disk(
     fcntl.flock(held, fcntl.LOCK_EX)
     with ThreadPoolExecutor(3) as clients:
         waiting = [clients.submit(live, "/v2/glossaries", TERMS) for _ in range(3)]
-        wait_until(lambda: live.state.glossaries.disk._turns.n_waiting("") == 2)
+        wait_until(lambda: live.state.glossaries.disk.turns.n_waiting("") == 2)
         assert live("/v2/glossaries", TERMS).status == 429
         os.close(held)
         assert [client.result().status for client in waiting] == [201] * 3
@@ -283,8 +291,9 @@ def test_other_files_in_the_folder_of_glossaries_are_none(tmp_path: Path) -> Non
 def test_a_file_that_cannot_be_opened_now_is_not_taken_for_gone(
     serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(glossaries, "MOST_READ_CHARS", 1)  # the newest alone stays in memory
     live = serving(documents=tmp_path / "d", glossaries=tmp_path / "g")
-    stored = live("/v2/glossaries", TERMS).json["glossary_id"]
+    _, stored = (live("/v2/glossaries", TERMS).json["glossary_id"] for _ in range(2))
     made = upload(live, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
     assert done(live, made)["status"] == "done"
     wait_until(lambda: not live.state.documents.tasks)
@@ -293,7 +302,6 @@ def test_a_file_that_cannot_be_opened_now_is_not_taken_for_gone(
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(path))
 
     monkeypatch.setattr(storage, "opened", no_more_files)
-    monkeypatch.setattr(live.state.glossaries._read, "get", lambda key: None)
     secret = {"document_key": made["document_key"]}
     replies = live(f"/v2/document/{made['document_id']}", secret), live(f"/v2/glossaries/{stored}")
     assert [reply.status for reply in replies] == [503, 503]

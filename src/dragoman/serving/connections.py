@@ -147,9 +147,9 @@ class BoundedReader(h11.Connection):
 
     _n_chunks = _n_bytes = 0
 
-    def __init__(self, role: Any, most_bytes: int) -> None:
+    def __init__(self, most_bytes: int) -> None:
         """Read requests whose headers have at most ``most_bytes``."""
-        super().__init__(role, most_bytes)
+        super().__init__(h11.SERVER, most_bytes)
         self._receive_buffer = _FewLines()
 
     def next_event(self) -> Any:
@@ -182,17 +182,17 @@ class PatientProtocol(H11Protocol):
 
     _until_headers: asyncio.TimerHandle | None = None
     _until_read: asyncio.TimerHandle | None = None
-    _began = 0.0  # time of the connection, or of its last answer
+    began = 0.0  # time of the connection, or of its last answer
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         """Read requests by ``BoundedReader``."""
         super().__init__(*arguments, **named)
-        self.conn = BoundedReader(h11.SERVER, MOST_HEADER_BYTES)
+        self.conn = BoundedReader(MOST_HEADER_BYTES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time limit for headers; let other connections go if there are too many."""
         super().connection_made(transport)
-        self._began = self.loop.time()
+        self.began = self.loop.time()
         # The transport says at once when something of an answer is unread, and again when all is read.
         transport.set_write_buffer_limits(high=0)
         transport.max_size = PIECE  # type: ignore[attr-defined]  # asyncio's own, for ``recv``
@@ -208,7 +208,7 @@ class PatientProtocol(H11Protocol):
         """
         all_others = [other for other in self.connections if isinstance(other, PatientProtocol) and other is not self]
         waiting = [other for other in all_others if other.waits_for_client()]
-        waiting.sort(key=lambda other: (other.cycle is None or not other.cycle.response_complete, other._began))
+        waiting.sort(key=lambda other: (other.cycle is None or not other.cycle.response_complete, other.began))
         for other in waiting[: -(-len(waiting) // LET_GO)]:
             self.connections.discard(other)  # the transport calls ``connection_lost`` later
             other.transport.abort()
@@ -222,7 +222,7 @@ class PatientProtocol(H11Protocol):
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
-        self._began = self.loop.time()
+        self.began = self.loop.time()
         super().on_response_complete()
 
     def data_received(self, data: bytes) -> None:
@@ -265,7 +265,7 @@ class PatientProtocol(H11Protocol):
             other for other in self.connections if isinstance(other, PatientProtocol) and other.flow.write_paused
         ]
         n_bytes = sum(other.transport.get_write_buffer_size() for other in readers)
-        for other in sorted(readers, key=lambda other: (other is self, other._began)):
+        for other in sorted(readers, key=lambda other: (other is self, other.began)):
             if n_bytes <= MOST_UNREAD:
                 return
             n_bytes -= other.transport.get_write_buffer_size()

@@ -45,6 +45,6 @@ class Delivery(FileResponse):
             arrives = whole and is_last and not await Request(scope, receive).is_disconnected()
             await send(message)
             if arrives:
-                await self._jobs.disk.run(self._jobs.mark_fetched, self._job)
+                self._jobs.disk.begin(self._jobs.mark_fetched, self._job)
 
         await super().__call__(scope, receive, marking)

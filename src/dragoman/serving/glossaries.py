@@ -13,7 +13,7 @@ import re
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -220,9 +220,9 @@ class Glossaries:
     def _is_visible(self, owner: str, viewer: str) -> bool:
         return self.shared or owner == viewer
 
-    def _paths(self) -> Sequence[Path]:
+    def _paths(self) -> tuple[Path, ...]:
         """Return the files of all glossaries; others in the folder are not of this server."""
-        return [path for path in self.folder.glob("*.json") if _ID.fullmatch(path.stem)]
+        return tuple(path for path in self.folder.glob("*.json") if _ID.fullmatch(path.stem))
 
     def _all(self) -> Iterator[Outline]:
         """Yield the outlines of all glossaries; only those that have changed are read again."""

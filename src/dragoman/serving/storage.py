@@ -56,7 +56,7 @@ class Disk:
 
     def __init__(self) -> None:
         """Start the threads."""
-        self._changes, self._others, self._turns = started(1, "disk-change"), started(AT_ONCE, "disk"), Turns(1)
+        self._changes, self._others, self.turns = started(1, "disk-change"), started(AT_ONCE, "disk"), Turns(1)
 
     async def change(self, owner: str, work: Callable[..., V], *arguments: object) -> V:
         """Return ``work(*arguments)``, which locks the folder: one such call at a time, of each key in turn.
@@ -64,14 +64,18 @@ class Disk:
         Raises:
             BusyError: Too many changes of this key wait.
         """
-        if self._turns.n_waiting(owner) >= MOST_CHANGES:
+        if self.turns.n_waiting(owner) >= MOST_CHANGES:
             raise BusyError(LOCK_S)
-        async with self._turns.of(owner):
+        async with self.turns.of(owner):
             return await _in_thread(self._changes, work, *arguments)
 
     async def run(self, work: Callable[..., V], *arguments: object) -> V:
         """Return ``work(*arguments)``, which reads or writes files and locks nothing."""
         return await _in_thread(self._others, work, *arguments)
+
+    def begin(self, work: Callable[..., object], *arguments: object) -> None:
+        """Call ``work(*arguments)`` as ``run`` does, without waiting for it; a client that leaves cancels nothing."""
+        self._others.submit(work, *arguments)
 
 
 async def _in_thread(threads: Executor, work: Callable[..., V], *arguments: object) -> V:
