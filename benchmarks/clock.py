@@ -174,8 +174,8 @@ def our_figures(text: Text, folder: Path, limits: Sequence[float], seeds: Sequen
                 )  # fmt: skip
                 done = watched(argv, run.with_suffix(".txt"))
                 run.with_suffix(".seconds").write_text(f"{done.seconds:.0f}", encoding="ascii")
-            argv = dragoman("translate", run, f"{text.test}.{text.src}", "--out", translated, "--quiet")
-            subprocess.run(argv, check=True)
+            argv = dragoman("translate", run, f"{text.test}.{text.src}", "--out", translated)
+            subprocess.run(argv, check=True, stderr=subprocess.DEVNULL)
             seconds = int(run.with_suffix(".seconds").read_text(encoding="ascii"))
             found.append({"seed": seed, "minutes": round(seconds / 60, 2), **scores(text, translated)})
         figures[f"{limit:g}"] = found
