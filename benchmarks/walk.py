@@ -317,8 +317,8 @@ The weights mix the values of all words. The first of the 8 numbers of *dog* in 
 
 Both heads' results, 8 numbers each, are put side by side and multiplied by `w_o`. The result is added to what came
 in, and the [layer norm](../course/06-residuals-and-norms.md) gives every row mean 0 and standard deviation 1:
-in the row of *dog* the mean is {mean} and the deviation {spread}, so the first number, {before}, becomes ({before} − ({mean})) /
-{spread} = {after}.
+in the row of *dog* the mean is {mean} and the deviation {spread}, so the first number, {before}, becomes
+({before} − ({mean})) / {spread} = {after}.
 
 ![The sum before the norm and after it](walk/norm.svg)
 
