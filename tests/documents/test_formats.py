@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import re
 import zipfile
 from collections.abc import Callable, Mapping
@@ -207,7 +208,11 @@ W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" xmln
         ({"a": "x"}, "no word/document.xml"),
         ({"word/document.xml": f"<w:document {W}><w:p>"}, "word/document.xml: not well-formed"),
         ({"word/document.xml": "<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>"}, "DOCTYPE"),
-        ({"word/document.xml": b"<a>" + bytes(1 << 28) + b"</a>"}, "too many"),
+        ({"word/document.xml": b"<a>" + bytes(1 << 28) + b"</a>"}, "too much"),
+        (
+            {"word/document.xml": b"<a>" + bytes(1 << 26) + b"</a>", "x.png": random.Random(1).randbytes(1 << 20)},
+            "too many",
+        ),
     ],
 )
 def test_hostile_office_files_are_refused(members: dict[str, str | bytes], said: str) -> None:
