@@ -170,8 +170,10 @@ def _is_options(cell: str) -> bool:
 
 def _options_end(cell: str) -> int:
     """Return where the options at the start of a column end, and the names of their values; 0 without one."""
+    if not _OPTION.match(cell):
+        return 0
     end = 0
-    while _OPTION.match(cell) and end < len(cell) and (match := _OPTIONS_ALONE.match(cell, end)):
+    while end < len(cell) and (match := _OPTIONS_ALONE.match(cell, end)):
         end = match.end()
     return end
 
