@@ -57,15 +57,22 @@ KEPT = {
 CACHES = ("cache", "lru_cache", "cached_property")
 
 
+ROOT = Path(dragoman.__file__).parent
+
+
+def functions_of(path: Path) -> Iterator[ast.FunctionDef]:
+    """Yield the functions and methods of a file, those inside others too."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
 def kept_places() -> Iterator[tuple[str, str, str]]:
     """Yield (file, function, fault) of each function of the package whose answers are kept, and that has a fault."""
-    root = Path(dragoman.__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        for node in ast.walk(ast.parse(text)) if "cache" in text else ():
-            if isinstance(node, ast.FunctionDef):
-                for fault in faults_of_kept(node):
-                    yield str(path.relative_to(root)), node.name, fault
+    for path in sorted(ROOT.rglob("*.py")):
+        if "cache" in path.read_text(encoding="utf-8"):
+            for function in functions_of(path):
+                for fault in faults_of_kept(function):
+                    yield str(path.relative_to(ROOT)), function.name, fault
 
 
 def faults_of_kept(function: ast.FunctionDef) -> Iterator[str]:
@@ -101,13 +108,12 @@ def _root(node: ast.expr) -> str:
 
 def lazy_places() -> Iterator[tuple[str, str, str]]:
     """Yield (file, function, name) of each lazy place without a lock."""
-    root = Path(dragoman.__file__).parent
     for room in ROOMS:
-        for path in sorted((root / room).rglob("*.py")) if (root / room).is_dir() else [root / room]:
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.FunctionDef) and node.name != "__init__":
-                    for name in places_in(node):
-                        yield str(path.relative_to(root)), node.name, name
+        for path in sorted((ROOT / room).rglob("*.py")) if (ROOT / room).is_dir() else [ROOT / room]:
+            for function in functions_of(path):
+                if function.name != "__init__":
+                    for name in places_in(function):
+                        yield str(path.relative_to(ROOT)), function.name, name
 
 
 def places_in(function: ast.FunctionDef) -> Iterator[str]:

@@ -13,16 +13,15 @@ import numpy as np
 import pytest
 import torch
 
-from dragoman.bundle import Bundle, load_bundle
+from dragoman.bundle import Bundle
 from dragoman.config import DecodeConfig, ModelConfig
 from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.decoding.scoring import read_all
 from dragoman.errors import BundleError, ConfigError
-from dragoman.model.transformer import Transformer
 from dragoman.toolkits.ctranslate2 import search as ctranslate2_engine
 from dragoman.toolkits.ctranslate2.write import QUANTIZATIONS, why_not, write
 from dragoman.toolkits.writing import check
-from model_variants import VARIANTS, fill
+from model_variants import VARIANTS
 from searching import search_all
 
 CPU = torch.device("cpu")
@@ -36,19 +35,6 @@ FIELDS = {name: OF_ITS_OWN.get(name, fields) for name, fields in VARIANTS.items(
 PAIRS = [([9, 7, 300], [5, 31, 8, 100]), ([4] * 21, [11]), ([8], list(range(4, 30))), ([44, 10, 6, 7, 8, 9], [])]
 
 Make = Callable[..., Bundle]
-
-
-@pytest.fixture
-def make(tiny_run: Path) -> Make:
-    """A function of fields of the configuration: a bundle with a random model, in which nothing is 0 or 1."""
-    real = load_bundle(tiny_run)
-
-    def bundle(**fields: Any) -> Bundle:
-        n = real.src_tokenizer.vocab_size
-        model = Transformer(ModelConfig(**{"src_vocab_size": n, "tgt_vocab_size": n, **SIZES, **fields})).eval()
-        return real._replace(model=fill(model, seed=1, spread=1 / 4))
-
-    return bundle
 
 
 def load(bundle: Bundle, folder: Path, precision: str = "float32") -> ctranslate2_engine.CTranslate2:

@@ -19,11 +19,10 @@ from dragoman.config import DecodeConfig, ModelConfig
 from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.decoding.scoring import read_all
 from dragoman.errors import BundleError, ConfigError
-from dragoman.model.transformer import Transformer
 from dragoman.toolkits.engine import Models, Needs
 from dragoman.toolkits.onnx.write import why_not, write
 from dragoman.toolkits.writing import check
-from model_variants import VARIANTS, fill
+from model_variants import VARIANTS
 from searching import search_all
 
 onnx = pytest.importorskip("onnx")
@@ -39,19 +38,6 @@ PAIRS = [([9, 7, 300], [5, 31, 8, 100]), ([4] * 21, [11]), ([8], list(range(4, 3
 GRAPHS = ("encoder_model", "decoder_model_merged")
 
 Make = Callable[..., Bundle]
-
-
-@pytest.fixture
-def make(tiny_run: Path) -> Make:
-    """A function of fields of the configuration: a bundle with a random model, in which nothing is 0 or 1."""
-    real = load_bundle(tiny_run)
-
-    def bundle(**fields: Any) -> Bundle:
-        n = real.src_tokenizer.vocab_size
-        model = Transformer(ModelConfig(**{"src_vocab_size": n, "tgt_vocab_size": n, **SIZES, **fields})).eval()
-        return real._replace(model=fill(model, seed=1, spread=1 / 4))
-
-    return bundle
 
 
 def loaded(bundle: Bundle, folder: Path, quantization: str = "float32") -> Onnx:

@@ -27,12 +27,11 @@ from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.explanation.explain import explain
 from dragoman.explanation.page import trace_data
-from dragoman.model.transformer import Transformer
 from dragoman.reference import transformer as numpy_transformer
 from dragoman.toolkits.page.search import Page
 from dragoman.toolkits.page.write import why_not, write
 from dragoman.translation.translator import Translator
-from model_variants import VARIANTS, fill
+from model_variants import VARIANTS
 from searching import search_all
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
@@ -44,19 +43,6 @@ FIELDS = {name: fields for name, fields in VARIANTS.items()
 PAIRS = [([9, 7, 300], [5, 31, 8, 100]), ([4] * 21, [11]), ([8], list(range(4, 30))), ([44, 10, 6, 7, 8, 9], [])]
 
 Make = Callable[..., Bundle]
-
-
-@pytest.fixture
-def make(tiny_run: Path) -> Make:
-    """A function of fields of the configuration: a bundle with a random model, in which nothing is 0 or 1."""
-    real = load_bundle(tiny_run)
-
-    def bundle(**fields: Any) -> Bundle:
-        n = real.src_tokenizer.vocab_size
-        model = Transformer(ModelConfig(**{"src_vocab_size": n, "tgt_vocab_size": n, **SIZES, **fields})).eval()
-        return real._replace(model=fill(model, seed=1, spread=1 / 4))
-
-    return bundle
 
 
 def paged(bundle: Bundle, folder: Path, quantization: str = "float32") -> Page:

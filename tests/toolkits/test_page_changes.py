@@ -15,15 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dragoman.bundle import Bundle, load_bundle
-from dragoman.config import ModelConfig
+from dragoman.bundle import Bundle
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
-from dragoman.model.transformer import Transformer
 from dragoman.reference import attention as numpy_attention
 from dragoman.reference import transformer as numpy_transformer
 from dragoman.toolkits.page.search import Page
 from dragoman.toolkits.page.write import write
-from model_variants import fill
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 
@@ -75,19 +72,6 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 Make = Callable[..., Bundle]
 Rows = dict[tuple[str, int], np.ndarray]
-
-
-@pytest.fixture
-def make(tiny_run: Path) -> Make:
-    """A function of fields of the configuration: a bundle with a random model, in which nothing is 0 or 1."""
-    real = load_bundle(tiny_run)
-
-    def bundle(**fields: Any) -> Bundle:
-        n = real.src_tokenizer.vocab_size
-        model = Transformer(ModelConfig(**{"src_vocab_size": n, "tgt_vocab_size": n, **SIZES, **fields})).eval()
-        return real._replace(model=fill(model, seed=1, spread=1 / 4))
-
-    return bundle
 
 
 @pytest.fixture
