@@ -43,7 +43,7 @@ def test_a_term_that_is_too_long_is_refused_when_it_is_stored(letter: str, form:
     ],
 )
 def test_entries_that_are_no_csv_are_refused(entries: str) -> None:
-    with pytest.raises(MalformedError, match="the glossary|of entry 1"):
+    with pytest.raises(MalformedError, match=r"the glossary|of entry 1"):
         terms_of(entries, "csv")
 
 

@@ -109,7 +109,7 @@ async def _form_of(request: Request) -> FormData:
     """Return a form sent as multipart/form-data.
 
     Raises:
-        MalformedError: It is damaged or not complete, in another encoding than UTF-8, or has too many or too long parts.
+        MalformedError: It is damaged or cut, in another encoding than UTF-8, or has too many or too long parts.
     """
     # The client chooses the codec: some of Python's take the square of the length, and some are for no text at all.
     content_type = request.headers.get("content-type", "")
@@ -418,6 +418,7 @@ def check_key(request: Request, fields: Mapping[str, Any] | None, *, missing: in
 
     Raises:
         DeniedError: The key is ``missing`` or ``wrong``, which are the statuses.
+        BusyError: The key has too many requests in work.
     """
     keys = state_of(request).keys
     if keys is None:
@@ -428,4 +429,5 @@ def check_key(request: Request, fields: Mapping[str, Any] | None, *, missing: in
     owner = keys.owner(key)
     if owner is None:
         raise DeniedError("this API key is not known", wrong)
+    request.scope["place"].take(owner)  # of a key in the body, which was not known before
     return owner
