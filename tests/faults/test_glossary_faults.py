@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
+
 import pytest
 
 from dragoman.errors import DataError
-from dragoman.serving.apis.deepl_glossaries import terms_of
+from dragoman.serving.apis.deepl_glossaries import terms_of, tsv
+from dragoman.serving.glossaries import Dictionary
 from dragoman.serving.limits import MOST_TERM
 from dragoman.serving.refusals import MalformedError
 from dragoman.translation.keeping.glossary import Glossary
@@ -25,3 +29,30 @@ def test_a_term_that_is_too_long_is_refused_when_it_is_stored(letter: str, form:
     for entry in (f"{longest}{letter}{mark}x", f"x{mark}{longest}{letter}"):
         with pytest.raises(MalformedError, match="entry 2 may have at most"):
             terms_of(f"dog{mark}Hund\n{entry}", form)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        "dog,Hund\rcat,Katze",
+        f'"{"x" * 140_000}",y',
+        'dog,"Hu"nd',
+        'dog,"Hund\ncat,Katze',
+        '"dog\ncat",Hund',
+        '"a\tb",c',
+    ],
+)
+def test_entries_that_are_no_csv_are_refused(entries: str) -> None:
+    with pytest.raises(MalformedError, match=r"the glossary|of entry 1"):
+        terms_of(entries, "csv")
+
+
+def test_hostile_entries_are_read_or_refused() -> None:
+    """Nothing but the refusal of a client's input leaves, and a list of the entries has a line for each."""
+    choose = random.Random(5)
+    for _ in range(3000):
+        entries = "".join(choose.choice('ab,;\t\n\r"\0\x0b\u2028 ') for _ in range(choose.randint(1, 12)))
+        for form in ("csv", "tsv"):
+            with contextlib.suppress(MalformedError):
+                terms = terms_of(entries, form)
+                assert terms_of(tsv(Dictionary("en", "de", terms)), "tsv") == terms

@@ -89,6 +89,28 @@ def test_a_form_has_so_many_fields_and_is_utf8(live: Any) -> None:
         assert f"the form must be UTF-8 text, got charset '{charset}'" in reply.body.decode()
 
 
+PART = b'--e\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
+
+
+@pytest.mark.parametrize("end", [b"", b"--e\r\n", b"--e", PART[:40], PART % (b"glossary_id", b"", b"1")])
+def test_a_form_without_its_end_is_refused(live: Any, end: bytes) -> None:
+    """Its last part, which may change the translation, would be missing without a word."""
+    body = PART % (b"text", b"", b"the dog") + PART % (b"target_lang", b"", b"DE")
+    assert live("/v2/translate", body + b"--e--\r\n", content_type=MULTIPART).status == 200
+    reply = live("/v2/translate", body + end, content_type=MULTIPART)
+    assert reply.status == 400
+    assert "the form has no end" in reply.json["message"]
+
+
+def test_an_encoded_part_of_a_form_is_not_taken_for_text(live: Any) -> None:
+    def status(coding: bytes) -> int:
+        header = b"\r\nContent-Transfer-Encoding: " + coding
+        body = PART % (b"text", header, b"dGhlIGRvZw==") + PART % (b"target_lang", b"", b"DE") + b"--e--"
+        return int(live("/v2/translate", body, content_type=MULTIPART).status)
+
+    assert [status(coding) for coding in (b"8bit", b"Binary", b"base64", b"quoted-printable")] == [200, 200, 400, 400]
+
+
 @pytest.mark.parametrize("field", ["q", "r\u00e4tsel", "name"])
 def test_a_field_of_a_form_that_is_not_utf8_is_refused_and_a_file_may_have_any_bytes(live: Any, field: str) -> None:
     """Read as Latin-1 it would be another text than the client's."""

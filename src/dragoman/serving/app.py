@@ -21,7 +21,8 @@ from starlette.middleware.cors import CORSMiddleware
 from dragoman import __version__
 from dragoman.errors import ConfigError, DragomanError, shortened
 from dragoman.options import refusals
-from dragoman.serving import api_page, explaining, pages
+from dragoman.serving import api_page, connections, explaining, pages
+from dragoman.serving.admission import Places
 from dragoman.serving.apis import deepl, deepl_glossaries, deepl_v3, libretranslate, native
 from dragoman.serving.apis.api import Api, error_of
 from dragoman.serving.batcher import BATCH_TOKENS_ON_CPU, Batcher
@@ -114,7 +115,9 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     bodies = BodyLimits(
         most_bytes=options.max_body, documents=sizes, budget=state.budget, owner_of=lambda scope: owner_of(scope) or ""
     )
-    outer: Any = Gate(app, error, hosts, bodies)
+    # A request in work makes no room for another connection: one key may not have them all.
+    places = Places(lambda: max(1, connections.MOST_CONNECTIONS // 2))
+    outer: Any = Gate(app, error, hosts, bodies, places)
     # Outside of the layers that refuse, so that pages of other origins can read the refusals too.
     if options.cors_origin:
         outer = CORSMiddleware(

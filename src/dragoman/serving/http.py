@@ -109,7 +109,7 @@ async def _form_of(request: Request) -> FormData:
     """Return a form sent as multipart/form-data.
 
     Raises:
-        MalformedError: It is damaged, in another encoding than UTF-8, or has too many or too long parts.
+        MalformedError: It is damaged or cut, in another encoding than UTF-8, or has too many or too long parts.
     """
     # The client chooses the codec: some of Python's take the square of the length, and some are for no text at all.
     content_type = request.headers.get("content-type", "")
@@ -120,14 +120,20 @@ async def _form_of(request: Request) -> FormData:
     charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
     if charset.lower() not in ("utf-8", "utf8", "us-ascii"):
         raise MalformedError(f"the form must be UTF-8 text, got charset {charset[:40]!r}")
+    parser = _Utf8Parser(request.headers, _in_pieces(request), max_files=1, max_fields=MOST_FIELDS)
     try:
-        return await _Utf8Parser(request.headers, _in_pieces(request), max_files=1, max_fields=MOST_FIELDS).parse()
+        form = await parser.parse()
     except MultiPartException as error:
         why = str(error.__cause__ or error.message).rstrip(".")
         raise MalformedError(
             f"the form must be valid multipart/form-data, with at most one file, {MOST_FIELDS:,} fields of 1 MiB, and "
             f"4,096 bytes in each header of a part (such as its names): {why}"
         ) from None
+    # Without its last part, such as the name of a glossary, the request would be another one.
+    if not parser.is_complete:
+        await form.close()
+        raise MalformedError("the form has no end, which is its boundary with two further dashes: send all of it")
+    return form
 
 
 async def _in_pieces(request: Request) -> AsyncGenerator[bytes, None]:
@@ -151,6 +157,12 @@ def _check_semicolons(header: bytes) -> None:
 class _Utf8Parser(MultiPartParser):
     """Starlette's parser of forms, for fields and names in UTF-8 alone: Starlette reads any other text as Latin-1."""
 
+    is_complete = False
+    """True once the end of the form has come."""
+
+    def on_end(self) -> None:
+        self.is_complete = True
+
     def on_part_begin(self) -> None:
         super().on_part_begin()
         self._text, self._is_file = codecs.getincrementaldecoder("utf-8")(), False
@@ -166,6 +178,11 @@ class _Utf8Parser(MultiPartParser):
     def on_headers_finished(self) -> None:
         _check_semicolons(self._current_part.content_disposition or b"")
         super().on_headers_finished()
+        for name, value in self._current_part.item_headers:
+            # Starlette would take the encoded bytes for the text.
+            if name == b"content-transfer-encoding" and value.strip().lower() not in (b"binary", b"8bit", b"7bit"):
+                coding = value[:40].decode("latin-1")
+                raise MalformedError(f"the parts of the form must be sent as they are, not as {coding!r}")
         self._is_file = self._current_part.file is not None
 
     def on_part_data(self, data: bytes, start: int, end: int) -> None:
@@ -401,6 +418,7 @@ def check_key(request: Request, fields: Mapping[str, Any] | None, *, missing: in
 
     Raises:
         DeniedError: The key is ``missing`` or ``wrong``, which are the statuses.
+        BusyError: The key has too many requests in work.
     """
     keys = state_of(request).keys
     if keys is None:
@@ -411,4 +429,5 @@ def check_key(request: Request, fields: Mapping[str, Any] | None, *, missing: in
     owner = keys.owner(key)
     if owner is None:
         raise DeniedError("this API key is not known", wrong)
+    request.scope["place"].take(owner)  # of a key in the body, which was not known before
     return owner

@@ -19,6 +19,7 @@ from urllib.parse import unquote, unquote_to_bytes
 from starlette.requests import Request
 
 from dragoman.serving import bodies
+from dragoman.serving.admission import PROBES, Places, Starts
 from dragoman.serving.bodies import BodyLimits, Message, Receive, Share
 from dragoman.serving.hosts import Hosts
 from dragoman.serving.metrics import Metrics
@@ -94,14 +95,21 @@ class Envelope:
 class Gate:
     """Refuses requests that are too long, too slow, unclear, or for another host, before any route sees them."""
 
-    def __init__(self, app: App, error: ErrorBody, hosts: Hosts, limits: BodyLimits) -> None:
-        """Accept requests for ``hosts`` with bodies within ``limits``."""
+    def __init__(self, app: App, error: ErrorBody, hosts: Hosts, limits: BodyLimits, places: Places) -> None:
+        """Accept requests for ``hosts`` with bodies within ``limits``, while their keys have ``places``."""
         self.app, self.error, self.hosts, self.limits = app, error, hosts, limits
+        self.places, self.starts = places, Starts()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["path"] not in PROBES:
+            await self.starts.turn(self.limits.owner_of(scope))
+        with self.places.place() as scope["place"]:
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
         headers = {name.lower(): value for name, value in scope["headers"]}
         _normalise_target(scope, headers)
         is_complete = False
@@ -114,6 +122,7 @@ class Gate:
 
         try:
             self._check(scope, headers)
+            scope["place"].take(self.limits.owner_of(scope))
             body, share = await self._body(scope, headers, noted)
         except ClientLeft:
             return

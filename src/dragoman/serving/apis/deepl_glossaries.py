@@ -124,10 +124,14 @@ def terms_of(entries: str, form: str) -> dict[str, str]:
     """Return the terms of ``entries``, which are ``tsv`` or ``csv``.
 
     Raises:
-        MalformedError: A line does not have two fields, contradicts another, or there are too many.
+        MalformedError: A line cannot be read, does not have two fields, contradicts another, or there are too many.
     """
     if form == "csv":
-        rows = [row[:2] for row in csv.reader(io.StringIO(entries)) if row]
+        reader = csv.reader(io.StringIO(entries), strict=True)
+        try:
+            rows = [row[:2] for row in reader if row]
+        except csv.Error as error:
+            raise MalformedError(f"line {reader.line_num:,} of the glossary is not valid CSV: {error}") from None
     else:
         rows = [line.split("\t") for line in entries.replace("\r\n", "\n").split("\n") if line.strip()]
     terms: dict[str, str] = {}
@@ -135,6 +139,8 @@ def terms_of(entries: str, form: str) -> dict[str, str]:
         if len(row) != 2 or not all(field.strip() for field in row):
             raise MalformedError(f"entry {number} of the glossary must have a source term and a target term")
         src, tgt = row[0].strip(), row[1].strip()
+        if any(character in src + tgt for character in "\t\n\r"):  # what lists the entries would have other lines
+            raise MalformedError(f"a term of entry {number} has a tab or a line end: leave it out")
         n_bytes = max(len(term.encode("utf-8", "surrogatepass")) for term in (src, tgt))
         if n_bytes > MOST_TERM:
             raise MalformedError(f"a term of entry {number} may have at most {MOST_TERM:,} bytes, got {n_bytes:,}")
