@@ -18,7 +18,7 @@ EXPERIMENTS: dict[str, str] = {  # in the order of the report: from single steps
     "masks": "A mask decides who sees whom, and how it is written decides whether it works",
     "heads": "Heads attend to different things, and not all of them matter",
     "induction": "Two layers learn to repeat what they have read, suddenly, by two heads that work together",
-    "paths": "Self-attention's gradient is flat but thin, a recurrent network's steep but strong",
+    "paths": "Self-attention passes back a small gradient from any distance, a recurrent network a large one that fades",
     "reach": "Who can copy from how far, and what similarity, scale and tying are worth, fresh and trained",
     "complexity": "Self-attention costs n^2 d, a recurrent layer n d^2 (Table 1); what is counted decides the rest",
     "norms": "Layer norm, and where it is placed, decides whether small deep stacks train",
