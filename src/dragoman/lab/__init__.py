@@ -18,7 +18,7 @@ EXPERIMENTS: dict[str, str] = {  # in the order of the report: from single steps
     "masks": "A mask decides who sees whom, and how it is written decides whether it works",
     "heads": "Heads attend to different things, and not all of them matter",
     "induction": "Two layers learn to repeat what they have read, suddenly, by two heads that work together",
-    "paths": "Self-attention passes back a small gradient from any distance, a recurrent network a large one that fades",
+    "paths": "Self-attention passes back a small gradient from any distance, a recurrent network one that fades",
     "reach": "The distance from which each layer can copy, fresh and trained; the worth of similarity, scale and tying",
     "complexity": "Self-attention costs n^2 d, a recurrent layer n d^2 (Table 1); what is counted decides the rest",
     "norms": "Layer norm, and where it is placed, decides whether small deep stacks train",

@@ -181,8 +181,8 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         ),
         Section(
             "While they learn",
-            "With Q = K = x the score of a position with itself is its squared length, which is mostly the greatest. So "
-            "the layer begins as a copy of its input.",
+            "With Q = K = x the score of a position with itself is its squared length, which is mostly the greatest. "
+            "So the layer begins as a copy of its input.",
             curves([Chart(lines, "step", "training loss (nats a target token)")], width=6.4),
             "learning",
             caption=f"Training loss, dropout on, mean of {n_seeds} seeds; bands: the lowest and the highest seed.",
