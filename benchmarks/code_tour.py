@@ -107,16 +107,6 @@ def _layer() -> Pair:
     return ours, module(x, None, None)
 
 
-def _decoder_layer() -> Pair:
-    config = small_config()
-    module = layers.DecoderLayer(config).double()
-    x, memory = random_tensor(2, 1, 5, 16)
-    past, every = masks.causal_mask(5), np.ones((1, 1, 1, 5), dtype=np.bool_)
-    weights, sizes = weights_of(module), config.model_dump()
-    ours, _ = reference.decoder_layer(weights, sizes, x.numpy(), past.numpy(), memory.numpy(), every)
-    return ours, module(x, None, module.memory(memory), past, None, None)[0]
-
-
 def _layer_norm() -> Pair:
     module = torch.nn.LayerNorm(16).double()
     x = random_tensor(1, 5, 16)
@@ -155,11 +145,9 @@ STOPS = (
     Stop("Layer norm", "Mean and variance over the channels of one position. Torch's is written out here and compared "
          "with `nn.LayerNorm`.", reference.layer_norm, layer_norm, _layer_norm),
     Stop("An encoder layer", "Section 3.1: attention, then feed-forward network, each with its residual and its norm. "
-         "In NumPy `residual` takes the sub-layer as a function; in torch the line is written out.",
+         "In NumPy `residual` takes the sub-layer as a function; in torch the line is written out. The decoder's "
+         "layer, in the same files, has one sub-layer more: attention to the encoder's output.",
          reference.encoder_layer, layers.EncoderLayer.forward, _layer),
-    Stop("A decoder layer", "Section 3.1: masked self-attention, then attention to the encoder's output, then the "
-         "feed-forward network. Torch's has keys and values of earlier positions, which are None in training.",
-         reference.decoder_layer, layers.DecoderLayer.forward, _decoder_layer),
     Stop("The loss", "Section 5.4: cross entropy against smoothed targets. NumPy gives the mean over target tokens, "
          "torch the sum.", reference.label_smoothed_loss,
          label_smoothed_loss, _loss),
@@ -263,10 +251,10 @@ which differentiates by itself and runs fast. This page is made from that code b
 which also runs both on the same input in float64 and stops where they differ. Docstrings are left out; follow the
 links for them. [Equations](equations.md) has a row for every equation.
 
-All of it can be pasted into Python, this first. What stands under *Both* then prints True. [The second
-part](code-layers.md) has the layers and the loss."""
+All of it can be pasted into Python, this first. The code under *Both* then prints True. [The second
+part](code-layers.md) has a layer and the loss."""
 
-SECOND_HEAD = """# The code: layers, the loss and the whole model
+SECOND_HEAD = """# The code: a layer, the loss and the whole model
 
 The second part of [NumPy and torch side by side](code-tour.md), whose blocks are pasted first."""
 

@@ -172,19 +172,17 @@ python -m benchmarks.costs --tokens 30 --price H100=3.2 --machine "my GPU=90" --
 
 ## How it is computed
 
-- **Operations** are those of the matrix products, forward and backward, counted from the shapes
-  (`dragoman.training.flops`) for a shared vocabulary of {vocabulary:,}. A line is assumed to have {tokens} subwords
-  on either side; hours of the billion pairs grow in proportion.
+- **Operations** are those of the matrix products, forward and backward, counted from the shapes for a shared
+  vocabulary of {vocabulary:,}. A line is assumed to have {tokens} subwords on either side.
 - **Speed on a CPU** is that of the bare step of base, measured by `python -m benchmarks.training`, on one machine;
   big is taken to be as fast. Hours on more cores were not measured: do not divide by their number.
 - **Speed on a GPU** is not measured. The upper end, 40% of the peak, is what Llama 3's authors published for H100s
   (38 to 43%, [arXiv 2407.21783](https://arxiv.org/abs/2407.21783), Table 4), with far wider layers than base has. The
-  lower end, 15%, is an assumption. Both may be wrong for yours: train base for 200 updates, and give `--machine` the
-  target tokens a second of `log.jsonl` times {mega:.0f} million FLOPs (big: {mega_big:,.0f} million).
+  lower end, 15%, is an assumption. For yours train base for 200 updates, and give `--machine` the target tokens a
+  second of `log.jsonl` times {mega:.0f} million FLOPs (big: {mega_big:,.0f} million).
 - **Translating** was measured on captions of Multi30k, about half as long as a line is here; BASE with random
   weights, of 14 steps a sentence.
-- **Prices** are round examples for an hour, in whatever currency. Storage and traffic are left out: a billion pairs
-  are some 250 GB of plain text.
+- **Prices** are round examples for an hour. Storage and traffic are left out: a billion pairs are some 250 GB.
 - Searching for settings, and the runs that failed, cost a multiple of the final training.
 """
 

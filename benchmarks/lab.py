@@ -22,19 +22,17 @@ Each experiment examines statements of the paper, or of popular explanations, on
 table says how many of its statements *hold*, how many do *not*, and how many stay *open*: the interval over seeds
 contains both. [Questions](../understand/questions/index.md) tells what they answer, [errata](../understand/errata.md)
 what they refute and which the five documents are."""
-FOOT = """**What a verdict can carry.** Nearly all models are small, trained for seconds or minutes on one generated
-text or toy task, most at one learning rate, with one to three seeds. A verdict is about that model on that task; where
+FOOT = """**What a verdict can carry.** Nearly all models are small, trained for minutes on a generated text or toy
+task, most at one rate, with one to three seeds. A verdict is about that model on that task; where
 the literature found otherwise, or the same at a larger scale, the page names it. Constants that could decide a verdict
 are swept (`python -m benchmarks.verdicts`). An interval, in brackets, is over seeds and for one comparison. `heads` and
 `ablations` make dozens and allow for all of theirs (Bonferroni); others make up to ten and do not.
 
 Tables have the rows that a verdict rests on. Date, machine and all numbers are in each page's `numbers.json`.
-`dragoman lab NAME` writes the same page from a run of your own ([how](../how-to/experiments.md)). This report is a full
-`dragoman lab all`, and single experiments on other text. `python -m benchmarks.lab REPORT` takes such a report over;
-`--restate` writes the pages again."""
+`dragoman lab NAME` writes the same page from a run of your own ([how](../how-to/experiments.md))."""
 
 
-ONCE = ("Table 2, and what it would take", "Label by label")
+ONCE = ("Label by label",)
 """Headings of sections that a run on other text leaves to the experiment's own page, or to its numbers."""
 
 
@@ -116,7 +114,8 @@ def index(folder: Path) -> str:
     for name, record in found.items():
         counts = [sum(claim["holds"] is word for claim in record["verdict"]) for word in (True, False, None)]
         minutes = f"{record['seconds'] / 60:.1f}"
-        rows.append(f"| [{name}]({name}/README.md) | {record['claim']} | {' | '.join(map(str, counts))} | {minutes} |")
+        claim = record["claim"] if name == record["experiment"] else "The same on other text"
+        rows.append(f"| [{name}]({name}/README.md) | {claim} | {' | '.join(map(str, counts))} | {minutes} |")
     own = [record["seconds"] for name, record in found.items() if name in EXPERIMENTS]
     total = f"The laboratory's own {len(own)} experiments took {sum(own) / 3600:.1f} hours together."
     return "\n\n".join([HEAD, "\n".join(rows), total, FOOT]) + "\n"
@@ -127,8 +126,9 @@ def page(name: str, record: dict[str, Any]) -> str:
     experiment = record["experiment"]
     options = {"config": "CONFIG", "run": "RUN"}
     given = "".join(f" --{option} {value}" for option, value in options.items() if record[option])
-    method = "" if name == experiment else f"; method: [{experiment}](../{experiment}/README.md)"
-    head = f"# {name}\n\n{record['claim']}.\n\n`dragoman lab {experiment}{given}`; [numbers.json](numbers.json); "
+    method = "" if name == experiment else f"; claim and method: [{experiment}](../{experiment}/README.md)"
+    claim = f"{record['claim']}.\n\n" if name == experiment else ""
+    head = f"# {name}\n\n{claim}`dragoman lab {experiment}{given}`; [numbers.json](numbers.json); "
     head += f"[limits](../README.md){method}."
     verdict = "\n".join(
         f"- *{WORDS[claim['holds']]}*: {claim['text']}: {claim['figures']}" for claim in record["verdict"]

@@ -41,16 +41,15 @@ HEAD = """# Performance
 records hold more: each round, command, day, setting and refusal. [benchmarks/README.md](../../benchmarks/README.md)
 describes how to repeat each measurement. Systems take turns in one run, each in its own process and environment, with
 the same text, subwords and sizes, in decoding with the same weights. The text is Multi30k English-German unless
-another is named. Numbers are medians of the runs, followed by (minimum-maximum). So are ratios, each of neighbouring
-runs. Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 + 3 layers; BASE is 512, 2048, 8,
+another is named. Numbers are medians of the runs, followed by (minimum-maximum); ratios are of neighbouring runs.
+Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 + 3 layers; BASE is 512, 2048, 8,
 6 + 6.
 
 - With AMX, and without any bf16, most numbers are medians of two runs, so differences of a few per cent mean nothing.
   With AVX-512 in bf16 they are medians of five.
-- Compare within a column. The machines are virtual, and their speed changes from one day to the next. The CPU model
-  is the one that the virtual machine reports; go by the instruction sets.
+- Compare within a column. The machines are virtual, and their speed changes from one day to the next.
 - tcmalloc is a memory allocator that only dragoman was measured with.
-- int8 is CTranslate2's. The int8 of earlier versions of dragoman, 0.6 to 0.75 times as fast, is in the records alone.
+- int8 is CTranslate2's.
 - Marian's search was not measured here. [CTranslate2's authors](https://github.com/OpenNMT/CTranslate2#benchmarks)
   measured both with one OPUS-MT model of base size, on four threads of an Intel Xeon 8275CL. Marian 1.11 gives 345
   target tokens a second in float32 and 356 in int8, CTranslate2 3.6 gives 525 and 696.
@@ -348,8 +347,6 @@ def page(results: Path) -> Page:
             note="N sentences are translated at a time."),
         "sweep_vocabulary": partial(
             sweep, title="Vocabulary", unit="subwords", keys=tokens, note="Training while the vocabulary grows."),
-        "sweep_layers": partial(
-            sweep, title="Layers", unit="layers on each side", keys=tokens, note="Training while both stacks grow."),
         "growth": growth,
     }  # fmt: skip
     measured = {name: records_of(results, name) for name in makers}

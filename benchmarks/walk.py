@@ -259,7 +259,7 @@ TEXT = """# One sentence through the model
 This page follows one sentence, *{sentence}*, through a complete Transformer that is small enough to print: 16
 channels, 2 heads of 8, one encoder layer, one decoder layer, {n_params} weights, words instead of subwords. It was
 trained for some seconds on 40 sentences of a toy grammar (four nouns, three verbs, English to German) and is the
-paper's model in every other respect. German makes the task less trivial than it looks: *the dog* is *der Hund* as a
+paper's model in every other respect. In German *the dog* is *der Hund* as a
 subject and *den Hund* as an object. Training left {unseen} more sentences out, this one among them; {good} of these are
 translated correctly.
 
@@ -304,8 +304,8 @@ encoder has no mask here, because the sentence has no padding.
 *The model learned which word looks at which; nobody assigned it. [Why several heads?](../course/04-heads.md)*
 
 Head {sink} is an **attention sink**: {share} of all its weight goes to (eos), whatever the word. A softmax has to
-give all its weight away, and a head that finds nothing learns to rest it on one place. Large models do the same at
-their first token ([Xiao et al., 2023](https://arxiv.org/abs/2309.17453)). A sink need not be idle: this one adds
+give all its weight away, and a head that finds nothing learns to rest it on one place
+([Xiao et al., 2023](https://arxiv.org/abs/2309.17453)). A sink need not be idle: this one adds
 nearly the same vector to every word, and without it the model writes *das Kind* for *den Hund* ([try
 it](#change-it)). Head {other} tells words apart.
 
@@ -328,7 +328,7 @@ in the row of *dog* the mean is {mean} and the deviation {spread}, so the first 
 
 The feed-forward network widens each row to 32 numbers, sets those below zero to zero, and narrows it to 16 again. Here
 {zeros} of the {n_hidden} hidden numbers are zero. [Why a feed-forward network?](../course/07-the-block.md) Add and
-norm follow again; the rows are now the **memory** that the decoder reads.
+norm follow again; the rows are now the encoder's output, the **memory**.
 
 ![Hidden units: words down, units across](walk/hidden.svg)
 
@@ -351,8 +351,8 @@ whose information it gets.
 
 ## 9. A word is chosen
 
-After the feed-forward network the last row is multiplied by the embedding matrix of the target side: a score for each
-word. At the first step the two highest are {logits}; after the softmax the first is {ratio} times as likely.
+After the feed-forward network the last row is multiplied by the embedding matrix of the target side: a **logit** for
+each word. At the first step the two highest are {logits}; after the softmax the first is {ratio} times as likely.
 
 ![The five likeliest words at the first and at the fourth step](walk/next.svg)
 
@@ -386,8 +386,7 @@ The frame holds this model; its numbers are those of this page. GitHub shows no 
 5. Put in the row of *man*, the fifth word of *the cat sees the man*, for that of *dog* after encoder layer 1. That
    row carried the object: *{patched}*.
 6. Leave the mask out. The translation stays as it is, because nothing later has been written yet. Read at once, it
-   is less probable: a position sees words that training never let it see. Trained without a mask, the model would
-   copy its answers.
+   is less probable: a position sees words that training never let it see.
 
 **Limits.** A model of this size on 40 sentences shows how the parts fit together. Its heads say nothing
 about the heads of larger models. To see the same of a model of your own: [`dragoman explain`](../how-to/explain.md)."""

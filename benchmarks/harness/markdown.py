@@ -84,16 +84,14 @@ def versions_of(record: Record) -> dict[str, str]:
 
 
 def sources(records: Records, note: Callable[[str, Record], str]) -> str:
-    """Return a list with an entry for each machine: what was measured on it, with which command, and when."""
+    """Return a list with an entry for each machine: what was measured on it; the records have day and command."""
     return "\n".join(
-        f"- *{machine}*: {note(machine, record['figures'])} {source(record)}" for machine, record in records.items()
+        f"- *{machine}*: {note(machine, record['figures'])}{source(record)}" for machine, record in records.items()
     )
 
 
 def source(record: Record) -> str:
-    """Return the command of a record and its day; its text where that is another one, and what was preloaded."""
-    text, machine = f"`{record['command']}`, {record['date']}.", record["machine"]
-    corpus = record["figures"].get("corpus")
-    if isinstance(corpus, str) and corpus != USUAL_TEXT:
-        text += f" Text: {corpus}."
+    """Return the text that a record was measured with, if it is not the usual one, and what was preloaded."""
+    corpus, machine = record["figures"].get("corpus"), record["machine"]
+    text = f" Text: {corpus}." if isinstance(corpus, str) and corpus != USUAL_TEXT else ""
     return text + (f" Preloaded: {machine['preloaded']}." if "preloaded" in machine else "")

@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
+import jieba  # noqa: E402
+from docutils import nodes  # noqa: E402
 from docutils.nodes import SkipNode  # noqa: E402
 from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
 from sphinx.errors import ExtensionError  # noqa: E402
@@ -23,6 +25,9 @@ project, author, release = "dragoman", "the dragoman maintainers", dragoman.__ve
 copyright = author
 language = os.environ.get("DRAGOMAN_DOCS_LANGUAGE", "en")
 is_chinese = language == "zh_CN"
+
+for word in ("更多",):  # in some sentences the index has them as single characters, which a search does not find
+    jieba.add_word(word)
 
 extensions = ["myst_nb"]
 myst_enable_extensions = ["colon_fence", "dollarmath", "attrs_inline", "attrs_block", "deflist"]
@@ -67,6 +72,8 @@ html_math_renderer = "mathml"
 
 
 MATHML = "http://www.w3.org/1998/Math/MathML"
+MARKS = re.compile(r"[,.;:!?)，。；：！？）、”]+")
+"""Punctuation that may not begin a line."""
 APPLIED = "\u2061"
 """The invisible sign between the name of a function and what it is applied to."""
 
@@ -89,8 +96,21 @@ def _mathml(text: str, as_block: bool) -> str:
 
 
 def _inline(self: Any, node: Any) -> None:
-    self.body.append(_mathml(node.astext(), as_block=False))
+    formula = _mathml(node.astext(), as_block=False)
+    if marks := node.get("marks"):
+        formula = f'<span style="white-space: nowrap">{formula}{marks}</span>'
+    self.body.append(formula)
     raise SkipNode
+
+
+def _keep_marks(_: Any, doctree: Any, __: str) -> None:
+    """Hold the punctuation behind an inline formula on its line; browsers would break the line before it."""
+    for formula in list(doctree.findall(nodes.math)):
+        following = formula.parent.index(formula) + 1
+        text = formula.parent[following] if following < len(formula.parent) else None
+        if isinstance(text, nodes.Text) and (marks := MARKS.match(text.astext())):
+            formula["marks"] = marks[0]
+            formula.parent[following] = nodes.Text(text.astext()[marks.end() :])
 
 
 def _block(self: Any, node: Any) -> None:
@@ -166,5 +186,6 @@ def _in_chinese(app: Any, error: Exception | None) -> None:
 def setup(app: Any) -> None:
     """Formulas become MathML, which browsers draw without a script."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
+    app.connect("doctree-resolved", _keep_marks)
     app.connect("build-finished", _finished)
     app.connect("build-finished", _in_chinese)

@@ -332,8 +332,10 @@ def configurations() -> str:
 
 
 def demo() -> str:
-    """What the demo printed."""
-    return f"```text\n{(RECORDED / 'demo.txt').read_text(encoding='utf-8').rstrip()}\n```"
+    """What the demo printed; of its test sentences the first."""
+    printed = (RECORDED / "demo.txt").read_text(encoding="utf-8").rstrip()
+    shown = re.sub(r"(^  [✓✗] .*\n)(?:  .*\n)+(?=\n)", r"\1...\n", printed, count=1, flags=re.MULTILINE)
+    return f"```text\n{shown}\n```"
 
 
 def formats() -> str:

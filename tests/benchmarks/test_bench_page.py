@@ -83,7 +83,6 @@ def records() -> dict[str, dict[str, Any]]:
         },
         "sweep_batch": {"what": "small", "corpus": "a corpus", "systems": batch},
         "sweep_vocabulary": {"what": "small", "corpus": "a corpus", "systems": curves},
-        "sweep_layers": {"what": "small", "corpus": "a corpus", "systems": curves},
         "growth": {
             "length": {"attention": {"fused_fp32": {**growing, "growth": {"seconds": fit, "mib": fit}},
                                      "plain_fp32": {"no_memory": [256, 512], "growth": {}}},
@@ -173,7 +172,7 @@ def test_what_is_gone_stays_in_the_records_alone(results: Path, tmp_path: Path) 
 
 def test_every_plot_is_drawn_and_named_in_the_page(results: Path, tmp_path: Path) -> None:
     drawn = [(name, draw, section.text) for section in page.page(results).sections for name, draw in section.draw]
-    assert len(drawn) == 9
+    assert len(drawn) == 8
     for name, draw, text in drawn:
         assert f"](../images/{name})" in text
         draw(path=tmp_path / name)

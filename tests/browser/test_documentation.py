@@ -109,13 +109,15 @@ def test_a_box_of_a_drawing_leads_to_its_row_and_on_to_its_line(open_page: Calla
     page.locator(".drawing a.box[href='#figure-1-5']").first.click()
     row = page.locator("tr", has=page.locator("#figure-1-5"))
     assert "feed-forward" in row.inner_text()
-    row.get_by_role("link", name="feed_forward", exact=True).click()
+    row.get_by_role("link", name="Eq. 2", exact=True).click()
+    equation = page.locator("tr", has=page.locator("#eq-feed-forward"))
+    equation.get_by_role("link", name="return F.relu(x)").click()
     line = """(at) => {
       let text = "";
       for (let next = at.nextSibling; next && !text.includes("\\n"); next = next.nextSibling) text += next.textContent;
       return text.split("\\n")[0];
     }"""
-    assert "def feed_forward(" in page.locator(f"[id='{page.url.partition('#')[2]}']").evaluate(line)
+    assert "return F.relu(x)" in page.locator(f"[id='{page.url.partition('#')[2]}']").evaluate(line)
 
 
 def test_print_has_the_text_alone(open_page: Callable[..., Any], url: str) -> None:

@@ -228,9 +228,9 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             "Table 3, scaled",
             [
                 f"The base model has N = {model.n_encoder_layers}, d_model = {model.d_model}, d_ff = {model.d_ff}, "
-                f"h = {model.n_heads}, d_k = {model.head_d_k}, dropout {model.dropout:g}, is {model.norm}-norm, and is "
-                f"trained for {numbers['steps']:,} steps, {len(base)} times (loss {interval(losses(base)):.3f}). Each "
-                "row changes it in the paper's proportion, and is trained once; verdicts give its loss over the "
+                f"h = {model.n_heads}, d_k = {model.head_d_k}, dropout {model.dropout:g}, and is {model.norm}-norm. "
+                f"It is trained for {numbers['steps']:,} steps, {len(base)} times (loss {interval(losses(base)):.3f}). "
+                "Each row changes it in the paper's proportion, and is trained once; verdicts give its loss over the "
                 "base's.",
                 f"Chance is the interval in which {len(table) - 1} trainings of the base would all lie with 95% "
                 f"probability, ±{half:.3f}: a difference within it shows nothing. For a single row it would be "

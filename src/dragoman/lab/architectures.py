@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from dragoman.config import OF_TRANSFORMERS, Config, ModelConfig, ModelOptions
+from dragoman.config import OF_TRANSFORMERS, Config, ModelOptions
 from dragoman.explanation.figures import Bars, Chart, Curve, bars, curves
 from dragoman.explanation.style import BLUE, ORANGE, PURPLE, QUIET
 from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
@@ -27,7 +27,6 @@ from dragoman.lab.runs import (
     mean_curve,
     trials,
 )
-from dragoman.training.flops import training_flops
 
 TAKES = ("config", "device")
 
@@ -70,40 +69,6 @@ RECIPE: dict[str, Any] = {
 }  # fmt: skip
 
 
-class Published(NamedTuple):
-    """One row of the paper's Table 2."""
-
-    model: str
-    en_de: float | None  # BLEU on newstest2014
-    en_fr: float | None
-    flops_en_de: float | None  # cost of training
-    flops_en_fr: float | None
-
-
-TABLE_2 = (
-    Published("ByteNet", 23.75, None, None, None),
-    Published("Deep-Att + PosUnk", None, 39.2, None, 1.0e20),
-    Published("GNMT + RL", 24.6, 39.92, 2.3e19, 1.4e20),
-    Published("ConvS2S", 25.16, 40.46, 9.6e18, 1.5e20),
-    Published("MoE", 26.03, 40.56, 2.0e19, 1.2e20),
-    Published("Deep-Att + PosUnk, ensemble", None, 40.4, None, 8.0e20),
-    Published("GNMT + RL, ensemble", 26.30, 41.16, 1.8e20, 1.1e21),
-    Published("ConvS2S, ensemble", 26.36, 41.29, 7.7e19, 1.2e21),
-    Published("Transformer, base", 27.3, 38.1, 3.3e18, 3.3e18),
-    Published("Transformer, big", 28.4, 41.8, 2.3e19, 2.3e19),
-)
-"""Table 2 of https://arxiv.org/abs/1706.03762; the training cost of an ensemble is that of all its members."""
-
-P100_FLOPS = 9.5e12
-"""Sustained speed of a P100 according to the paper, in float32 operations per second (section 6.1, footnote 5)."""
-
-ASSUMED = ("one H100 or H200", 4e14)
-"""A current GPU and its speed: 40% of its 989 T bf16 operations per second, a share that large models do reach."""
-
-PAPER_RUNS = {"base": (100_000, 0.5), "big": (300_000, 3.5)}
-"""Number of updates of the paper's trainings, and their days on eight P100 (section 5.2)."""
-
-
 def with_time_limit(config: Config, lab: Lab) -> Config:
     """Return a training that lasts a fixed number of minutes, with a learning rate that follows the clock to zero.
 
@@ -144,8 +109,6 @@ def run(lab: Lab) -> Findings:
         "lr": config.train.lr,
         "trials": as_rows(tried),
         "operations_per_second": {kind: speed(results) for kind, results in tried.items()},
-        "published": [row._asdict() for row in TABLE_2],
-        "counted_operations": {size: counted_operations(size) for size in PAPER_RUNS},
     }
     return Findings(numbers, sections(numbers), verdict(numbers))
 
@@ -153,15 +116,6 @@ def run(lab: Lab) -> Findings:
 def speed(tried: Sequence[Trial]) -> float:
     """Return the counted operations per second of training."""
     return sum(result.flops for result in tried) / sum(result.seconds for result in tried)
-
-
-def counted_operations(size: str) -> float:
-    """Count the operations of the paper's training of ``size``, "base" or "big", from the shapes of the model.
-
-    Batches have 25,000 tokens on each side, in sentences of 27 subwords.
-    """
-    config = ModelConfig(preset=size, src_vocab_size=37_000, tgt_vocab_size=37_000)
-    return PAPER_RUNS[size][0] * training_flops(config, round(25_000 / 27), 27, 27)
 
 
 # --- the report -------------------------------------------------------------------------------------------------------
@@ -215,14 +169,6 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     ]
 
 
-def duration(seconds: float) -> str:
-    """Return a duration in words with two digits, such as "3.5 days"."""
-    for unit, length in (("years", 365.25 * 86400), ("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 1.5 * length:
-            return f"{seconds / length:,.{0 if seconds >= 10 * length else 1}f} {unit}"
-    return f"{seconds:.0f} seconds"
-
-
 def _table(tried: Trials) -> Table:
     columns = (
         "model", "BLEU", "perplexity", "parameters", "updates", "operations (10¹²)",
@@ -236,18 +182,6 @@ def _table(tried: Trials) -> Table:
             sum(result.flops for result in results) / n / 1e12,
         ))  # fmt: skip
     return Table(columns, rows)
-
-
-def _published(numbers: Mapping[str, Any]) -> Table:
-    """Return the paper's cost of the Transformers of Table 2, and the time of each training on three machines."""
-    here = numbers["operations_per_second"]["transformer"]
-    rows = []
-    for row in TABLE_2:
-        cost = row.flops_en_de
-        if cost and row.model.startswith("Transformer"):
-            times = (duration(cost / rate) for rate in (8 * P100_FLOPS, ASSUMED[1], here))
-            rows.append((row.model, f"{cost:.1e}", *times))
-    return Table(("model", "training FLOPs", "eight P100", ASSUMED[0], "this machine"), rows)
 
 
 def _count_seeds(tried: Trials) -> str:
@@ -277,21 +211,18 @@ def _learning(tried: Trials) -> Chart:
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
     """Return the sections of the report, with figures and tables made from the numbers of a run."""
     tried = from_rows(numbers["trials"])
-    minutes, counted = numbers["minutes"], numbers["counted_operations"]
+    minutes = numbers["minutes"]
     budget = f"{minutes:g} minutes of training each" if minutes else "a few steps each"
     best_first = sorted(tried, key=lambda kind: -_bleu(tried[kind]).mean)
     quality = Bars(
         [bar(KINDS[kind], _bleu(tried[kind]))._replace(colour=LOOKS[kind][0]) for kind in best_first],
         "BLEU, beam search",
     )
-    rates = numbers["operations_per_second"]
     return [
         Section(
             "The same text, the same minutes",
             [
-                f"Five architectures of the same width and number of layers, {budget}, {_count_seeds(tried)}. The "
-                "recurrent models have additive attention and input feeding, the convolutional one attention in each "
-                "decoder layer.",
+                f"Five architectures of the same width and number of layers, {budget}, {_count_seeds(tried)}.",
                 f"All have the same peak rate, {numbers['lr']:g}, which was tuned for none of them. Time is wall-clock "
                 "time, so the load of the machine is part of the comparison."
                 + (
@@ -312,17 +243,5 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
             curves([_learning(tried)], width=6.0, height=3.8),
             "learning",
             caption="Perplexity on the training text: many fast steps count as much as few good ones.",
-        ),
-        Section(
-            "Table 2, and what it would take",
-            [
-                "The paper's estimate of what training took, English to German, and how long "
-                f"that is on three machines: eight P100 at {P100_FLOPS / 1e12:g} T operations a second each, as the "
-                f"paper counts; {ASSUMED[0]} at {ASSUMED[1] / 1e12:g} T, an assumption; and this machine at the "
-                f"{rates['transformer'] / 1e9:,.0f} G that the Transformer above reached.",
-                "Counted from shapes, as everywhere else here, the base "
-                f"model's training takes {counted['base']:.1e} operations and the big one's {counted['big']:.1e}.",
-            ],
-            table=_published(numbers),
         ),
     ]

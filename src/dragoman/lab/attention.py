@@ -250,8 +250,6 @@ def _bag_of_words(order: dict[str, dict[str, float]], n_layers: int) -> Section:
             f"weights ({n_layers} {'layer' if n_layers == 1 else 'layers'}) reads its five words in all 120 "
             "orders. Without positions each word gets the same vector in every order, so no later layer can know "
             "who hit whom.",
-            "A causal mask alone changes this: the first word sees one word, the second two. So decoders without "
-            "positions still learn something about order, and encoders do not.",
         ],
         bars([Bars(gaps, "relative change of the outputs (log scale)", log=True)], width=6.4),
         "order",

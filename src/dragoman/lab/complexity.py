@@ -233,8 +233,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         account_section(numbers["accounts"]),
         Section(
             "Table 1, timed",
-            "One forward pass of one sequence by torch's fused kernels, with one thread. The steps of a recurrent "
-            "layer wait for one another, and each multiplies a matrix by a single vector, which processors do slowly.",
+            "One forward pass of one sequence by torch's fused kernels, with one thread.",
             curves(_charts(numbers, "seconds", "time (ms, log scale)", 1e3), width=3.4, height=3.2),
             "time",
             caption="Time of a forward pass.",

@@ -383,8 +383,7 @@ def _together(together: Mapping[str, Any]) -> Section:
 
     return Section(
         "How many can go together",
-        "Heads that seem unimportant one at a time may replace each other, so that "
-        "cutting off all of them costs more than the sum.",
+        "",
         curves([chart("loss", "loss (nats a token)", "Loss"), chart("bleu", "BLEU, greedy", "Translations")]),
         "together",
         caption="Loss and BLEU over the share of heads cut off; band: the best to the worst of the random orders.",

@@ -259,10 +259,9 @@ def _hiding(hides: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Section:
     return Section(
         "What to hide with",
         [
-            "float16 ends at −65,504: −1e9 cannot be filled in, and added it becomes −inf. Multiplying scores by 0 "
-            "hides nothing, for exp(0) = 1.",
-            "A row that sees nothing is a padded query, or an empty sentence. −inf gives 0/0. Ours fills with the "
-            "least finite number and then sets hidden weights to 0.",
+            "float16 ends at −65,504: −1e9 cannot be filled in, and added it becomes −inf.",
+            "A row that sees nothing is a padded query, or an empty sentence. Ours fills with the least finite number "
+            "and then sets hidden weights to 0.",
         ],
         table=Table(
             ("way", "an ordinary row", "a row that sees nothing"),

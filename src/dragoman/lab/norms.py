@@ -236,10 +236,8 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
     return [
         Section(
             "Where the gradient is",
-            "Fresh models, the loss of the first batch. Xiong et al. "
-            "(https://arxiv.org/abs/2002.04745) explain the need for warm-up by large gradients near the output. Liu "
-            "et al. (https://arxiv.org/abs/2004.08249) find, as here, that only the decoder's gradients are "
-            "unbalanced, and that balancing them is not enough.",
+            "Fresh models, the loss of the first batch. Liu et al. (https://arxiv.org/abs/2004.08249) find, as here, "
+            "that only the decoder's gradients are unbalanced, and that balancing them is not enough.",
             curves(by_layer, width=3.5, height=2.5),
             "gradients",
             caption="Gradient norm of the feed-forward network's second matrix, mean of three seeds: a slope is an "

@@ -163,7 +163,7 @@ DASHED = ("LSTM, forget bias 4",)
 
 
 def run(lab: Lab) -> Findings:
-    """Measure all layers; claims: self-attention's gradient is flat but thin, a recurrent one steep but strong."""
+    """Measure all layers; claims: self-attention's gradient is small at any distance, a recurrent one fades."""
     sizes = Sizes(n=FAR + 2, d=16, rows=4, seeds=1) if lab.quick else Sizes(n=101, d=128, rows=16, seeds=8)
     lengths = (13, 26) if lab.quick else LENGTHS
     norms = [0.5, 1.0, 2.0] if lab.quick else [2 ** (i / 4) for i in range(-4, 13)]  # 0.5 to 8
@@ -253,23 +253,23 @@ def reach_claims(numbers: Mapping[str, Any]) -> list[Claim]:
     sizes, parts = (list(numbers["leads"][how].values()) for how in ("size", "share"))
     return [
         Claim(
-            f"Self-attention's gradient is flat: at distance {FAR} it is that at distance 1, within a factor of 3",
+            f"Self-attention's gradient hardly falls with distance: at {FAR} it is that at 1, within a factor of 3",
             1 / 3 <= attention <= 3,
             f"{attention:.2f} times",
         ),
         Claim(
-            "But it is thin: that by another token is less than a tenth of that by the token itself",
+            "But it is small: that by another token is less than a tenth of that by the token itself",
             here > 10,
             f"1/{here:.0f} of it, mean over all distances",
         ),
         Claim(
-            "And the longer the sequence, the thinner it is",
+            "And the longer the sequence, the smaller it is",
             by_length == sorted(by_length),
             "1/" + ", 1/".join(f"{times:.0f}" for times in by_length) + " in sequences of "
             + ", ".join(numbers["lengths"]),
         ),
         Claim(
-            "A fresh recurrent layer's is steep but strong: near tokens get more from it than from self-attention, "
+            "A fresh recurrent layer's is large and fades: near tokens get more from it than from self-attention, "
             "far ones less",
             min(*sizes, *parts) > 0 and max(*sizes, *parts) < FAR,
             f"more up to a distance of {_numbers(sizes)} for a plain RNN, a GRU and an LSTM; as a share of that by the "

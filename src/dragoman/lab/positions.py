@@ -234,7 +234,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
         ),
         Section(
             "Which end is fast",
-            "The formula divides by 10000^(2i/d_model), which grows with i: waves are short at the low channels.",
+            "",
             curves(waves, n_columns=3, width=2.6, height=1.9),
             "waves",
             caption="Six channels over the first 100 positions.",
@@ -263,7 +263,7 @@ def _unique_section(numbers: dict[str, Any]) -> Section:
         "Unique, bounded, evenly spaced",
         [
             "Positions should be unique, have no large numbers, and have the same step everywhere and for every "
-            "length. Sinusoids meet all three conditions.",
+            "length.",
         ],
         curves([uniqueness], width=6.4),
         "unique",

@@ -181,8 +181,8 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
         ),
         Section(
             "While they learn",
-            "With Q = K = x the score of a position with itself is its squared length, greater than with any other, "
-            "so the layer begins as a copy of its input, and the score is the same in both directions.",
+            "With Q = K = x the score of a position with itself is its squared length, which is mostly the greatest. "
+            "So the layer begins as a copy of its input.",
             curves([Chart(lines, "step", "training loss (nats a target token)")], width=6.4),
             "learning",
             caption=f"Training loss, dropout on, mean of {n_seeds} seeds; bands: the lowest and the highest seed.",

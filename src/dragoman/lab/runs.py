@@ -20,11 +20,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from dragoman.config import Config, DataConfig, each
 from dragoman.data import phrasebook
+from dragoman.data.batching import all_batches
 from dragoman.data.store import Store
 from dragoman.data.texts import languages_of, read_texts
+from dragoman.data.tokenizer import PAD_ID
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.explanation.figures import Bar
@@ -33,6 +36,7 @@ from dragoman.lab.experiment import Lab, StoppedError, changed_settings
 from dragoman.locks import refuse_if_locked
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.loss import perplexity
+from dragoman.training.memory import VALIDATION_TOKENS
 from dragoman.training.record import read_run
 from dragoman.training.run import Build, Trained, train
 from dragoman.translation.translator import Translator
@@ -63,6 +67,7 @@ class Trial(NamedTuple):
     bleu_high: float
     chrf: float
     curve: list[list[float]]  # points: step, unsmoothed training loss since the last report
+    right_tokens: float | None = None  # share of the target tokens; None in records of earlier versions
 
 
 Trials = Mapping[str, Sequence[Trial]]
@@ -300,7 +305,28 @@ def measured(folder: Path, done: Trained, variant: Variant) -> Trial:
         bleu_high=score.high or 0.0,
         chrf=chrf(hyps, references).value,
         curve=[[event["step"], event["loss"]] for event in record.reports],
+        right_tokens=right_tokens(translator, folder),
     )
+
+
+@torch.inference_mode()
+def right_tokens(translator: Translator, folder: Path) -> float:
+    """Return the share of target tokens, the end included, that are the likeliest given the right ones before them.
+
+    Args:
+        translator: A translator with the run's subwords.
+        folder: The run, whose validation set is read.
+    """
+    store = Store.open(folder / "store/valid")
+    model: Any = translator.model
+    longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
+    right = tokens = 0
+    for batch in all_batches(store, max(longest, VALIDATION_TOKENS)):
+        batch = batch.to(translator.device)
+        likeliest = model(batch.src, batch.tgt_in).argmax(-1)  # (B, T)
+        right += int((likeliest == batch.tgt_out)[batch.tgt_out != PAD_ID].sum())
+        tokens += batch.n_tgt_tokens
+    return right / tokens
 
 
 def validation_texts(folder: Path) -> tuple[list[str], list[str]]:
@@ -320,6 +346,12 @@ def losses(tried: Sequence[Trial]) -> list[float]:
 def bleus(tried: Sequence[Trial]) -> list[float]:
     """Return the BLEU of each trial."""
     return [result.bleu for result in tried]
+
+
+def accuracies(tried: Sequence[Trial]) -> list[float]:
+    """Return the share of right tokens of each trial in per cent; nothing if a record has none."""
+    shares = [result.right_tokens for result in tried if result.right_tokens is not None]
+    return [100 * share for share in shares] if len(shares) == len(tried) else []
 
 
 def as_rows(tried: Trials) -> dict[str, list[dict[str, Any]]]:

@@ -288,10 +288,7 @@ def sections(numbers: Mapping[str, Any]) -> list[Section]:
     return [
         Section(
             "Products of long vectors are large",
-            [
-                "q · k is a sum of d_k products. If components are independent with mean 0 and variance σ², one "
-                "product has variance σ² · σ² = σ⁴, and the sum d_k σ⁴. ",
-            ],
+            "",
             curves([_variance_chart(numbers)], width=7.0, height=4.2),
             "variance",
             _variance_table(numbers),

@@ -16,6 +16,7 @@ from dragoman.lab.runs import (
     Trial,
     Trials,
     Variant,
+    accuracies,
     as_rows,
     bar,
     bleus,
@@ -181,8 +182,13 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     plain, smoothed = smoothing.values()
     shortest, *longer = warmup.values()
     usual = longer[0] if longer else shortest
+    right = []
+    if has_accuracy(smoothing):
+        text = "Label smoothing makes more tokens right"
+        right = [compared(text, accuracies(plain), accuracies(smoothed), "per cent of the tokens", 1)]
     claims = [
         compared("Label smoothing makes perplexity worse", losses(plain), losses(smoothed), "nats a token", 1),
+        *right,
         compared("Label smoothing makes BLEU better", bleus(plain), bleus(smoothed), "BLEU", 1),
         compared("Warm-up helps (150 steps against 1)", losses(shortest), losses(usual), "nats a token", -1),
     ]
@@ -210,12 +216,12 @@ def _smoothing(tried: Trials) -> Section:
     names = {name: f"ε = {name}" for name in tried}
     return Section(
         "Label smoothing",
-        "Perplexity gets worse, because it measures the probability of the one reference. BLEU depends only on which "
-        "subword is likeliest.",
+        "",
         _two_bars(tried, names),
         "smoothing",
         _table(tried, names, "label smoothing"),
-        "Loss is unsmoothed, on the validation set.",
+        "Loss is unsmoothed, on the validation set."
+        + (" A token is right if it is the likeliest, given the right ones before it." if has_accuracy(tried) else ""),
     )
 
 
@@ -224,7 +230,7 @@ def _warmup(tried: Trials) -> Section:
     lines = [Curve(names[name], *mean_curve([result.curve for result in results])) for name, results in tried.items()]
     return Section(
         "Warm-up",
-        "Adam divides its first steps by variances estimated from a handful of gradients.",
+        "",
         curves([Chart(lines, "step", "training loss (nats a target token)")], width=6.4),
         "warmup",
         _table(tried, names, "warm-up"),
@@ -251,7 +257,7 @@ def _averages(averages: Mapping[str, list[Averaged]]) -> Section:
     ]
     return Section(
         "Averaging checkpoints",
-        "A rate that is still high keeps the weights moving around a valley; their mean lies nearer to its floor.",
+        "",
         curves(charts),
         "averages",
         Table(("schedule", "loss, last", f"loss, {N_AVERAGED} averaged", "BLEU, last", "BLEU, averaged"), rows),
@@ -289,14 +295,13 @@ def _two_bars(tried: Trials, names: Mapping[str, str]) -> Any:
 
 
 def _table(tried: Trials, names: Mapping[str, str], what: str) -> Table:
-    return Table(
-        (what, "validation loss", "BLEU"),
-        [
-            (
-                names[name],
-                str(interval(losses(results))),
-                str(interval(bleus(results))),
-            )
-            for name, results in tried.items()
-        ],
-    )
+    columns = {"validation loss": losses, "BLEU": bleus}
+    if what == "label smoothing" and has_accuracy(tried):
+        columns["right tokens (%)"] = accuracies
+    rows = [(names[name], *(str(interval(of(results))) for of in columns.values())) for name, results in tried.items()]
+    return Table((what, *columns), rows)
+
+
+def has_accuracy(tried: Trials) -> bool:
+    """Return True if all trials have counted their right tokens, which records of earlier versions have not."""
+    return all(accuracies(results) for results in tried.values())
