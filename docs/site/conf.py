@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-import jieba  # noqa: E402
 from docutils import nodes  # noqa: E402
 from docutils.nodes import SkipNode  # noqa: E402
 from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
@@ -25,9 +24,6 @@ project, author, release = "dragoman", "the dragoman maintainers", dragoman.__ve
 copyright = author
 language = os.environ.get("DRAGOMAN_DOCS_LANGUAGE", "en")
 is_chinese = language == "zh_CN"
-
-for word in ("更多",):  # in some sentences the index has them as single characters, which a search does not find
-    jieba.add_word(word)
 
 extensions = ["myst_nb"]
 myst_enable_extensions = ["colon_fence", "dollarmath", "attrs_inline", "attrs_block", "deflist"]
@@ -46,6 +42,7 @@ html_title = "dragoman"
 html_favicon = str(HERE / "static/icon.svg")
 html_css_files = ["dragoman.css"]
 html_search_scorer = str(HERE / "search-order.js")
+html_search_options = {"dict": str(HERE / "words.txt")}  # words that the index would cut into single characters
 html_js_files = ["dragoman.js", *(["search-words.js"] if is_chinese else [])]
 html_show_sphinx = False
 html_show_copyright = False

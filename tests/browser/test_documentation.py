@@ -111,7 +111,7 @@ def test_a_box_of_a_drawing_leads_to_its_row_and_on_to_its_line(open_page: Calla
     assert "feed-forward" in row.inner_text()
     row.get_by_role("link", name="Eq. 2", exact=True).click()
     equation = page.locator("tr", has=page.locator("#eq-feed-forward"))
-    equation.get_by_role("link", name="return F.relu(x)").click()
+    equation.get_by_role("link", name="model/feed_forward.py").click()
     line = """(at) => {
       let text = "";
       for (let next = at.nextSibling; next && !text.includes("\\n"); next = next.nextSibling) text += next.textContent;
