@@ -118,8 +118,8 @@ def draw(texts: Sequence[TextFiles], divided: Sequence[TextFiles], read: Read, o
         raise DataError(f"{paths_of(divided)[0]}: no pair of this text has words on both sides; check the files")
     if n_usable < every:
         raise DataError(
-            f"{paths_of(divided)[0]}: {n_usable:,} pair{'s' * (n_usable != 1)} are too few to hold out 1% for "
-            f"validation, which takes {every}: {GIVE_ONE}"
+            f"{paths_of(divided)[0]}: {n_usable:,} {'pair is' if n_usable == 1 else 'pairs are'} too few to hold out "
+            f"1% for validation, which takes {every}: {GIVE_ONE}"
         )
     pairs: dict[int, Pair] = {}
     numbers, places = count(), count()

@@ -72,7 +72,7 @@ def test_terms_alone_may_have_commas(tmp_path: Path) -> None:
     assert len(Glossary.parse("Acme, Inc.\nX; Y\nGPU")) == 3
     assert len(Glossary.parse("1,000")) == 1
     (tmp_path / "x.csv").write_text("a,b,c\n")
-    with pytest.raises(DataError, match="x.csv:1: 3 columns, but a glossary line must be"):
+    with pytest.raises(DataError, match=r"x\.csv:1: 3 columns, but a glossary line must be"):
         Glossary.load(tmp_path / "x.csv")
 
 

@@ -4,8 +4,8 @@
     GeForce            a source term alone: it is copied
     # animals          a comment; blank lines are skipped
 
-A line with a tab is split at the tab only. In others, a sign with spaces around it separates before one without. A first
-line such as ``English<TAB>German`` is a heading. A .csv has its cells in place of a tab (``lines_of_csv``).
+A line with a tab is split at the tab only. In others, a sign with spaces around it separates before one without.
+A first line such as ``English<TAB>German`` is a heading. A .csv has its cells in place of a tab (``lines_of_csv``).
 """
 
 from __future__ import annotations
