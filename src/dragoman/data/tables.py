@@ -194,7 +194,7 @@ def _places(path: Path, head: Sequence[Row], columns: Columns | None) -> tuple[i
         raise DataError(f"{path}:1: the first row has no cell; begin with headings or with the first pair")
     if columns is None and len(first) > 1:
         texts = [place for place in range(len(first)) if _has_words(head, place)]
-        named = _named_by_headings(first, texts)
+        named = _named_by_headings(first, texts) if len(head) > 1 else None
         if named is None and len(first) > 2:
             src, tgt = (place + 1 for place in (texts if len(texts) > 1 else (0, 1))[:2])
             raise DataError(
