@@ -110,6 +110,8 @@ MORE = [
     Line("Hugging Face", "dragoman.train(many, many_refs, out=out, overrides=sizes)", "_.step == 1"),
     Line("Hugging Face", "dragoman.train((x for x in many), (x for x in many_refs), out=out, overrides=sizes)",
          "_.step == 1"),
+    Line("Hugging Face", "dragoman.Transformer(run)",
+         "refused: config must be a ModelConfig, got .*Translator.*loads.*"),
     Line("Hugging Face", "dragoman.pipeline('translation')",
          "refused: module 'dragoman' has no attribute 'pipeline'.*"),
     Line("pandas", "t.translate(df['en'])", "len(_) == len(texts) and _[0].text == t.translate(texts[0]).text"),

@@ -249,7 +249,7 @@ def test_a_run_is_diagnosed(command: Command, tiny_run: Path) -> None:
         (("train.en",), "train.en: one side alone"),
         (("pairs.tsv",), "pairs.tsv: no such file"),
         (("--set", "data.train={file: a.tmx}"), "a.tmx: no such file"),
-        (("three.csv",), "three.csv:1: 3 cells (1, en, de); choose source and target, for example --columns 1,2"),
+        (("three.csv",), "three.csv:1: 3 cells (1, en, de); choose source and target, for example --columns 2,3"),
         (("three.csv", "--columns", "1"), "columns must be two names or numbers, as en,de, got '1'"),
         (("train.en", "train.de", "--columns", "1,2"), "--columns belongs to a table"),
         (("train.en", "train.de", *TEXT), "the training text is given twice"),

@@ -388,3 +388,14 @@ def test_a_hundred_thousand_digests_take_eight_bytes_each() -> None:
     assert not len(seen.add([]))
     assert sum(run.nbytes for run in seen.runs) == 8 * 100_000
     assert len(seen.runs) < 12
+
+
+def test_a_file_whose_lines_end_at_cr_alone_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "mac.en"
+    path.write_bytes(b"a dog\ra cat\ra bird\r")
+    assert list(read_lines(path)) == ["a dog\ra cat\ra bird\r"]
+    assert f"{path}: one line with 3 CR inside; if its lines end at CR alone, convert it with tr" in caplog.text
+    caplog.clear()
+    path.write_bytes(b"a dog\r\na cat\r\n")
+    assert list(read_lines(path)) == ["a dog", "a cat"]
+    assert "inside" not in caplog.text

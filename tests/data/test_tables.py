@@ -69,6 +69,13 @@ def test_quotes_of_a_csv(tmp_path: Path) -> None:
         ("a.tsv", "x\nx\n", None, "a.tsv:1: 1 cell, so there is no column 2"),
         ("a.csv", "id,Anfang,Ende\n1,x,y\n", None, "3 cells (id, Anfang, Ende); choose source and target"),
         ("a.tsv", "x\ty\tz\n", None, "a.tsv:1: 3 cells (x, y, z); choose source and target, for example --columns 1,2"),
+        (
+            "a.csv",
+            "1,x,y\n2,x,y\n",
+            None,
+            "a.csv:1: 3 cells (1, x, y); choose source and target, for example --columns 2,3",
+        ),
+        ("a.tsv", "7\tx\t8\ty\n9\tx\t10\ty\n", None, "choose source and target, for example --columns 2,4"),
         ("a.tsv", "x\ty\n", ("1", "3"), "a.tsv:1: 2 cells, so there is no column 3"),
         ("a.tsv", "x\ty\n", ("0", "1"), "so there is no column 0"),
         ("a.tsv", "en\tde\nx\ty\n", ("en", "fr"), "no column has the heading 'fr'; the first row is: en, de"),
@@ -106,3 +113,57 @@ def test_what_is_wrong_is_named_with_its_line(
 def test_a_byte_order_mark_is_no_part_of_the_first_heading(tmp_path: Path) -> None:
     path = table(tmp_path, b"\xef\xbb\xbfen\tde\na\tb\n")
     assert list(read_table(path, ("en", "de"))) == [("a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "langs"),
+    [
+        ("ID,EN,DE,Reviewer", "1,a dog,ein Hund,Anna", ("EN", "DE")),
+        ("ID,EN,DE", "s-17,a dog,ein Hund", ("EN", "DE")),
+        (",en,de", "0,a dog,ein Hund", ("en", "de")),
+        ("id,source,target,quality", "1,a dog,ein Hund,4", (None, None)),
+        ("status,Englisch,Notiz,Deutsch", "ok,a dog,x y,ein Hund", ("en", "de")),
+        ("Target,Source", "ein Hund,a dog", (None, None)),
+        ("Übersetzung,Kommentar,Original", "ein Hund,gut,a dog", (None, None)),
+    ],
+)
+def test_headings_choose_the_columns_of_text(
+    tmp_path: Path, head: str, row: str, langs: tuple[str | None, str | None]
+) -> None:
+    path = table(tmp_path, f"{head}\n{row}\n{row}\n", "pairs.csv")
+    assert list(read_table(path, None)) == [("a dog", "ein Hund")] * 2
+    assert table_languages(path, None) == langs
+
+
+def test_indonesian_is_a_language_where_its_column_has_sentences(tmp_path: Path) -> None:
+    path = table(tmp_path, "id,en,status\nSelamat pagi,Good morning,ok\n", "pairs.csv")
+    assert list(read_table(path, None)) == [("Selamat pagi", "Good morning")]
+
+
+@pytest.mark.parametrize("columns", [("en", "de"), ("EN", "de-AT"), ("englisch", "DEUTSCH"), ("2", "deutsch")])
+def test_columns_are_named_by_language_or_in_any_case(tmp_path: Path, columns: tuple[str, str]) -> None:
+    path = table(tmp_path, "Nr\tEnglisch\tDeutsch\n1\ta dog\tein Hund\n")
+    assert list(read_table(path, columns)) == [("a dog", "ein Hund")]
+
+
+def test_a_tsv_is_one_in_capitals_too(tmp_path: Path) -> None:
+    path = table(tmp_path, '"a dog\tein "Hund"\n', "PAIRS.TSV")
+    assert list(read_table(path, None)) == [('"a dog', 'ein "Hund"')]
+
+
+@pytest.mark.parametrize(
+    ("text", "warned"),
+    [
+        ('"a dog"\t"ein Hund"\n' * 3, "pairs.tsv:1: cells in quotation marks, in 3 rows: "),
+        ('a dog\tein Hund\n"a ""dog"", big"\tx\n', "pairs.tsv:2: cells in quotation marks, in 1 row: "),
+        ('a dog\tein Hund\n"A dog."\t"Ein Hund."\n', ""),
+        ('""A dog""\tein Hund\n"\t"\n', ""),
+    ],
+)
+def test_cells_that_a_spreadsheet_put_in_quotation_marks_are_named(
+    tmp_path: Path, text: str, warned: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = table(tmp_path, text)
+    pairs = list(read_table(path, None))
+    assert pairs == [tuple(line.split("\t")) for line in text.splitlines()]
+    assert (warned in caplog.text) if warned else not caplog.text

@@ -80,6 +80,17 @@ def test_pairs_that_do_not_belong_together_are_found(found: Callable[..., Found]
     assert len(lines & set(wrong)) >= 0.9 * len(lines)
 
 
+@pytest.mark.parametrize("side", [0, 1])
+def test_lines_that_are_not_translated_yet_are_blank_and_nothing_else(
+    found: Callable[..., Found], clean: list[Pair], side: int
+) -> None:
+    pairs = [(("", tgt), (src, ""))[side] if i % 3 == 0 else (src, tgt) for i, (src, tgt) in enumerate(clean)]
+    result = found(pairs)
+    assert result.lines("empty") == set(range(0, len(pairs), 3))
+    others = {name for name, finding in result.by_name.items() if finding.lines and name != "empty"}
+    assert others <= {"final-mark", "case", "near-duplicate"}, result.by_name
+
+
 @pytest.mark.parametrize("offset", [1, -2])
 def test_a_run_of_shifted_lines_is_found_with_its_offset(
     found: Callable[..., Found], clean: list[Pair], offset: int

@@ -132,7 +132,8 @@ def translate(
     if not is_document and (report.n_lines or 0) >= MANY_LINES and (faster := translator.faster(plan)):
         say(f"--fast is faster here ({faster}); some translations differ then")
     if plan.glossary is not None:
-        say(f"glossary: {len(plan.glossary):,} terms read, {len(terms):,} found in the text")
+        n_terms = len(plan.glossary)
+        say(f"glossary: {n_terms:,} term{'s' * (n_terms != 1)} read, {len(terms):,} found in the text")
 
 
 def _check(run: Path, file: Path | None, options: TranslateOptions, output: Output, interactive: bool) -> bool:

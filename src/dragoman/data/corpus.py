@@ -66,6 +66,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
     """
     path = Path(path)
     number = n_cr = n_escaped = 0
+    text = ""
     with open_corpus(path) as stream:
         while block := _read_block(stream, str(path)):
             # Nearly all blocks need no repair and are split several times as fast.
@@ -91,6 +92,11 @@ def read_lines(path: Path | str) -> Iterator[str]:
         if Path(path).is_fifo():
             raise DataError(f"{path}: nothing is left in this pipe, which is read once; write the text to a file")
         raise DataError(f"{path}: the file is empty; give a text file with one sentence in each line")
+    if number == 1 and text.count("\r") > 1:
+        logger.warning(
+            "%s: one line with %s CR inside; if its lines end at CR alone, convert it with tr '\\r' '\\n' < %s > NEW",
+            path, f"{text.count(chr(13)):,}", path,
+        )  # fmt: skip
     if n_cr:
         logger.info("%s: CR before LF removed from %s lines", path, f"{n_cr:,}")
 

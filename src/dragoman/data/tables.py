@@ -38,7 +38,7 @@ FILLERS = ("text", "texts", "sentence", "sentences", "segment", "string", "langu
 SEPARATORS = ",;\t"
 """Characters that may part the cells of a .csv; any other is named by a first line such as ``sep=|``."""
 LOOKED_AT = 50
-"""Number of lines by which the separator is chosen."""
+"""Number of lines by which the separator is chosen, and of rows by which columns of text are."""
 SHOWN = 5
 """Number of rows that are named because they lack cells or have too many."""
 
@@ -50,25 +50,26 @@ _CSV_ERRORS = {
 }
 
 Columns = tuple[str, str]
+Row = tuple[int, list[str]]
+"""Number of the line at which a row ends, and the cells of the row."""
 
 
 def read_table(path: Path, columns: Columns | None) -> Iterator[tuple[str, str]]:
     """Yield source and target of each row.
 
     Args:
-        columns: Source and target column by heading, or by number from 1. None: the first two; in a table of more than
-            two columns the first row must name them as source and target.
+        columns: Source and target column by heading, or by number from 1. None: the two that the first row names, as
+            source and target or by languages; without headings the only two.
 
     Raises:
         DataError: As ``read_lines``; or a quote does not end, a column does not exist or must be chosen, or most rows
             have more or fewer cells than the first. The message names file and line.
     """
-    rows = _rows(path)
-    first_line, first = next(rows)
-    src, tgt = _places(path, first, columns)
-    data_rows: Iterator[tuple[int, list[str]]] = rows
-    if not _has_headings(first, src, tgt, columns):
-        data_rows = chain([(first_line, first)], rows)
+    head, rows = _begun(path)
+    first = head[0][1]
+    src, tgt = _places(path, head, columns)
+    data_rows = chain(head[1:], rows) if _has_headings(first, src, tgt, columns) else chain(head, rows)
+    quotes = _Quotes()
     n_rows, ragged = 0, Counter[int]()
     for line, row in data_rows:
         n_rows += 1
@@ -80,6 +81,7 @@ def read_table(path: Path, columns: Columns | None) -> Iterator[tuple[str, str]]
                 logger.warning("%s:%d: %s, but the first row has %d: left out", path, line, cells(len(row)), len(first))
             yield "", ""
         else:
+            quotes.count(line, row[src], row[tgt])
             yield row[src], row[tgt]
     if ragged.total() > n_rows / 2:
         (n_cells, n), *_ = ragged.most_common(1)
@@ -89,6 +91,12 @@ def read_table(path: Path, columns: Columns | None) -> Iterator[tuple[str, str]]
         )
     if ragged.total() > SHOWN:
         logger.warning("%s: %s rows in all have not %d cells: left out", path, f"{ragged.total():,}", len(first))
+    if _is_tsv(path) and quotes.are_of_a_csv(n_rows):
+        logger.warning(
+            "%s:%d: cells in quotation marks, in %s row%s: a .tsv has no quotes, so the marks are part of the text; if "
+            "a spreadsheet wrote them, name the file .csv", path, quotes.first, f"{quotes.n:,}",
+            "s" * (quotes.n > 1),
+        )  # fmt: skip
 
 
 def table_languages(path: Path, columns: Columns | None) -> tuple[str | None, str | None]:
@@ -97,17 +105,50 @@ def table_languages(path: Path, columns: Columns | None) -> tuple[str | None, st
     Raises:
         DataError: As ``read_table``, for the first row.
     """
-    first = next(_rows(path))[1]
-    src, tgt = _places(path, first, columns)
+    head, _ = _begun(path)
+    first = head[0][1]
+    src, tgt = _places(path, head, columns)
     if not _has_headings(first, src, tgt, columns):
         return None, None
     return _language(first[src]), _language(first[tgt])
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _begun(path: Path) -> tuple[list[Row], Iterator[Row]]:
+    """Return the first rows of a table, at least one, and the others."""
+    rows = rows_of(path)
+    head = [next(rows)]
+    head += islice(rows, LOOKED_AT)
+    return head, rows
+
+
+class _Quotes:
+    """Counts rows of a .tsv whose cells stand in quotation marks, as a spreadsheet writes some or all of them."""
+
+    def __init__(self) -> None:
+        self.n = self.first = self._n_doubled = 0
+
+    def count(self, line: int, *cells_of_row: str) -> None:
+        """Look at the two cells of a row."""
+        quoted = [cell[1:-1] for cell in cells_of_row if len(cell) > 1 and cell[0] == cell[-1] == '"']
+        if quoted:
+            self.n += 1
+            self.first = self.first or line
+            self._n_doubled += any('""' in text and '"' not in text.replace('""', "") for text in quoted)
+
+    def are_of_a_csv(self, n_rows: int) -> bool:
+        """True if a mark inside is written twice, as nobody types it, or if nearly all rows have marks."""
+        return self._n_doubled > 0 or self.n > 0.9 * n_rows
+
+
+def _is_tsv(path: Path) -> bool:
+    """True for the name of a table without quotes."""
+    return ".tsv" in path.name.lower()
+
+
+def rows_of(path: Path) -> Iterator[Row]:
     """Yield the line number at which each row ends, and its cells."""
     lines = read_lines(path)
-    if ".tsv" in path.suffixes:
+    if _is_tsv(path):
         for number, line in enumerate(lines, start=1):
             yield number, line.split("\t")
         return
@@ -146,17 +187,27 @@ def _separator(head: Sequence[str]) -> str:
     return max(SEPARATORS, key=agreement)  # of equals the first
 
 
-def _places(path: Path, first: list[str], columns: Columns | None) -> tuple[int, int]:
+def _places(path: Path, head: Sequence[Row], columns: Columns | None) -> tuple[int, int]:
     """Return the numbers of the source and the target column, from 0."""
-    if columns is None and len(first) > 2 and not _has_headings(first, 0, 1, None):
-        raise DataError(f"{path}:1: {cells(len(first))} ({_shown(first)}); choose source and target, for example "
-                        "--columns 1,2")  # fmt: skip
+    first = head[0][1]
     if not first:
         raise DataError(f"{path}:1: the first row has no cell; begin with headings or with the first pair")
+    if columns is None and len(first) > 1:
+        texts = [place for place in range(len(first)) if _has_words(head, place)]
+        named = _named_by_headings(first, texts) if len(head) > 1 else None
+        if named is None and len(first) > 2:
+            src, tgt = (place + 1 for place in (texts if len(texts) > 1 else (0, 1))[:2])
+            raise DataError(
+                f"{path}:1: {cells(len(first))} ({_shown(first)}); choose source and target, for example "
+                f"--columns {src},{tgt}"
+            )
+        return named or (0, 1)
     places = []
     for column in columns or ("1", "2"):
         if column in first:
             places.append(first.index(column))
+        elif len(alike := _headed(first, column)) == 1:
+            places += alike
         elif column.isdecimal() and 1 <= int(column) <= len(first):
             places.append(int(column) - 1)
         elif column.isdecimal():
@@ -167,11 +218,49 @@ def _places(path: Path, first: list[str], columns: Columns | None) -> tuple[int,
     return places[0], places[1]
 
 
+def _headed(first: list[str], column: str) -> list[int]:
+    """Return the columns whose heading is a name but for its case, or names the language of the code."""
+    headings = [heading.strip().casefold() for heading in first]
+    alike = [place for place, heading in enumerate(headings) if heading == column.strip().casefold()]
+    if alike or not is_known(column):
+        return alike
+    languages = [_language(heading) for heading in first]
+    return [place for place, lang in enumerate(languages) if lang and variety(lang) == variety(column)]
+
+
+def _has_words(head: Sequence[Row], place: int) -> bool:
+    """True if a column has letters below its heading, as one of text has and one of numbers has not.
+
+    One with the heading "ID" numbers its rows, perhaps with letters, unless there are spaces: then it is Indonesian.
+    """
+    below = [row[place] for _, row in head[1:] if len(row) > place and row[place]]
+    if head[0][1][place].strip().casefold() == "id":
+        return any(" " in cell.strip() for cell in below)
+    return any(letter.isalpha() for cell in below or [head[0][1][place]] for letter in cell)
+
+
+def _named_by_headings(first: list[str], texts: Sequence[int]) -> tuple[int, int] | None:
+    """Return the columns of text that the headings name: as source and target, the only two languages, or the first."""
+    sides = [[place for place in texts if _is_side(first[place], names)] for names in SIDES]
+    if all(len(places) == 1 for places in sides):
+        return sides[0][0], sides[1][0]
+    languages = [place for place in texts if _language(first[place])]
+    if len(languages) == 2 or languages[:2] == [0, 1]:
+        src, tgt = languages[:2]
+        return (src, tgt) if _has_headings(first, src, tgt, None) else None
+    return None
+
+
 def _has_headings(first: list[str], src: int, tgt: int, columns: Columns | None) -> bool:
     """True if the first row holds headings: the columns were chosen by heading, or it names two languages or sides."""
     pair = first[src].strip(), first[tgt].strip()
-    if any(column in pair for column in columns or ()):
+    if any(column in pair or not column.isdecimal() for column in columns or ()):
         return True
+    return are_headings(*pair)
+
+
+def are_headings(*pair: str) -> bool:
+    """True if two cells name two languages, or source and target."""
     languages = [_language(cell) for cell in pair]
     two_languages = all(languages) and variety(languages[0]) != variety(languages[1])
     return two_languages or all(_is_side(cell, side) for cell, side in zip(pair, SIDES, strict=True))

@@ -6,6 +6,7 @@ for src, tgt in read_texts(texts): ...
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,10 +15,10 @@ from pathlib import Path
 
 from dragoman.config import OneFile, PairOfFiles, TextFiles
 from dragoman.data.compression import refuse_a_pipe
-from dragoman.data.corpus import read_pairs
+from dragoman.data.corpus import lines_of, read_pairs
 from dragoman.data.tables import read_table, table_languages
 from dragoman.data.tmx import read_tmx, tmx_languages
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, DataError
 from dragoman.languages.codes import language_of, variety
 from dragoman.languages.known import is_known
 
@@ -132,12 +133,20 @@ def texts_named(words: Sequence[Path | str], columns: tuple[str, str] | None = N
                 valid = f"; for two validation files write --valid A --valid {path}" if texts else ""
                 raise ConfigError(
                     f"{path}: one side alone, or no known form of text (a configuration ends in .yaml); give {FORMS}"
-                    f"{valid}"
+                    f"{valid}{_table_without_suffix(path)}"
                 )
             texts.append(PairOfFiles(src=path, tgt=remaining.pop(0)))
         else:
             texts.append(_begins_with(path, remaining))
     return texts
+
+
+def _table_without_suffix(path: Path) -> str:
+    """Return the end of a refusal that names the suffix which a text with tabs in its first line needs; else ""."""
+    with contextlib.suppress(DataError):
+        if "\t" in next(lines_of(path), ""):
+            return f"; {path} has tabs: if it is a table, name it {path.stem}.tsv"
+    return ""
 
 
 def _begins_with(path: Path, remaining: list[Path]) -> PairOfFiles:

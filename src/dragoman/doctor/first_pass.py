@@ -68,7 +68,7 @@ class FirstPass:
             digests[i] = src_text, tgt_text, src_normal, tgt_normal
             for name in pair_problems((s, t), src_words, tgt_words, both_cased):
                 self._tally(name).add(self.reading.line(self.n + i), pair_text(s, t))
-                if name in ("untranslated", "placeholder"):
+                if name in ("empty", "untranslated", "placeholder"):
                     self.explained.append(self.n + i)
             if "<" in s or "<" in t:
                 for side, (text, is_odd) in enumerate(zip((s, t), has_other_tags(s, t), strict=True)):

@@ -48,12 +48,13 @@ def count_repeats(
     repeated_pair, repeated_words = _seen_before(pairs), _seen_before(word_pairs)
     often = repeated_pair & _repeated_often(pairs, max(OFTEN, len(pairs) * OFTEN_SHARE))
     stand_in = _stands_for_many(digests, characters)
+    counted = repeated_words | stand_in | (characters == 0).any(1)
     repeats = {
         "boilerplate": (pairs, often),
         "duplicate": (pairs, repeated_pair & ~often),
         "near-duplicate": (word_pairs, repeated_words & ~repeated_pair),
-        "source-repeated": (digests[:, 0], _seen_before(digests[:, 0]) & ~repeated_words & ~stand_in),
-        "target-repeated": (digests[:, 1], _seen_before(digests[:, 1]) & ~repeated_words & ~stand_in),
+        "source-repeated": (digests[:, 0], _seen_before(digests[:, 0]) & ~counted),
+        "target-repeated": (digests[:, 1], _seen_before(digests[:, 1]) & ~counted),
     }
     for name, (column, is_repeat) in repeats.items():
         for k, i in enumerate(np.flatnonzero(is_repeat).tolist()):
@@ -88,6 +89,8 @@ def _stands_for_many(digests: Digests, characters: NDArray[np.uint32]) -> NDArra
         _, inverse, counts = np.unique(digests[:, side], return_inverse=True, return_counts=True)
         for text in np.flatnonzero(counts >= least).tolist():
             rows = np.flatnonzero(inverse == text)
+            if not characters[rows[0], side]:
+                continue  # blank lines are a finding of their own
             others = digests[rows, 1 - side]
             spread = float(np.log(characters[rows, 1 - side] + 1.0).std())
             if len(np.unique(others)) > 0.5 * len(rows) and spread > STAND_IN_SPREAD:

@@ -126,9 +126,12 @@ def second_pass(
         marks.append(chunk_marks)
         n_done += len(chunk[0])
     all_marks = np.concatenate(marks) if marks else np.zeros(0, np.int8)
+    of_pairs = np.concatenate(scores) if scores else np.zeros(0, np.float32)
     if lexicon is not None:
+        of_pairs[list(explained)] = 0.0
         wrong = all_marks == MARKS.index("misaligned")
-        all_marks[wrong & (np.concatenate(scores) >= _limit(np.concatenate(scores)))] = 0
+        all_marks[wrong & (of_pairs >= _limit(of_pairs))] = 0
+    all_marks[list(explained)] = 0
     all_marks = joined(all_marks)
     all_marks[list(explained)] = 0
     shifts = [] if lexicon is None else alignment.find_shifts(np.concatenate(numbers), np.concatenate(grids))
@@ -137,7 +140,7 @@ def second_pass(
         run = all_marks[shift.first - 1 : shift.last]
         run[run == MARKS.index("misaligned")] = 0
     _count(all_marks, examples, tallies, reading)
-    return np.concatenate(scores) if scores else np.zeros(0, np.float32), shifts, all_marks
+    return of_pairs, shifts, all_marks
 
 
 def _limit(scores: NDArray[np.float32]) -> float:

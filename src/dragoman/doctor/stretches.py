@@ -27,6 +27,8 @@ _EVIDENCE = np.array([
 _MARK_OF_STRETCH = (0, 2, 3, 4)
 _SWITCH = 14.0  # nats that the begin or end of a stretch costs
 _APART = 20  # pairs without a mark that end every stretch
+_OWN_SHARE = 0.2
+"""Share of the marked pairs of a stretch that must have its own mark: pairs that are merely wrong are no block."""
 
 
 def joined(marks: NDArray[np.int8]) -> NDArray[np.int8]:
@@ -36,9 +38,19 @@ def joined(marks: NDArray[np.int8]) -> NDArray[np.int8]:
     for part in np.split(seen, np.flatnonzero(np.diff(seen) > _APART) + 1):
         if len(part) >= 5:
             rows = slice(int(part[0]), int(part[-1]) + 1)
-            stretch = _states(marks[rows])
-            result[rows] = np.where(stretch > 0, np.array(_MARK_OF_STRETCH)[stretch], marks[rows])
+            mark_of_stretch = np.array(_MARK_OF_STRETCH)[_states(marks[rows])]
+            _reject_without_own_marks(mark_of_stretch, marks[rows])
+            result[rows] = np.where(mark_of_stretch > 0, mark_of_stretch, marks[rows])
     return result
+
+
+def _reject_without_own_marks(stretch: NDArray[np.int64], marks: NDArray[np.int8]) -> None:
+    """Set to 0 the stretches in which too few of the marked pairs have the mark of the stretch."""
+    ends = np.flatnonzero(np.diff(stretch)) + 1
+    for part in np.split(np.arange(len(stretch)), ends):
+        own = int((marks[part] == stretch[part[0]]).sum())
+        if stretch[part[0]] and own < _OWN_SHARE * int((marks[part] > 0).sum()):
+            stretch[part] = 0
 
 
 def _states(marks: NDArray[np.int8]) -> NDArray[np.int64]:

@@ -102,6 +102,10 @@ class Transformer(nn.Module):
     """
 
     def __init__(self, config: ModelConfig) -> None:
+        if isinstance(config, str):
+            raise ConfigError(
+                f"config must be a ModelConfig, got {config!r}; Translator({config!r}) loads a trained model"
+            )
         super().__init__()
         self.config = config
         if config.n_encoder_layers:

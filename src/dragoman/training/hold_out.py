@@ -27,6 +27,9 @@ from dragoman.languages.scripts import is_blank
 LEAST_EVERY, MOST_HELD_OUT = 100, 2000
 """One pair of so many is held out, and at most so many pairs."""
 
+GIVE_ONE = "give a validation set (--valid FILE --valid FILE, or --valid with a table)"
+"""End of a refusal to hold out pairs."""
+
 MOST_LEFT_OUT = 0.1
 """Largest share of the pairs that may be near twins of held-out pairs; more only for the first of these."""
 
@@ -93,7 +96,7 @@ class Pool:
                 if not is_clean.any()
                 else "nearly every pair is repeated in it"
             )
-            raise DataError(f"{self.file}: nothing can be held out for validation, as {why}: give a validation set")
+            raise DataError(f"{self.file}: nothing can be held out for validation, as {why}: {GIVE_ONE}")
         return HeldOut(dict(sorted(chosen.items())), frozenset(left_out))
 
 
@@ -115,7 +118,8 @@ def draw(texts: Sequence[TextFiles], divided: Sequence[TextFiles], read: Read, o
         raise DataError(f"{paths_of(divided)[0]}: no pair of this text has words on both sides; check the files")
     if n_usable < every:
         raise DataError(
-            f"{paths_of(divided)[0]}: {n_usable} pairs are too few to hold out 1% for validation: give a validation set"
+            f"{paths_of(divided)[0]}: {n_usable:,} {'pair is' if n_usable == 1 else 'pairs are'} too few to hold out "
+            f"1% for validation, which takes {every}: {GIVE_ONE}"
         )
     pairs: dict[int, Pair] = {}
     numbers, places = count(), count()

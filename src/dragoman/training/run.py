@@ -244,7 +244,7 @@ def _plan(config: ConfigOrText, options: TrainOptions, ticker: Ticker) -> Traini
     check_trainable(resolved)
     if task_of(resolved).translates:
         langs = ", ".join(" -> ".join(lang or "unknown" for lang in pair) for pair in resolved.data.pairs)
-        unknown = "; set data.src_lang and data.tgt_lang" if "unknown" in langs else ""
+        unknown = "; name them, such as --set data.src_lang=en --set data.tgt_lang=de" if "unknown" in langs else ""
         ticker.say(f"languages: {langs}{unknown}")
         check_readable(resolved.data)
         for warning in doubts(resolved.data, read_one):

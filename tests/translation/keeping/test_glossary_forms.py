@@ -38,6 +38,8 @@ def test_a_line_reads_the_same_in_a_file_and_in_a_text(line: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        ("house;Häuschen\nbig; riesig", "glossary:1: 'house;Häuschen' has no sign between its terms: write 'source ="),
+        ("house,Häuschen", "glossary:1: 'house,Häuschen' has no sign"),
         ("a = b = c", "glossary:1: 3 parts between signs"),
         ("a\tb\n\na ->", "glossary:3: a sign but no target term"),
         ("= b", "glossary:1: a term is blank"),
@@ -49,6 +51,29 @@ def test_a_line_that_is_no_entry_or_contradicts_another_is_named(text: str, why:
     with pytest.raises(DataError) as refused:
         Glossary.parse(text)
     assert str(refused.value).startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("terms.csv", "house;Haus\r\nAcme, Inc.;Acme\r\nGPU;\r\n"),
+        ("Terms.CSV", '\ufeffEnglish,German\nhouse,Haus\n"Acme, Inc.","Acme"\n\n# a comment, too\nGPU\n'),
+        ("terms.tsv", "English\tGerman\nhouse\tHaus\nAcme, Inc.\tAcme\nGPU\n"),
+        ("terms.txt", "Source = Target\nhouse = Haus\nAcme, Inc. -> Acme\nGPU\n"),
+    ],
+)
+def test_the_file_of_a_spreadsheet_is_read_with_its_headings(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+    expected = Glossary([("house", "Haus"), ("Acme, Inc.", "Acme"), ("GPU", None)])
+    assert repr(Glossary.load(tmp_path / name)) == repr(expected)
+
+
+def test_terms_alone_may_have_commas(tmp_path: Path) -> None:
+    assert len(Glossary.parse("Acme, Inc.\nX; Y\nGPU")) == 3
+    assert len(Glossary.parse("1,000")) == 1
+    (tmp_path / "x.csv").write_text("a,b,c\n")
+    with pytest.raises(DataError, match=r"x\.csv:1: 3 columns, but a glossary line must be"):
+        Glossary.load(tmp_path / "x.csv")
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])

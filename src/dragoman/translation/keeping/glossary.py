@@ -23,7 +23,7 @@ from dragoman.data.tokenizer import lone_surrogate
 from dragoman.errors import ConfigError, DataError
 from dragoman.languages.composition import compose, composed_places
 from dragoman.languages.words import count_word, divides_word, is_whole
-from dragoman.translation.keeping.glossary_entries import FORMS, is_text, read_entries
+from dragoman.translation.keeping.glossary_entries import FORMS, is_text, lines_of_csv, read_entries
 
 
 class Match(NamedTuple):
@@ -52,12 +52,13 @@ class Glossary:
     @classmethod
     @checked
     def load(cls, path: Path | str) -> Self:
-        """Read a glossary file, whose lines have the forms of ``glossary_entries``.
+        """Read a glossary file, whose lines have the forms of ``glossary_entries``; a .csv has two columns.
 
         Raises:
             DataError: The file cannot be read, or a line is no term; the message names it.
         """
-        return cls._of_lines(read_lines(path), str(path))
+        is_csv = ".csv" in Path(path).name.lower()
+        return cls._of_lines(lines_of_csv(Path(path)) if is_csv else read_lines(path), str(path))
 
     @classmethod
     @checked

@@ -5,14 +5,17 @@
     # animals          a comment; blank lines are skipped
 
 A line with a tab is split at the tab only. In others, a sign with spaces around it separates before one without.
+A first line such as ``English<TAB>German`` is a heading. A .csv has its cells in place of a tab (``lines_of_csv``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from dragoman.data.tables import are_headings, rows_of
 from dragoman.errors import DataError
 
 Terms = tuple[str, str | None]
@@ -20,6 +23,9 @@ Terms = tuple[str, str | None]
 
 _SIGN = re.compile(r"->|(?<![<>=!])=(?!=)>?")
 """What separates source and target: ``->``, ``=`` or ``=>``, but no comparison."""
+
+_UNNAMED_CSV = re.compile(r"(?!.*\d[;,]\d)[^;,]+(?:;\s*|,)\S[^;,]*")
+"""A line of a .csv of two columns."""
 
 FORMS = "'source = target', 'source -> target', or source, a tab and target"
 
@@ -53,7 +59,29 @@ def read_entries(lines: Iterable[str], name: str) -> list[Entry]:
             sign = "tab" if "\t" in line else "sign"
             raise DataError(f"{where}: a {sign} but no target term: add one, or remove the {sign} to copy the source")
         entries.append(Entry(fields[0], fields[1] if len(fields) > 1 else None, where))
+    if entries and entries[0].target is not None and are_headings(entries[0].source, entries[0].target):
+        del entries[0]
+    _refuse_an_unnamed_csv(entries)
     return entries
+
+
+def lines_of_csv(path: Path) -> Iterator[str]:
+    """Yield the rows of a .csv as lines with tabs, without empty cells at their end."""
+    for _, row in rows_of(path):
+        yield "\t".join(" ".join(cell.split()) for cell in row).rstrip("\t")
+
+
+def _refuse_an_unnamed_csv(entries: Sequence[Entry]) -> None:
+    """Check that the terms alone are no lines of a .csv, which would be looked for with their commas.
+
+    Raises:
+        DataError: All terms are such lines.
+    """
+    if entries and all(entry.target is None and _UNNAMED_CSV.fullmatch(entry.source) for entry in entries):
+        first = entries[0]
+        raise DataError(
+            f"{first.where}: {first.source!r} has no sign between its terms: write {FORMS}, or name the file .csv"
+        )
 
 
 def _fields(line: str) -> list[str]:
