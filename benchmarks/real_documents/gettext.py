@@ -179,7 +179,11 @@ def _mixed_up(entry: Any, text: str, originals: list[str]) -> list[Fault]:
     """Return a fault if two equal placeholders were not numbered though the words are in reverse order."""
     words = re.compile(r"(?<!\S)%s(?!\S)")
     plain = originals[0]
-    is_simple = text.count("%") == plain.count("%") == len(words.findall(plain)) == 2 and "\n" not in plain.strip()
+    is_simple = (
+        re.search("[a-z]", words.sub("", plain))
+        and text.count("%") == plain.count("%") == len(words.findall(plain)) == 2
+        and "\n" not in plain.strip()
+    )
     if is_simple and "$" not in text and not re.search(r"[.?!:] |  |\t", plain):
         return [Fault("mixed up", entry.msgid, f"became {text[:90]!r}")]
     return []

@@ -180,7 +180,8 @@ def _by_model(before: Block, after: Block, told: Sequence[str]) -> list[Fault]:
 def stayed(before: str, after: str, mode: str) -> bool:
     """True if a text was not translated: a stand-in writes Cyrillic, and a model changes at least some words."""
     if mode in BY_MODEL:
-        return plain(before) == plain(after) and len(LATIN_WORD.findall(before)) >= LEAST_WORDS
+        words = CODE_SPAN.sub(" ", before)
+        return plain(before) == plain(after) and len(LATIN_WORD.findall(words)) >= LEAST_WORDS
     return mode != "same" and not CYRILLIC.search(after)
 
 
@@ -257,4 +258,8 @@ def _is_told(block: Block, told: Sequence[str]) -> bool:
     """True if the report names a text that has the block's words, or a part of the block's text."""
     text = block.text
     words = {word for _, piece in block.pieces for word in WORD.findall(re.sub(r"\{[^{}]*\}", "", piece))}
-    return any(words <= set(WORD.findall(other)) or (len(other) > 3 and other in text) for other in told)
+    others = [(other, set(WORD.findall(other))) for other in told]
+    return any(
+        words <= own or (own <= words and 2 * len(own) > len(words)) or (len(other) > 3 and other in text)
+        for other, own in others
+    )

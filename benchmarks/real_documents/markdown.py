@@ -58,12 +58,14 @@ HEAD = re.compile(
 )
 """Front matter in YAML, TOML or JSON."""
 MODULE = re.compile(
-    r"^(?:import\s[^'\"]*?['\"][^'\"\n]+['\"];?[ \t]*$|export\s+(?:const|default|function)\b(?:.+\n)*.*)", re.MULTILINE
+    r"^(?:(?:import\s[^'\"]*?['\"][^'\"\n]+['\"];?[ \t]*)+$|export\s+(?:const|default|function)\b(?:.+\n)*.*"
+    r"|export\s*\{[^{}]*\}\s*from\s.*)",
+    re.MULTILINE,
 )
 COMPONENT = re.compile(
     r"^[ \t]*</?(?:[A-Z][\w.]*)?(?:\s(?:[^<>{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})*)?/?>[ \t]*$", re.MULTILINE
 )
-COMMENT = re.compile(CODE_SPAN.pattern + r"|(?P<code>\{/\*.*?\*/\})", re.DOTALL)
+COMMENT = re.compile(CODE_SPAN.pattern + r"|(?P<code>\{\s*/\*.*?\*/\s*\})", re.DOTALL)
 TITLED = re.compile(
     r"^([ \t]*(?:>[ \t]?)*(?::   )?)(?:(:::+[ \t]*(?:\{[\w-]+\}|[\w-]+)?)[ \t]*(.*?)|"
     r"((?:!!!|\?\?\?\+?)[ ]?[\w-]+(?: [\w-]+)*)"
@@ -356,6 +358,7 @@ CODE_TAG, CODE_TAG_END = (
 def _inline(tokens: list[Any], block: Block) -> None:
     around: list[str] = []
     closed = Counter(tag[2] for token in tokens if (tag := STYLE.fullmatch(token.content)) and tag[1])
+    opened = Counter[str]()  # elements that such a tag opened
     in_code = in_address = 0
     before = ""
     for token in tokens:
@@ -385,12 +388,14 @@ def _inline(tokens: list[Any], block: Block) -> None:
             block.marks.append(f"image {token.attrs.get('src', '')}")
             block.add(f"{place}/image", token.content)
         elif token.type == "html_inline" and (tag := STYLE.fullmatch(token.content)) and (closed[tag[2]] or tag[1]):
+            opened[tag[2]] += 1 if not tag[1] else -1
             if not tag[1]:
                 closed[tag[2]] -= 1
                 block.marks.append(tag[2])
                 around.append(inside("", tag[2], len(block.marks)))
-            elif around and around[-1].startswith(f"/{tag[2]}\0"):
+            elif opened[tag[2]] >= 0 and around and around[-1].startswith(f"/{tag[2]}\0"):
                 around.pop()
+            opened[tag[2]] = max(0, opened[tag[2]])
         elif token.type == "code_inline" and (role := ROLE_TARGET.match(token.content)) and is_role:
             block.marks.append(f"role {role[2]}")
             block.add(place, role[1])

@@ -198,3 +198,8 @@ def test_documentation_of_an_object_stays() -> None:
     text = "::: package.module.Name\n    options:\n      show_heading: true\n\nA dog.\n"
     opened = open_document(text.encode(), DocumentInfo("a.md", "en", "de"))
     assert opened.texts == ["A dog."]
+
+
+def test_no_line_breaks_within_an_element_of_code() -> None:
+    source = "The dog sleeps in the house and the song\nhas <code>one two three four five six seven</code> of it\n"
+    assert "<code>one two three four five six seven</code>" in translated(source, "reversed")[0]

@@ -21,6 +21,7 @@ from dragoman.documents.labels import codec
 from dragoman.documents.translate import Report, finished_report, finishing
 from dragoman.documents.units import AlignedText, Translations, units_of, write
 from dragoman.errors import DataError
+from dragoman.translation.assemble import Translation
 from limits import cpu_limit
 
 
@@ -356,3 +357,40 @@ def test_an_encoding_is_declared_anywhere_before_the_body() -> None:
     head = f"<head><!--{'x' * 5000}--><meta charset=windows-1251><title>"
     page = f"{head}Аренда квартир</title></head><body>Москва".encode("cp1251")
     assert translated(page, stand_in="same")[0] == page
+
+
+@pytest.mark.parametrize(
+    ("source", "stand_in", "expected"),
+    [
+        # The bracket that opens outside the element and closes inside stays so.
+        ("<p>A dog [<b><i>two</i>]</b> cats</p>", "same", "<p>A dog [<b><i>two</i>]</b> cats</p>"),
+        # The sign before a value stays with it.
+        ("<p>Order #{{ number }} came</p>", "reversed", "<p>#{{ number }} цаме Ордер</p>"),
+        (
+            "<p>{dog.name ->\n                                  f:format.raw()}</p>",
+            "letters",
+            "<p>{dog.name ->\n                                  f:format.raw()}</p>",
+        ),
+    ],
+)
+def test_brackets_and_values_keep_their_place(source: str, stand_in: str, expected: str) -> None:
+    assert translated(source, stand_in=stand_in)[0].decode() == expected
+
+
+def test_a_link_that_shows_its_address_takes_no_word_of_its_neighbours() -> None:
+    address = "https://a.org/b"
+    source = f"<p><b>Dog</b> <i>Cat song</i> <a href='x'>{address}</a></p>".encode()
+    text = f"Dog Cat song {address}"
+    info = DocumentInfo("a.html", "en", "de")
+    # The alignment says wrongly that "ende" translates the address.
+    answer = Translation(f"Lied ende {address} Katze Hund", 0.0, alignment=((2, 0), (3, 1), (3, 2), (1, 3), (0, 4)))
+    content, _ = finished_report(opening.finished(**finishing(source, info, {text: answer})), {text: answer})
+    assert f"<a href='x'>{address}</a>".encode() in content
+
+
+def test_a_text_of_which_only_its_address_is_left_is_named() -> None:
+    source, text = b"<p><a href='x'>https://a.org/b</a> (sleeping)</p>", "https://a.org/b (sleeping)"
+    info, answer = DocumentInfo("a.html", "en", "de"), Translation("https://a.org/b", 0.0, alignment=((0, 0),))
+    content, report = finished_report(opening.finished(**finishing(source, info, {text: answer})), {text: answer})
+    assert content == source
+    assert [segment.text for segment in report.left] == [text]

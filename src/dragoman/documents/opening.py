@@ -27,7 +27,7 @@ DOCUMENT = Budget(memory=4 << 30, cpu_s=300, wall_s=1200.0)
 SAMPLE = 100
 """Number of texts by which the language of a document is detected."""
 
-_TAG_LIKE = re.compile(r"<[A-Za-z]+(?: [A-Za-z]+)+>")
+_TAG_LIKE = re.compile(r"<[^\W\d_]+(?: [^\W\d_]+)+>")
 """A text such as ``<no entries>``, which is protected as a tag is."""
 
 with contextlib.suppress(ImportError):  # loaded when a worker starts, and not within the budget of its first document

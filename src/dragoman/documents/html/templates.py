@@ -31,7 +31,7 @@ _BLOCK = "if|else if|for|switch|case|defer|placeholder|loading|else|empty|defaul
 _ANGULAR = re.compile(
     rf"@(?:{_BLOCK})\s{{0,20}}(?=[({{])(?:\([^{{}}\n]{{0,500}}\)\s{{0,20}})?\{{|@let\s[^;<>\n]{{0,500}};"
 )
-_FLUID = re.compile(r"\{(?:[a-z]\w{0,50}:[A-Za-z][\w.]{0,100}\(|[\w.]{1,100}\s{0,20}->\s{0,20}[a-z]\w{0,50}:)")
+_FLUID = re.compile(r"\{(?:[a-z]\w{0,50}:[A-Za-z][\w.]{0,100}\(|[\w.]{1,100}\s{0,100}->\s{0,100}[a-z]\w{0,50}:)")
 """A function of TYPO3's Fluid, such as ``{f:count(subject: dogs)}`` and ``{dog.name -> f:format.raw()}``."""
 _FLUID_SIGN = re.compile(r"'(?:[^'\\\n]|\\.){0,500}'|[{}<]")
 _PERCENT = re.compile(r"%(?:[A-Za-z]+(?:[._][A-Za-z]+)+|[A-Z]{3,})%")
@@ -90,6 +90,9 @@ class Templates:
             return self._until(at, "--%>" if self._source.startswith("<%--", at) else "%>", LONGEST, value)
         if start == "<?":
             return self._php(at)
+        if start in ("${", "#{") and self._source.startswith("{", at + 2):  # a sign before a value stays with it
+            code = self._braces(at + 1)
+            return code if code is not None and code.is_value else None
         if start in ("${", "#{"):
             return self._line(at, "}", 300)
         if start[:1] == "{":

@@ -143,7 +143,7 @@ class _Walk:
     def follow(self, tokens: Sequence[Token], shift: int) -> bool:
         """Add all tokens, whose places are counted from ``shift``; False if one stands before the one before it."""
         hidden_until = -1
-        closers = _closers(tokens, self.source, shift)
+        closers = ends_of_untranslated(tokens, self.source, shift)
         for i, token in enumerate(tokens):
             start, end = token.meta["at"][0] + shift, token.meta["at"][1] + shift
             if start < hidden_until:
@@ -331,7 +331,7 @@ class _Walk:
         return True
 
 
-def _closers(tokens: Sequence[Token], source: str, shift: int) -> dict[int, int]:
+def ends_of_untranslated(tokens: Sequence[Token], source: str, shift: int) -> dict[int, int]:
     """Return for the number of each tag whose element is not translated the place behind the element's end."""
     last: dict[str, list[int]] = {}
     ends: dict[int, int] = {}

@@ -10,9 +10,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
-from dragoman.documents.markdown.inline import SPACE, Wrapped, tokens_of
+from dragoman.documents.markdown.inline import SPACE, Wrapped, ends_of_untranslated, tokens_of
 from dragoman.documents.units import Part, Unit
 
 WRAPPING_SIGNS = _BEGIN, _END = "\ue002", "\ue003"
@@ -51,17 +52,18 @@ class Wrapper:
         if own is None or "\n" in text or "\r" in text:  # not translated
             return text
         tokens, spans = tokens_of(text, dict(self.references), self.mdx)
-        hidden = [(span.start, span.end) for span in spans if span.kind != "text" or span.name == "url"]
+        code = [(tokens[i].meta["at"][0], end) for i, end in ends_of_untranslated(tokens, text, 0).items()]
+        hidden = sorted(code + [(span.start, span.end) for span in spans if span.kind != "text" or span.name == "url"])
         places = []
         for token in tokens:
             if token.type == "text":
                 first, last = token.meta["at"]
                 places += [i for i in range(first, last) if text[i] == " "]
-        starts = [start for start, _ in hidden]
+        starts, ends = [start for start, _ in hidden], list(accumulate((end for _, end in hidden), max))
         allowed = []
         for place in places:
             i = bisect_left(starts, place + 1) - 1
-            if (i < 0 or place >= hidden[i][1]) and 0 < place < len(text) - 1:
+            if (i < 0 or place >= ends[i]) and 0 < place < len(text) - 1:
                 allowed.append(place)
         return _with_breaks(text, allowed, own)
 

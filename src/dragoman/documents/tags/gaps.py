@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_left
+from collections.abc import Sequence
 from functools import cached_property
 
 from dragoman.documents.tags.pieces import Pieces
@@ -60,15 +61,12 @@ class Gaps:
     @cached_property
     def brackets(self) -> dict[int, int]:
         """Place of the other bracket for that of each bracket in the translation that has one."""
-        partner: dict[int, int] = {}
-        opened: list[int] = []
-        for i in self._tgt_signs:
-            if self.tgt[i] in _BRACKETS:
-                opened.append(i)
-            elif opened and self.tgt[i] == _BRACKETS[self.tgt[opened[-1]]]:
-                first = opened.pop()
-                partner[first], partner[i] = i, first
-        return partner
+        return _brackets(self.tgt, self._tgt_signs)
+
+    @cached_property
+    def src_brackets(self) -> dict[int, int]:
+        """The same of the source."""
+        return _brackets(self.src, self._src_signs)
 
     def _n_before(self, place: int) -> int:
         """Return the number of the source's pieces before a place."""
@@ -120,6 +118,19 @@ class Gaps:
         while n < most and 0 <= at < len(self.tgt) and self.tgt[at].isspace():
             n, at = n + 1, at + step
         return n
+
+
+def _brackets(text: str, signs: Sequence[int]) -> dict[int, int]:
+    """Return for the place of each bracket that of its other one, if it has one."""
+    partner: dict[int, int] = {}
+    opened: list[int] = []
+    for i in signs:
+        if text[i] in _BRACKETS:
+            opened.append(i)
+        elif opened and text[i] == _BRACKETS[text[opened[-1]]]:
+            first = opened.pop()
+            partner[first], partner[i] = i, first
+    return partner
 
 
 def _places(text: str, part: str) -> list[int]:

@@ -44,11 +44,13 @@ class Pieces:
     tgt: Sequence[WordSpan]
     sources: Sequence[Sequence[int]]  # for each piece of the translation: numbers of the source's pieces, sorted
     weights: Sequence[int]  # of each piece of the translation: its part of its word, which has WHOLE_WORD
-    src_worded: Sequence[bool]  # for each piece of the source: it has letters or digits, and not only those of code
+    src_worded: Sequence[
+        bool
+    ]  # for each piece of the source: it has letters or digits, and not only those of code or an address
     tgt_worded: Sequence[bool]  # and of the translation
 
 
-WORDLESS = ("code", "markup", "placeholder", "emoji")
+WORDLESS = ("code", "markup", "placeholder", "emoji", "url", "e-mail address")
 """Kinds of protected spans that are no words: an element that had words does not keep any by enclosing one of them."""
 
 CERTAIN = 4
@@ -107,7 +109,10 @@ def link(src: Side, tgt: Side, alignment: Links | None, tag_places: Sequence[int
         for a, b in _pairs(all_src, all_tgt):
             linked[b].add(a)
     weights = _weights(tgt_words, tgt_pieces)
-    for source, target in _same_spans((src_spans, all_src), (tgt_spans, all_tgt)):
+    certain = dict(_same_spans((src_spans, all_src), (tgt_spans, all_tgt)))
+    for own in linked if certain else ():
+        own.difference_update(certain)  # no other word translates them
+    for source, target in certain.items():
         linked[target], weights[target] = {source}, CERTAIN * WHOLE_WORD
     return Pieces(
         all_src, all_tgt, [sorted(own) for own in linked], weights,
@@ -128,12 +133,12 @@ def _without_code(text: str, spans: Sequence[Span]) -> str:
 
 
 def has_words(text: str) -> bool:
-    """True if a text has letters or digits, and not only in code, placeholders, tags and emoji."""
+    """True if a text has letters or digits, and not only in code, placeholders, tags, emoji and addresses."""
     is_certain = not any(map(str.isalnum, text)) or not _MAY_BE_CODE.search(text)  # the usual case
     return any(map(str.isalnum, text if is_certain else _without_code(text, find(text))))
 
 
-_MAY_BE_CODE = re.compile(r"[`<&{\[%$@_:;=^#*\ufe0f\u20e3-]|[xX]D")
+_MAY_BE_CODE = re.compile(r"[`<&{\[%$@_:;=^#*\ufe0f\u20e3-]|[xX]D|www")
 """A sign of which each span that is no word has one, if it has a letter or digit."""
 
 

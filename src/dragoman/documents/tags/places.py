@@ -132,13 +132,16 @@ def _keep_brackets(tags: Sequence[Mark], order: Sequence[int], places: list[int]
     partner = gaps.brackets
     if not partner:
         return
+    divided = _with_half_brackets(tags, gaps.src_brackets)
     opened: list[int] = []
     elements = []
     for n, i in enumerate(order):
         if tags[i].kind == "open":
             opened.append(n)
         elif tags[i].kind == "close" and opened:
-            elements.append((opened.pop(), n))
+            first = opened.pop()
+            if order[first] not in divided:
+                elements.append((first, n))
     for first, last in reversed(elements):
         limit = places[last + 1] if last + 1 < len(places) else len(gaps.tgt)
         while places[last] < limit and places[first] <= partner.get(places[last], -1) < places[last]:
@@ -147,6 +150,33 @@ def _keep_brackets(tags: Sequence[Mark], order: Sequence[int], places: list[int]
         limit = places[first - 1] if first else 0
         while places[first] > limit and places[first] <= partner.get(places[first] - 1, -1) < places[last]:
             places[first] -= 1
+
+
+def _with_half_brackets(tags: Sequence[Mark], partner: Mapping[int, int]) -> set[int]:
+    """Return the opening tags of elements that hold one bracket of a pair in the source, and not the other.
+
+    Args:
+        tags: The tags of the unit, in the order of the source.
+        partner: Place of the other bracket for that of each bracket of the source.
+    """
+    divided: set[int] = set()
+    waiting = sorted(partner, reverse=True)
+    around: list[tuple[int, list[int]]] = []  # of each open element: its tag, and the partners of brackets inside
+    for i, tag in enumerate(tags):
+        while waiting and waiting[-1] < tag.place:
+            other = partner[waiting.pop()]
+            if around:
+                around[-1][1].append(other)
+        if tag.kind == "open":
+            around.append((i, []))
+        elif tag.kind == "close" and around:
+            first, others = around.pop()
+            ends = [min(others), max(others)] if others else []
+            if ends and not tags[first].place <= ends[0] <= ends[1] < tag.place:
+                divided.add(first)
+            if around:
+                around[-1][1].extend(ends)
+    return divided
 
 
 @dataclass(frozen=True)

@@ -71,14 +71,25 @@ def stretches(
     _fill(placed, labels, children)
     _give_words(placed, pieces, children)
     _make_room(placed, len(labels), children)
-    if covers and placed:
-        placed[0].start, placed[-1].end = 0, len(labels)
-        for left, right in pairwise(placed):
-            left.end = right.start
+    if covers:
+        _cover(placed, len(labels), children)
     result = [(0, 0)] * len(children)
     for own in placed:
         result[own.child] = own.start, own.end
     return result
+
+
+def _cover(placed: Sequence[_Placed], size: int, children: Sequence[Child]) -> None:
+    """Widen the stretches up to each other and to both ends; one of code or an address takes no words."""
+    if placed and children[placed[0].child].has_words:
+        placed[0].start = 0
+    if placed and children[placed[-1].child].has_words:
+        placed[-1].end = size
+    for left, right in pairwise(placed):
+        if children[left.child].has_words:
+            left.end = right.start
+        elif children[right.child].has_words:
+            right.start = left.end
 
 
 def _runs(pieces: Sequence[Piece], n: int) -> list[_Placed]:
