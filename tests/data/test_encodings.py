@@ -16,7 +16,6 @@ import pytest
 
 from benchmarks.encodings import GROUPS, Sample, damaged, samples
 from dragoman.data.corpus import lines_of, read_lines
-from dragoman.data.encodings import recognise
 from dragoman.errors import DataError
 
 SEED = 41
@@ -81,23 +80,3 @@ def test_utf8_with_a_bad_byte_stays_utf8(tmp_path: Path) -> None:
         message = refusal(path, sample.data)
         assert re.search(rf"^{path}:\d+:\d+: byte 0x[0-9a-f]{{2}} is not UTF-8", message)
         assert "iconv" not in message, (sample.lang, sample.encoding, message)
-
-
-@pytest.mark.parametrize(
-    "text", ["The dog runs.\n\0\nThe cat sits.\n", "The dog\0", "Der Hund l\xe4uft \xfcber das\0Gras.\n"]
-)
-def test_a_stray_zero_makes_no_chinese_of_other_text(text: str) -> None:
-    data = text.encode("latin-1")
-    for odd in (data, data + b"."):
-        assert recognise(odd) is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["我们今天去公园散步。\n他买了三本书。\n", "これはとてもいいですね。\nわたしのいぬです。\n", "The dog.\n", "Да.\n"],
-)
-@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
-def test_utf16_without_a_mark_is_recognised_in_every_script(text: str, codec: str) -> None:
-    encoding = recognise(text.encode(codec))
-    assert encoding is not None
-    assert encoding.codec == codec

@@ -89,12 +89,6 @@ ODDEST = ("Cc", "Cn", "Co")
 """Categories of characters that text does not have: control characters, and numbers without a character."""
 WITH_OTHERS = re.compile(r"[!-~]?[^\x00-\x7f\s]\S{0,99}+")
 """Characters outside ASCII with what may be odd about them: the one before, and up to 99 behind them in the word."""
-_PRINTED = [0x20 <= byte < 0x7F or byte in b"\t\n\r" for byte in range(256)]
-MOST_PAIRS = 0.9
-"""Largest share of pairs of bytes in UTF-16, other than those of ASCII, that are two characters of ASCII.
-
-Chinese has a third of them, Japanese two thirds; ASCII with stray zeros nearly all.
-"""
 CONTROL = re.compile(rb"[\x01-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 
 
@@ -154,10 +148,6 @@ def _without_mark(data: bytes) -> str | None:
         shares[sum(not h and (0x20 <= c < 0x7F or c in b"\t\n\r") for c, h in zip(low, high, strict=True))] = codec
     text = _decoded(data, shares[max(shares)])
     if text is None or max(shares) < len(text) / 200 or any(_category(c) in ODDEST for c in text if c not in "\t\n\r"):
-        return None
-    # Two bytes of ASCII are a Chinese character of UTF-16, so text with a few stray zeros would be one in Chinese.
-    n_pairs = sum(_PRINTED[a] and _PRINTED[b] for a, b in zip(data[::2], data[1::2], strict=True))
-    if n_pairs > MOST_PAIRS * (len(data) // 2 - max(shares)):
         return None
     return shares[max(shares)]
 
