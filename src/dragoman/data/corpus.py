@@ -92,10 +92,10 @@ def read_lines(path: Path | str) -> Iterator[str]:
         if Path(path).is_fifo():
             raise DataError(f"{path}: nothing is left in this pipe, which is read once; write the text to a file")
         raise DataError(f"{path}: the file is empty; give a text file with one sentence in each line")
-    if number == 1 and text.count("\r") > 1:
+    if number == 1 and (n := text.count("\r")) > 1:
         logger.warning(
             "%s: one line with %s CR inside; if its lines end at CR alone, convert it with tr '\\r' '\\n' < %s > NEW",
-            path, f"{text.count(chr(13)):,}", path,
+            path, f"{n:,}", path,
         )  # fmt: skip
     if n_cr:
         logger.info("%s: CR before LF removed from %s lines", path, f"{n_cr:,}")

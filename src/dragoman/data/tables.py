@@ -19,6 +19,7 @@ from typing import Any
 
 from dragoman.data.corpus import MAX_LINE_BYTES, read_lines
 from dragoman.data.rows import cells, separator_line
+from dragoman.data.text_names import form_of
 from dragoman.errors import DataError
 from dragoman.languages.codes import variety
 from dragoman.languages.known import is_known
@@ -91,7 +92,7 @@ def read_table(path: Path, columns: Columns | None) -> Iterator[tuple[str, str]]
         )
     if ragged.total() > SHOWN:
         logger.warning("%s: %s rows in all have not %d cells: left out", path, f"{ragged.total():,}", len(first))
-    if _is_tsv(path) and quotes.are_of_a_csv(n_rows):
+    if form_of(path) == ".tsv" and quotes.are_of_a_csv(n_rows):
         logger.warning(
             "%s:%d: cells in quotation marks, in %s row%s: a .tsv has no quotes, so the marks are part of the text; if "
             "a spreadsheet wrote them, name the file .csv", path, quotes.first, f"{quotes.n:,}",
@@ -140,15 +141,10 @@ class _Quotes:
         return self._n_doubled > 0 or self.n > 0.9 * n_rows
 
 
-def _is_tsv(path: Path) -> bool:
-    """True for the name of a table without quotes."""
-    return ".tsv" in path.name.lower()
-
-
 def rows_of(path: Path) -> Iterator[Row]:
     """Yield the line number at which each row ends, and its cells."""
     lines = read_lines(path)
-    if _is_tsv(path):
+    if form_of(path) == ".tsv":
         for number, line in enumerate(lines, start=1):
             yield number, line.split("\t")
         return

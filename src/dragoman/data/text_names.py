@@ -1,7 +1,8 @@
-"""Names of plain text files, which are translated line by line: any other suffix is refused, not guessed.
+"""Names of text files: of plain text, which is translated line by line, and of files that hold both sides.
 
 is_plain_text("train.en.gz")      # True
-is_plain_text("messages.json")    # False
+is_plain_text("messages.json")    # False: refused, not guessed
+form_of(Path("pairs.tsv.gz"))     # ".tsv"
 """
 
 from __future__ import annotations
@@ -34,6 +35,12 @@ def is_plain_text(name: str) -> bool:
         suffixes.pop()
     last = suffixes[-1] if suffixes else ""
     return not last or last in TEXT_SUFFIXES or (last not in NO_LANGUAGE and _is_language(last[1:]))
+
+
+def form_of(path: PurePath) -> str:
+    """Return ``.tsv``, ``.csv`` or ``.tmx`` for the name of a file that holds both sides; "" for any other file."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in (".gz", ".zst", ".utf8")]
+    return suffixes[-1] if suffixes and suffixes[-1] in (".tsv", ".csv", ".tmx") else ""
 
 
 def _is_language(suffix: str) -> bool:

@@ -17,6 +17,7 @@ from dragoman.config import OneFile, PairOfFiles, TextFiles
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import lines_of, read_pairs
 from dragoman.data.tables import read_table, table_languages
+from dragoman.data.text_names import form_of
 from dragoman.data.tmx import read_tmx, tmx_languages
 from dragoman.errors import ConfigError, DataError
 from dragoman.languages.codes import language_of, variety
@@ -102,12 +103,6 @@ def _differ(lang: str, other: str) -> bool:
 def _named(text: TextFiles | None) -> str:
     """Return the file names of a text, for a message."""
     return " and ".join(map(str, files_of(text))) if text is not None else ""
-
-
-def form_of(path: Path) -> str:
-    """Return ``.tsv``, ``.csv`` or ``.tmx`` for the name of a file that holds both sides; "" for any other file."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in (".gz", ".zst", ".utf8")]
-    return suffixes[-1] if suffixes and suffixes[-1] in (".tsv", ".csv", ".tmx") else ""
 
 
 def texts_named(words: Sequence[Path | str], columns: tuple[str, str] | None = None) -> list[TextFiles]:

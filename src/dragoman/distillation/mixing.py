@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from dragoman.config import Config, OneFile, TextFiles, each
-from dragoman.data.texts import form_of, paths_of
+from dragoman.data.text_names import form_of
+from dragoman.data.texts import paths_of
 from dragoman.data.tmx import tmx_languages
 from dragoman.distillation.direction import Direction
 from dragoman.distillation.options import AugmentOptions

@@ -127,13 +127,14 @@ def second_pass(
         n_done += len(chunk[0])
     all_marks = np.concatenate(marks) if marks else np.zeros(0, np.int8)
     of_pairs = np.concatenate(scores) if scores else np.zeros(0, np.float32)
+    rows = list(explained)
     if lexicon is not None:
-        of_pairs[list(explained)] = 0.0
+        of_pairs[rows] = 0.0
         wrong = all_marks == MARKS.index("misaligned")
         all_marks[wrong & (of_pairs >= _limit(of_pairs))] = 0
-    all_marks[list(explained)] = 0
+    all_marks[rows] = 0  # neither do they count for a stretch, nor does one take them in
     all_marks = joined(all_marks)
-    all_marks[list(explained)] = 0
+    all_marks[rows] = 0
     shifts = [] if lexicon is None else alignment.find_shifts(np.concatenate(numbers), np.concatenate(grids))
     # Lines of a shifted run are reported as such, and not a second time as wrong pairs.
     for shift in shifts:

@@ -24,7 +24,6 @@ import torch
 
 from dragoman.config import Config, DataConfig, each
 from dragoman.data import phrasebook
-from dragoman.data.batching import all_batches
 from dragoman.data.store import Store
 from dragoman.data.texts import languages_of, read_texts
 from dragoman.data.tokenizer import PAD_ID
@@ -39,6 +38,7 @@ from dragoman.training.loss import perplexity
 from dragoman.training.memory import VALIDATION_TOKENS
 from dragoman.training.record import read_run
 from dragoman.training.run import Build, Trained, train
+from dragoman.training.validation import validation_batches
 from dragoman.translation.translator import Translator
 
 
@@ -319,9 +319,8 @@ def right_tokens(translator: Translator, folder: Path) -> float:
     """
     store = Store.open(folder / "store/valid")
     model: Any = translator.model
-    longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
     right = tokens = 0
-    for batch in all_batches(store, max(longest, VALIDATION_TOKENS)):
+    for batch in validation_batches(store, VALIDATION_TOKENS):
         batch = batch.to(translator.device)
         likeliest = model(batch.src, batch.tgt_in).argmax(-1)  # (B, T)
         right += int((likeliest == batch.tgt_out)[batch.tgt_out != PAD_ID].sum())

@@ -219,7 +219,7 @@ def _smoothing(tried: Trials) -> Section:
         "",
         _two_bars(tried, names),
         "smoothing",
-        _table(tried, names, "label smoothing"),
+        _table(tried, names, "label smoothing", counts_tokens=has_accuracy(tried)),
         "Loss is unsmoothed, on the validation set."
         + (" A token is right if it is the likeliest, given the right ones before it." if has_accuracy(tried) else ""),
     )
@@ -294,9 +294,9 @@ def _two_bars(tried: Trials, names: Mapping[str, str]) -> Any:
     )
 
 
-def _table(tried: Trials, names: Mapping[str, str], what: str) -> Table:
+def _table(tried: Trials, names: Mapping[str, str], what: str, *, counts_tokens: bool = False) -> Table:
     columns = {"validation loss": losses, "BLEU": bleus}
-    if what == "label smoothing" and has_accuracy(tried):
+    if counts_tokens:
         columns["right tokens (%)"] = accuracies
     rows = [(names[name], *(str(interval(of(results))) for of in columns.values())) for name, results in tried.items()]
     return Table((what, *columns), rows)

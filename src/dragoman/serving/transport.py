@@ -104,12 +104,13 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        owner = self.limits.owner_of(scope)
         if scope["path"] not in PROBES:
-            await self.starts.turn(self.limits.owner_of(scope))
+            await self.starts.turn(owner)
         with self.places.place() as scope["place"]:
-            await self._answer(scope, receive, send)
+            await self._answer(scope, owner, receive, send)
 
-    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def _answer(self, scope: Message, owner: str, receive: Receive, send: Send) -> None:
         headers = {name.lower(): value for name, value in scope["headers"]}
         _normalise_target(scope, headers)
         is_complete = False
@@ -122,8 +123,8 @@ class Gate:
 
         try:
             self._check(scope, headers)
-            scope["place"].take(self.limits.owner_of(scope))
-            body, share = await self._body(scope, headers, noted)
+            scope["place"].take(owner)
+            body, share = await self._body(scope, owner, headers, noted)
         except ClientLeft:
             return
         except RefusalError as error:
@@ -153,18 +154,18 @@ class Gate:
         is_head = scope["method"] == "HEAD"
         scope["method"] = "GET" if is_head else scope["method"]
         try:
-            async with self._turn(scope, body):
+            async with self._turn(scope, owner, body):
                 if not await Request(scope, receive).is_disconnected():
                     await self.app(scope, replay, answer)
         finally:
             share.release()
             scope["method"] = "HEAD" if is_head else scope["method"]  # for the log and the metrics
 
-    def _turn(self, scope: Message, body: bytes | None) -> AbstractAsyncContextManager[object]:
+    def _turn(self, scope: Message, owner: str, body: bytes | None) -> AbstractAsyncContextManager[object]:
         """Return what waits for the turn of a request, and holds it: at once, unless its body is large."""
         if not self.limits.is_large(scope["path"], body or b""):
             return contextlib.nullcontext()
-        return self.limits.budget.turns.of(self.limits.owner_of(scope))
+        return self.limits.budget.turns.of(owner)
 
     def _check(self, scope: Message, headers: Mapping[bytes, bytes]) -> None:
         """Check version, length, host, query and framing of a request.
@@ -202,7 +203,7 @@ class Gate:
             raise MalformedError("the request must have Content-Length or Transfer-Encoding, got both: leave out one")
 
     async def _body(
-        self, scope: Message, headers: Mapping[bytes, bytes], receive: Receive
+        self, scope: Message, owner: str, headers: Mapping[bytes, bytes], receive: Receive
     ) -> tuple[bytes | None, Share]:  # fmt: skip
         """Return the body of a request, and its share of the budget.
 
@@ -219,7 +220,6 @@ class Gate:
         encoding = b", ".join(codings).decode("latin-1")  # the header may be there twice
         seconds = bodies.DOCUMENT_S if is_document else bodies.BODY_S
         limit = asyncio.timeout(seconds)
-        owner = self.limits.owner_of(scope)
         share = Share(self.limits.budget, limit, owner, is_document=is_document)
         try:
             async with limit:

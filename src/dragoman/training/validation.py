@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from dragoman.bundle import Bundle
 from dragoman.config import Config, LengthPenalty
-from dragoman.data.batching import all_batches
+from dragoman.data.batching import Batch, all_batches
 from dragoman.data.order import Indices
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import PAD_ID, Tokenizer
@@ -77,9 +77,7 @@ def validator(
     by_language = places_of(langs)
     shown = [i for row in zip_longest(*by_language.values()) for i in row if i is not None][:3]
     src_ids = [store.pair(int(i))[0].tolist() for i in numbers]
-    longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
-    # Validation holds all logits of a batch, so its batches may be smaller than those of training.
-    batches = list(all_batches(store, max(longest, min(config.train.batch_tokens, VALIDATION_TOKENS)), pairs))
+    batches = validation_batches(store, config.train.batch_tokens, pairs)
     greedy = SearchSettings(decode=config.decode).with_decode(beam_size=1)
 
     def scores_of(lang: str | None, rows: Sequence[int], hyps: Sequence[str]) -> dict[str, float]:
@@ -110,6 +108,15 @@ def validator(
             return measure(model, must_stop, progress)
 
     return validate
+
+
+def validation_batches(store: Store, batch_tokens: int, pairs: Indices | None = None) -> list[Batch]:
+    """Return the batches of a store, of at most ``batch_tokens`` tokens on a side, or one pair that is longer.
+
+    Validation holds all logits of a batch, so its batches may be smaller than those of training.
+    """
+    longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
+    return list(all_batches(store, max(longest, min(batch_tokens, VALIDATION_TOKENS)), pairs))
 
 
 def target_languages(store: Store) -> list[str | None]:

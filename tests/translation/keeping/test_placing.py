@@ -41,6 +41,10 @@ def test_a_term_replaces_what_stood_there_and_nothing_else(
     wanted = [" ".join(words.get(word, word) for word in text.split()) for text in plain]
     assert sum(one.text != text for one, text in zip(found, wanted, strict=True)) <= n_beside
     assert all(one.notes == () for one in found)
+    for one, text in zip(found, wanted, strict=True):  # wherever it stands, each term is there as often
+        assert [one.text.split().count(word) for word in words.values() if " " not in word] == [
+            text.split().count(word) for word in words.values() if " " not in word
+        ]
 
 
 def test_each_pair_is_read_for_the_segment_that_lacks_the_term(

@@ -90,11 +90,11 @@ class Templates:
             return self._until(at, "--%>" if self._source.startswith("<%--", at) else "%>", LONGEST, value)
         if start == "<?":
             return self._php(at)
-        if start in ("${", "#{") and self._source.startswith("{", at + 2):  # a sign before a value stays with it
-            code = self._braces(at + 1)
-            return code if code is not None and code.is_value else None
         if start in ("${", "#{"):
-            return self._line(at, "}", 300)
+            if not self._source.startswith("{", at + 2):
+                return self._line(at, "}", 300)
+            code = self._braces(at + 1)  # a sign before a value stays with it
+            return code if code is not None and code.is_value else None
         if start[:1] == "{":
             return self._directives.smarty(at) or self._function(at)
         if start in ("[[", "[("):

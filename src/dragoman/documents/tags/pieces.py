@@ -44,9 +44,7 @@ class Pieces:
     tgt: Sequence[WordSpan]
     sources: Sequence[Sequence[int]]  # for each piece of the translation: numbers of the source's pieces, sorted
     weights: Sequence[int]  # of each piece of the translation: its part of its word, which has WHOLE_WORD
-    src_worded: Sequence[
-        bool
-    ]  # for each piece of the source: it has letters or digits, and not only those of code or an address
+    src_worded: Sequence[bool]  # for each piece of the source: it has letters or digits outside code and addresses
     tgt_worded: Sequence[bool]  # and of the translation
 
 

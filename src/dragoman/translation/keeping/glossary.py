@@ -19,6 +19,7 @@ from typing import NamedTuple, Self
 
 from dragoman.arguments import checked
 from dragoman.data.corpus import read_lines
+from dragoman.data.text_names import form_of
 from dragoman.data.tokenizer import lone_surrogate
 from dragoman.errors import ConfigError, DataError
 from dragoman.languages.composition import compose, composed_places
@@ -57,7 +58,7 @@ class Glossary:
         Raises:
             DataError: The file cannot be read, or a line is no term; the message names it.
         """
-        is_csv = ".csv" in Path(path).name.lower()
+        is_csv = form_of(Path(path)) == ".csv"
         return cls._of_lines(lines_of_csv(Path(path)) if is_csv else read_lines(path), str(path))
 
     @classmethod
