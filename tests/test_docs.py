@@ -531,6 +531,7 @@ def test_the_project_speaks_of_itself_alone() -> None:
             continue
         for word in everywhere:
             assert word not in text, f"{path.relative_to(ROOT)} says {word}"
+        assert not re.search("^(?:<{7}|>{7}) ", text, re.M), f"{path.relative_to(ROOT)} holds both sides of a merge"
         if path.suffix in (".md", ".yaml", ".yml", ".toml"):
             assert not in_prose.search(text), f"{path.relative_to(ROOT)} says {in_prose.search(text)}"
 
