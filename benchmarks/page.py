@@ -50,9 +50,7 @@ Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 +
 - Compare within a column. The machines are virtual, and their speed changes from one day to the next.
 - tcmalloc is a memory allocator that only dragoman was measured with.
 - int8 is CTranslate2's.
-- Marian's search was not measured here. [CTranslate2's authors](https://github.com/OpenNMT/CTranslate2#benchmarks)
-  measured both with one OPUS-MT model of base size, on four threads of an Intel Xeon 8275CL. Marian 1.11 gives 345
-  target tokens a second in float32 and 356 in int8, CTranslate2 3.6 gives 525 and 696.
+- Marian's search was not measured.
 """
 MACHINES = {"": "AMX", "avx512-bf16": "AVX-512 bf16", "zen4": "Zen 4", "without-amx": "no bf16"}
 """Folders of results, and the name of that kind of machine at the head of its column."""
