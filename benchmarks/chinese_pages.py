@@ -1,4 +1,4 @@
-"""Pages in Chinese of the English pages that programs make: the words from ``docs/zh/pages.yaml``, the numbers kept.
+"""Pages in Chinese of the English pages that programs make: words from ``docs/zh/pages.yaml`` and of ``dragoman.lab``.
 
 An entry of the dictionary is a heading, a cell, an item of a list, a paragraph or a sentence of one, as it stands on
 one line; ``{}`` in it is whatever changes with the results; ``# `` begins the title of a page, also of one that is
@@ -14,19 +14,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
-
 from benchmarks.harness.environments import ROOT
-from docs.site.figure_words import Words
 from docs.site.gather import DOCS, FENCE, fingerprint, front_matter, places, sources
+from dragoman.lab.chinese import REPORTS, Words, entries
 
 PAGES = DOCS / "zh"
 WORDS = PAGES / "pages.yaml"
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`[])")
-RANGE = re.compile(r"([\d.,]+) to ([\d.,]+)")
-SPOKEN = re.compile(r"(?<![\w_])[A-Za-z]?[a-z]{2,}(?![\w_])|[`\[]")
-"""What makes a cell more than a number, a name or a formula."""
 FIGURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -90,27 +84,18 @@ def _block(block: str, words: Words) -> str:
 
 def _row(line: str, words: Words) -> str:
     cells = [cell.strip() for cell in line.strip("|").split("|")]
-    said = [cell if set(cell) <= set("-: ") or not SPOKEN.search(cell) else _said(cell, words) for cell in cells]
+    said = [_said(cell, words) if cell.startswith("[") else words.cell(cell) for cell in cells]
     return f"| {' | '.join(said)} |"
 
 
 def _said(text: str, words: Words) -> str:
-    """A text in Chinese: sentence by sentence where the dictionary has each, else as a whole."""
+    """A text in Chinese; it may be a link or a verdict."""
     text = " ".join(line.strip() for line in text.split("\n"))
     if link := re.fullmatch(r"\[([^]]+)\](\(\S+\))", text):
         return f"[{words(f'# {link[1]}').removeprefix('# ')}]{link[2]}"
     if verdict := re.fullmatch(r"\*([^*]+)\*: (.+)", text):
         return f"*{words(verdict[1])}*：{_said(verdict[2], words)}"
-    if re.fullmatch(r"`[^`]*`", text):
-        return words.find(text) or text
-    if RANGE.fullmatch(text):
-        return RANGE.sub(rf"\1 {words('to')} \2", text)
-    sentences = [words.find(sentence) for sentence in SENTENCE.split(text)]
-    if None not in sentences:
-        return "".join(filter(None, sentences))
-    if text.endswith(".") and (claim := words.find(text[:-1])) is not None:
-        return f"{claim}。"
-    return words(text)
+    return words.paragraph(text)
 
 
 def turned_link(target: str, english: Path, page: Path) -> str:
@@ -127,7 +112,7 @@ def turned_link(target: str, english: Path, page: Path) -> str:
 
 def pages() -> Iterator[tuple[Path, str, set[str]]]:
     """Each page in Chinese: where it lies, its text, and what has no Chinese."""
-    words = Words(yaml.safe_load(WORDS.read_text(encoding="utf-8")))
+    words = Words(entries(REPORTS) | entries(WORDS))
     for where, english in made().items():
         words.missing.clear()
         text = in_chinese(where, english, words)
@@ -139,7 +124,8 @@ def main() -> None:
     for path, text, missing in pages():
         if missing:
             lacking = "\n".join(sorted(missing))
-            raise SystemExit(f"{WORDS} has no Chinese for what {path.relative_to(PAGES)} says:\n{lacking}")
+            page = path.relative_to(PAGES)
+            raise SystemExit(f"{WORDS} and {REPORTS.name} have no Chinese for what {page} says:\n{lacking}")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 

@@ -14,10 +14,8 @@ from html import escape, unescape
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-
-from docs.site.figure_words import Words, texts, translated
 from docs.site.problems import BrokenDocsError
+from dragoman.lab.chinese import LABELS, Words, entries, texts, translated
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs/zh"
@@ -63,13 +61,13 @@ def in_chinese(figure: Figure, words: Words) -> str:
     return translated(text, words).replace("<title></title>", head)
 
 
-def missing(path: Path, words: Words, entries: Mapping[str, str]) -> set[str]:
+def missing(path: Path, words: Words, labels: Mapping[str, str]) -> set[str]:
     """Return the labels of an English figure without Chinese, or whose Chinese has a word that no entry writes so."""
     english = path.read_text(encoding="utf-8")
-    latin = {word for chinese in entries.values() for word in WORD.findall(chinese)}
-    labels = set(texts(english)) - {unescape(head) for head in re.findall(r"<(?:title|desc)>([^<]*)<", english)}
+    latin = {word for chinese in labels.values() for word in WORD.findall(chinese)}
+    shown_there = set(texts(english)) - {unescape(head) for head in re.findall(r"<(?:title|desc)>([^<]*)<", english)}
     words.missing.clear()
-    half = {label for label in labels if set(WORD.findall(words(label))) - latin}
+    half = {label for label in shown_there if set(WORD.findall(words(label))) - latin}
     return half | words.missing
 
 
@@ -79,10 +77,10 @@ def made() -> dict[Path, str]:
     Raises:
         BrokenDocsError: A label has no Chinese.
     """
-    entries = yaml.safe_load(WORDS.read_text(encoding="utf-8"))
-    words = Words(entries)
+    labels = dictionary()
+    words = Words(labels)
     figures = [figure for figure in shown() if figure.english.is_file()]
-    lacking = {figure.english.relative_to(ROOT): missing(figure.english, words, entries) for figure in figures}
+    lacking = {figure.english.relative_to(ROOT): missing(figure.english, words, labels) for figure in figures}
     problems = [
         f"{WORDS} has no Chinese for labels of {name}: {', '.join(sorted(labels))}"
         for name, labels in lacking.items()
@@ -93,9 +91,14 @@ def made() -> dict[Path, str]:
     return {figure.english: in_chinese(figure, words) for figure in figures}
 
 
+def dictionary() -> dict[str, str]:
+    """Return the Chinese of every label: those of the laboratory, then all others."""
+    return entries(LABELS) | entries(WORDS)
+
+
 def of_the_readme() -> dict[Path, str]:
     """Return the twins that README.zh-CN.md shows, by the file that keeps each."""
-    words = Words(yaml.safe_load(WORDS.read_text(encoding="utf-8")))
+    words = Words(dictionary())
     return {
         figure.english.with_name(figure.english.stem + ENDING): in_chinese(figure, words)
         for figure in figures_of(README)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import chinese_pages
-from docs.site.figure_words import Words
+from dragoman.lab.chinese import Words
 
 
 def test_the_chinese_pages_are_made_from_the_english_ones() -> None:
@@ -51,5 +51,5 @@ def test_english_that_is_left_is_named() -> None:
 def test_a_sentence_without_chinese_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "words.yaml").write_text('"holds": "成立"\n', encoding="utf-8")
     monkeypatch.setattr(chinese_pages, "WORDS", tmp_path / "words.yaml")
-    with pytest.raises(SystemExit, match=r"no Chinese for what lab/\S+ says:\n.+"):
+    with pytest.raises(SystemExit, match=r"no Chinese for what \S+ says:\n.+"):
         chinese_pages.main()

@@ -12,8 +12,8 @@ import pytest
 from benchmarks import code_tour, diagrams, walk
 from benchmarks.harness.environments import ROOT
 from docs.site import chinese_figures
-from docs.site.figure_words import texts
 from docs.site.problems import BrokenDocsError
+from dragoman.lab.chinese import texts
 
 
 @pytest.fixture(scope="module")

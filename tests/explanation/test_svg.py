@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from docs.site.figure_words import Words, texts, translated
 from dragoman.explanation import style
 from dragoman.explanation.figures import Chart, Curve, HeatMap, curves, heat_maps
 from dragoman.explanation.style import drawn
 from dragoman.explanation.svg import DARK_OF, finished
+from dragoman.lab.chinese import Words, texts, translated
 from dragoman.pages.colours import DARK, oklab
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,15 +13,26 @@ from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import at_terminal, print_line, print_table
 from dragoman.lab import EXPERIMENTS, MINUTES
-from dragoman.options import MachineOptions, QuietOptions
+from dragoman.options import MachineOptions, QuietOptions, option, option_group
 from dragoman.progress import Ticker, clear, has_live_line
 
 
+@option_group
+class Report(QuietOptions):
+    """Language of a report, and amount of progress."""
+
+    lang: Literal["en", "zh"] = option(
+        "en",
+        "Output",
+        "Language of the list, verdicts, pages and SVG figures: en or zh; PNG figures and records are in English.",
+    )
+
+
 @with_options(MachineOptions, into="machine")
-@with_options(QuietOptions, into="output")
+@with_options(Report, into="report")
 def lab(
     machine: MachineOptions,
-    output: QuietOptions,
+    report: Report,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -49,12 +60,13 @@ def lab(
 ) -> None:
     """``dragoman lab``; its help is in ``cli/commands.py``."""
     if name is None:
-        _list_experiments()
+        _list_experiments(report.lang)
         return
 
     with loading():
         from dragoman.config import Config
         from dragoman.device import resolve_device
+        from dragoman.lab.chinese import said, untranslated
         from dragoman.lab.experiment import Lab, experiment_module
         from dragoman.lab.report import run_all, run_experiment
 
@@ -68,30 +80,39 @@ def lab(
         config=None if config is None else Config.from_yaml(config),
         run=run,
         device=resolve_device(machine.device),
-        say=Ticker(output.quiet).say,
+        say=Ticker(report.quiet).say,
+        language=report.lang,
     )
-    seconds = Ticker(output.quiet or not has_live_line()).task("running", keep=False)
+    seconds = Ticker(report.quiet or not has_live_line()).task("running", keep=False)
     with at_ctrl_c(lambda: f"before the end: finished parts are in {out}; the same command resumes"), seconds:
         for record in run_all(out, settings) if name == "all" else (run_experiment(name, out, settings),):
             clear()
             for claim in record["verdict"]:
                 word = {True: "holds", False: "FAILS", None: "-----"}[claim["holds"]]
-                print_line(f"{word}  {claim['text']}: {claim['figures']}")
+                measured = f"{claim['text']}: {claim['figures']}"
+                print_line(f"{said(word, report.lang)}  {said(measured, report.lang)}")
             print(out / record["experiment"] / "index.html")
     if name == "all":
         print(out / "index.html")
+    if report.lang != "en" and (lacking := untranslated()):
+        settings.say(f"{len(lacking)} texts have no Chinese and are in English, such as: {min(lacking)}")
 
 
-def _list_experiments() -> None:
+def _list_experiments(lang: str) -> None:
     """Print each experiment with its claim and what it costs."""
+    from dragoman.lab.chinese import said
+
     if at_terminal():
-        rows = [(name, claim, f"{MINUTES[name]:.1f}") for name, claim in EXPERIMENTS.items()]
-        print_table(["experiment", "claim", "minutes"], rows, right=["minutes"], fixed=["experiment"])
+        rows = [(name, said(claim, lang), f"{MINUTES[name]:.1f}") for name, claim in EXPERIMENTS.items()]
+        heads = {name: said(name, lang) for name in ("experiment", "claim", "minutes")}
+        print_table([*heads.values()], rows, right=[heads["minutes"]], fixed=[heads["experiment"]])
+        hours = f"{sum(MINUTES.values()) / 60:.1f}"
         print_line(
-            f"Minutes are those of two cores; all take {sum(MINUTES.values()) / 60:.1f} hours. --quick tries an "
-            "experiment in seconds."
+            said(f"Minutes are those of two cores; all take {hours} hours.", lang)
+            + " "
+            + said("--quick tries an experiment in seconds.", lang)
         )
         return
     width = max(map(len, EXPERIMENTS))
     for name, claim in EXPERIMENTS.items():
-        print(f"{name:{width}}  {claim} ({MINUTES[name]:.1f} minutes)")
+        print(f"{name:{width}}  {said(f'{claim} ({MINUTES[name]:.1f} minutes)', lang)}")

@@ -40,6 +40,7 @@ class Lab(NamedTuple):
     run: Path | None = None  # a trained model to examine, where TAKES has "run"
     device: torch.device = torch.device("cpu")
     say: Callable[[str], None] = print
+    language: str = "en"  # of pages and of the labels in SVG figures: "en" or "zh"
     saved_s: list[float] | None = None  # collects the seconds that results read from disk had taken to compute
 
     def done(self, key: str, make: Callable[[], Any], settings: Any = None) -> Any:

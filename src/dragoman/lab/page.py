@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from dragoman.files import write_text
 from dragoman.lab import EXPERIMENTS
+from dragoman.lab.chinese import in_chinese, said
 from dragoman.lab.experiment import Section, Table
 from dragoman.pages.render import render
 
@@ -16,35 +18,63 @@ WORDS = {True: "holds", False: "does not hold", None: "open"}
 """Words for the decision on a claim."""
 
 
-def write_page(folder: Path, record: dict[str, Any], sections: Sequence[Section]) -> None:
+def write_page(folder: Path, record: dict[str, Any], language: str) -> None:
     """Write ``folder/index.html``, with the figures inside.
 
     Args:
         folder: Folder of the experiment, which has the figures as SVG files already.
         record: The content of its ``numbers.json``.
-        sections: The sections of its report.
+        language: Language of the page: "en" or "zh".
     """
+    shown = record if language == "en" else in_chinese(record)
     text = render(
-        "lab_experiment.html", name=record["experiment"], claim=record["claim"], quick=record["quick"],
-        verdict=record["verdict"], holds=WORDS, sections=[_section(folder, section) for section in sections],
-        facts=_facts(record),
+        "lab_experiment.html", **_spoken(language), title=_title(record["experiment"], language),
+        claim=said(f"{record['claim']}.", language), quick=record["quick"], verdict=shown["verdict"],
+        sections=[{**section, "image": _image(folder, section)} for section in shown["sections"]],
+        facts=said(_facts(record), language),
     )  # fmt: skip
     write_text(folder / "index.html", text)
 
 
-def write_index(out: Path, records: Mapping[str, dict[str, Any] | None]) -> None:
+def write_index(out: Path, records: Mapping[str, dict[str, Any] | None], language: str) -> None:
     """Write ``out/index.html``: each experiment's verdict from its record, None for those not run yet."""
     decided = [claim["holds"] for record in records.values() if record is not None for claim in record["verdict"]]
-    experiments = [(name, claim, records[name]) for name, claim in EXPERIMENTS.items()]
-    write_text(out / "index.html", render("lab_index.html", decided=decided, experiments=experiments, holds=WORDS))
+    counts = (
+        f"{decided.count(True)} of {len(decided)} statements hold, {decided.count(False)} do not, "
+        f"{decided.count(None)} are open."
+    )
+    experiments = [
+        (name, _title(name, language), said(f"{claim}.", language), _verdict(records[name], language))
+        for name, claim in EXPERIMENTS.items()
+    ]
+    text = render("lab_index.html", **_spoken(language), counts=said(counts, language), experiments=experiments)
+    write_text(out / "index.html", text)
 
 
-def _section(folder: Path, section: Section) -> dict[str, Any]:
-    """Return a section as the template shows it: paragraphs, the figure in base64, the table's cells as text."""
-    image = None
-    if section.figure is not None:
-        image = base64.b64encode((folder / f"{section.name}.svg").read_bytes()).decode()
-    return {**plain_section(section), "image": image}
+def _spoken(language: str) -> dict[str, Any]:
+    """Return what every page of the laboratory needs to speak a language."""
+    return {
+        "language": "en" if language == "en" else "zh-Hans",
+        "said": functools.partial(said, language=language),
+        "holds": {holds: said(word, language) for holds, word in WORDS.items()},
+    }
+
+
+def _title(name: str, language: str) -> str:
+    """Return the title of an experiment's page."""
+    return name.capitalize() if language == "en" else said(f"# {name}", language).removeprefix("# ")
+
+
+def _verdict(record: dict[str, Any] | None, language: str) -> dict[str, Any] | None:
+    """Return what the index shows of a record, if there is one."""
+    if record is None or language == "en":
+        return record
+    return in_chinese({**record, "sections": []})
+
+
+def _image(folder: Path, section: Mapping[str, Any]) -> str | None:
+    """Return the figure of a section in base64; None if it has none."""
+    return base64.b64encode((folder / section["figure"]).read_bytes()).decode() if section["figure"] else None
 
 
 def plain_section(section: Section) -> dict[str, Any]:

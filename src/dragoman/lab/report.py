@@ -28,6 +28,7 @@ from dragoman.errors import ConfigError, DragomanError
 from dragoman.explanation.style import check_letters, save
 from dragoman.files import explained, write_text
 from dragoman.lab import EXPERIMENTS
+from dragoman.lab.chinese import figure_in_chinese
 from dragoman.lab.experiment import Findings, Lab, StoppedError, experiment_module, plain, usable_options
 from dragoman.lab.machine import machine
 from dragoman.lab.page import plain_section, write_index, write_page
@@ -83,11 +84,13 @@ def run_experiment(name: str, out: Path, lab: Lab) -> dict[str, Any]:
         "numbers": _finite(plain(findings.numbers)),
     }
     for section in drawn:
-        paths = (folder / f"{section.name}.svg", folder / f"{section.name}.png")
-        save(section.figure, *paths, title=section.heading or name, description=section.caption)
-    write_page(folder, record, findings.sections)
+        svg, png = folder / f"{section.name}.svg", folder / f"{section.name}.png"
+        save(section.figure, svg, png, title=section.heading or name, description=section.caption)
+        if lab.language == "zh":
+            write_text(svg, figure_in_chinese(svg.read_text(encoding="utf-8")))
+    write_page(folder, record, lab.language)
     write_text(folder / NUMBERS, json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    write_index(out, {name: read_record(out / name) for name in EXPERIMENTS})
+    write_index(out, {name: read_record(out / name) for name in EXPERIMENTS}, lab.language)
     return record
 
 
