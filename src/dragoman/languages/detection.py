@@ -88,8 +88,12 @@ def probabilities(text: str, among: Sequence[str]) -> list[Detected]:
     others = [] if len(codes) > 1 else [code for code in scores if code != label(codes[0])]
     middle = sorted(scores.values())[len(scores) // 2]  # for a language that py3langid does not know
     logits = []
+    shares: dict[str, float] = {}  # of each script, of which there are fewer than languages
     for code in [*codes, *others]:
-        fit = math.log(share_of_script(letters, tag_of(code).script) + 0.001)
+        script = tag_of(code).script
+        if script not in shares:
+            shares[script] = share_of_script(letters, script)
+        fit = math.log(shares[script] + 0.001)
         logits.append(scores.get(label(code), middle) / (TEMPERATURE * math.sqrt(size)) + SCRIPT_WEIGHT * fit)
     greatest = max(logits)
     weights = [math.exp(logit - greatest) for logit in logits]

@@ -132,7 +132,20 @@ class Pairs:
         Raises:
             ConfigError: The package py3langid is missing.
         """
-        target = None if tgt is None else match(tgt, self.targets)
-        sources = self.sources if target is None else self.sources_of(target)
+        sources, target = self._possible(tgt)
         likely = probabilities(text, sources if target is None else [*sources, target])
         return max((language for language in likely if language.code in sources), key=lambda language: language[1])
+
+    def chosen_source(self, text: str, tgt: str | None = None) -> str:
+        """Return the code of ``source_of``, for which a single source language needs no detection.
+
+        Raises:
+            ConfigError: The package py3langid is missing.
+        """
+        sources, _ = self._possible(tgt)
+        return sources[0] if len(sources) == 1 else self.source_of(text, tgt).code
+
+    def _possible(self, tgt: str | None) -> tuple[list[str], str | None]:
+        """Return the source languages of a translation into ``tgt``, and the target; all sources if it is not served."""
+        target = None if tgt is None else match(tgt, self.targets)
+        return (self.sources if target is None else self.sources_of(target)), target

@@ -110,7 +110,7 @@ class Service:
             UnservedError: The pair is not served, or the target must be given.
         """
         if is_auto(source):
-            source = self.pairs.source_of(" ".join(texts), target).code
+            source = self.pairs.chosen_source(" ".join(texts), target)
         if not target:
             targets = self.pairs.targets_of(match(source, self.pairs.sources) or source)
             if len(targets) > 1:
