@@ -141,7 +141,8 @@ def draw(walk: Walk, folder: Path) -> None:
     def vectors(maps: Sequence[tuple[str, Array]], limit: float, numbered: str = "") -> Any:
         numbers = [str(i) for i in range(len(words))]
         found = [HeatMap(values, title, numbers if title == numbered else words, channels) for title, values in maps]
-        return heat_maps(found, "word", "channel", "value", limits=(-limit, limit), n_columns=1, cell=0.24)
+        rows = "word or position" if numbered else "word"
+        return heat_maps(found, rows, "channel", "value", limits=(-limit, limit), n_columns=1, cell=0.24)
 
     def keep(figure: Any, name: str, title: str) -> None:
         save(figure, folder / f"{name}.svg", title=title)

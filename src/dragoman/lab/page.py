@@ -18,7 +18,7 @@ WORDS = {True: "holds", False: "does not hold", None: "open"}
 """Words for the decision on a claim."""
 
 
-def write_page(folder: Path, record: dict[str, Any], language: str) -> None:
+def write_page(folder: Path, record: dict[str, Any], language: str = "en") -> None:
     """Write ``folder/index.html``, with the figures inside.
 
     Args:
@@ -36,7 +36,7 @@ def write_page(folder: Path, record: dict[str, Any], language: str) -> None:
     write_text(folder / "index.html", text)
 
 
-def write_index(out: Path, records: Mapping[str, dict[str, Any] | None], language: str) -> None:
+def write_index(out: Path, records: Mapping[str, dict[str, Any] | None], language: str = "en") -> None:
     """Write ``out/index.html``: each experiment's verdict from its record, None for those not run yet."""
     decided = [claim["holds"] for record in records.values() if record is not None for claim in record["verdict"]]
     counts = (

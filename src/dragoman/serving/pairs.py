@@ -146,6 +146,6 @@ class Pairs:
         return sources[0] if len(sources) == 1 else self.source_of(text, tgt).code
 
     def _possible(self, tgt: str | None) -> tuple[list[str], str | None]:
-        """Return the source languages of a translation into ``tgt``, and the target; all sources if it is not served."""
+        """Return the source languages of a translation into ``tgt``, and the target; of an unserved one all sources."""
         target = None if tgt is None else match(tgt, self.targets)
         return (self.sources if target is None else self.sources_of(target)), target
