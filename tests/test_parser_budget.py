@@ -99,6 +99,21 @@ def test_a_worker_is_kept_and_knows_no_torch(workers: Workers) -> None:
     pool.close()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread has a niceness of its own on Linux alone")
+def test_a_call_yields_the_processor_once_it_is_long_and_the_next_one_does_not_at_first() -> None:
+    pool, own = Workers(1, niceness=3, short_s=0.2), os.nice(0)
+    short, long = {"first": own, "then": own}, {"first": own, "then": min(19, own + 3)}
+    for after_s, expected in ((0.0, short), (1.0, long), (0.0, short)):
+        assert pool.run(ENOUGH, "a", worker_tasks.niceness, after_s=after_s) == expected
+    pids = {pool.run(ENOUGH, "a", worker_tasks.about)["pid"] for _ in range(20)}
+    assert len(pids) == 1  # threads reserve no address space that would wear the worker out
+    with pytest.raises(DataError, match="memory"):
+        pool.run(ENOUGH, "a", worker_tasks.eat_memory)
+    with pytest.raises(DataError, match="processor"):
+        pool.run(replace(ENOUGH, cpu_s=1), "a", worker_tasks.burn)
+    pool.close()
+
+
 def test_what_a_worker_prints_goes_nowhere(workers: Workers, capfd: pytest.CaptureFixture[str]) -> None:
     assert workers.run(ENOUGH, "a", worker_tasks.talk) == {}
     assert capfd.readouterr() == ("", "")

@@ -72,3 +72,10 @@ def talk() -> dict[str, Any]:
     print("a word", file=sys.stderr, flush=True)
     os.write(1, b"a word\n")
     return {}
+
+
+def niceness(after_s: float) -> dict[str, Any]:
+    """How much it yields the processor at once, and after some time."""
+    first = os.nice(0)
+    time.sleep(after_s)
+    return {"first": first, "then": os.nice(0)}

@@ -28,12 +28,15 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any, NoReturn, TypeVar
 
 from dragoman import errors
 from dragoman.errors import DataError, DragomanError
 
 logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
 
 IDLE_S = 600.0
 """Seconds without a call after which a worker ends."""
@@ -87,15 +90,16 @@ class _Call:
 class Workers:
     """A pool of worker processes; each is driven by a thread of its own, so waiting blocks no other thread."""
 
-    def __init__(self, count: int, *, preload: str = "", niceness: int = 0) -> None:
+    def __init__(self, count: int, *, preload: str = "", niceness: int = 0, short_s: float = 0.0) -> None:
         """Start nothing yet.
 
         Args:
             count: Largest number of processes. One owner has at most all but one of them, and at least one.
             preload: Module that a worker imports when it starts.
             niceness: How much the workers yield the processor to others, 0 to 19.
+            short_s: Seconds of a call after which its worker begins to yield, on Linux; elsewhere it always does.
         """
-        self._count, self._preload, self._niceness = count, preload, niceness
+        self._count, self._preload, self._manners = count, preload, (niceness, short_s)
         self._lock = threading.Condition()
         self._waiting: OrderedDict[str, deque[_Call]] = OrderedDict()  # by owner; the next turn comes first
         self._running: Counter[str] = Counter()  # by owner
@@ -159,7 +163,7 @@ class Workers:
                 try:
                     if process is None or not process.is_usable():
                         _end(process)
-                        process = _Process(self._preload, self._niceness)
+                        process = _Process(self._preload, self._manners)
                     values = process.run(call)
                 except BaseException as error:
                     _end(process)
@@ -250,22 +254,22 @@ os.register_at_fork(after_in_child=forget_shared)
 
 BOOTSTRAP = """
 import json, sys
-fd, niceness, preload, sys.path[:] = json.loads(sys.argv[1])
+fd, manners, preload, sys.path[:] = json.loads(sys.argv[1])
 from dragoman.budget import work
-work(fd, niceness, preload)
+work(fd, *manners, preload)
 """
 
 
 class _Process:
     """One worker process, used by one thread."""
 
-    def __init__(self, preload: str, niceness: int) -> None:
+    def __init__(self, preload: str, manners: tuple[int, float]) -> None:
         try:
             here, there = socket.socketpair()
         except OSError as error:
             raise StartError(error) from None
         with there:
-            start = json.dumps([there.fileno(), niceness, preload, sys.path])
+            start = json.dumps([there.fileno(), manners, preload, sys.path])
             # One thread for NumPy: each further one would reserve address space, which counts against the budget.
             threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
             try:
@@ -439,9 +443,10 @@ def _left(until: float) -> float | None:
 # --- the worker -------------------------------------------------------------------------------------------------------
 
 PR_SET_PDEATHSIG = 1
+M_ARENA_MAX = -8
 
 
-def work(fd: int, niceness: int, preload: str) -> NoReturn:
+def work(fd: int, niceness: int, short_s: float, preload: str) -> NoReturn:
     """Run calls until the process that started this one ends; the main function of a worker."""
     import resource  # not every system has it
 
@@ -451,9 +456,16 @@ def work(fd: int, niceness: int, preload: str) -> NoReturn:
     if sys.platform == "linux":  # without it, a busy worker outlives a killed process until its budget is used up
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.nice(niceness)
+    if sys.platform != "linux":
+        short_s = 0.0  # only Linux has a niceness for each thread
+    if short_s:
+        with contextlib.suppress(AttributeError):  # a C library without it
+            ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)  # else each thread reserves address space
+    else:
+        os.nice(niceness)
     if preload:
         importlib.import_module(preload)
+    _in_a_thread(int, niceness, short_s)  # its stack is kept for the next ones
     at_start = _address_space()
     with socket.socket(fileno=fd) as caller:
         while True:
@@ -462,11 +474,30 @@ def work(fd: int, niceness: int, preload: str) -> NoReturn:
                 caller.recv(1, socket.MSG_PEEK)  # sleep here: the budget counts from the first byte
                 budget_end = math.inf
                 with _limited():
-                    outcome, values = _called(_receive(caller, budget_end, sys.maxsize))
+                    given = _receive(caller, budget_end, sys.maxsize)
+                    outcome, values = _in_a_thread(partial(_called, given), niceness, short_s)
                 outcome["worn"] = _address_space() > at_start + SPARE_BYTES
                 _send(caller, {**values, "outcome": outcome}, budget_end)
             except (EOFError, OSError):
                 os._exit(0)
+
+
+def _in_a_thread(function: Callable[[], R], niceness: int, short_s: float) -> R:
+    """Call ``function``; after ``short_s`` seconds, if they are not 0, it yields the processor to others.
+
+    A process without privileges cannot take its niceness back, so a thread that ends with the call gets it.
+    """
+    if not short_s:
+        return function()
+    results: list[R] = []
+    thread = threading.Thread(target=lambda: results.append(function()))
+    thread.start()
+    thread.join(short_s)
+    if thread.is_alive():
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.setpriority(os.PRIO_PROCESS, thread.native_id or 0, niceness)
+    thread.join()
+    return results[0]
 
 
 @contextlib.contextmanager

@@ -34,6 +34,9 @@ COUNT = 3
 NICENESS = {"texts": 5, "documents": 10}
 """How much the workers yield to the search threads."""
 
+SHORT_S = 0.1
+"""Seconds after which the parsing of a text yields: an ordinary one takes a few milliseconds, and would wait longer."""
+
 MOST_WAITING = 64
 """Largest number of parsings that wait for a worker, of one client."""
 
@@ -41,7 +44,7 @@ AGAIN_AFTER_S = 2.0
 """Advice to a client that has too many parsings waiting."""
 
 PRELOAD = opening.__name__
-TEXTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS["texts"])
+TEXTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS["texts"], short_s=SHORT_S)
 DOCUMENTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS["documents"])
 
 
