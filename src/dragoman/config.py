@@ -690,7 +690,7 @@ def with_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> dict[st
         name, equals, value = override.partition("=")
         keys = name.strip().split(".")
         if not equals or not all(keys):
-            raise ConfigError(f"--set {override!r}: write section.key=value, for example train.max_steps=2000")
+            raise ConfigError(f"override {override!r}: write section.key=value, for example train.max_steps=2000")
         node = result
         for key in keys[:-1]:
             node = node.setdefault(key, {})

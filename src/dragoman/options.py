@@ -198,9 +198,18 @@ def not_among(name: str, value: object, words: Iterable[object]) -> ConfigError:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a question for the known name that is most like ``name``; all of them if none is."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    """Return a question for the known name that is most like ``name``, or shares a word with it; else all of them."""
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.75 if len(name) > 4 else 0.6)  # 0.6: one of 3 letters
+    if not close:
+        akin = [each for each in known if _share_a_word(name, each) or _share_a_word(each, name)]
+        close = difflib.get_close_matches(name, akin, n=1, cutoff=0.4)
     return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+
+
+def _share_a_word(name: str, other: str) -> bool:
+    """Return True if a word of ``name`` stands in ``other``."""
+    return any(len(word) > 3 and word in other for word in re.split(r"[^a-z\d]+", name.lower()))
 
 
 _LIMITS = {"ge": "be {} or more", "gt": "be above {}", "le": "be at most {}", "lt": "be below {}"}

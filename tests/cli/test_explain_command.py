@@ -34,6 +34,16 @@ def test_it_prints_the_translation_and_what_it_wrote(
     assert (tmp_path / path).read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+def test_several_sentences_are_explained_as_one_and_named(
+    command: Callable[..., Any], tiny_run: Path, tmp_path: Path
+) -> None:
+    for text, n in ((TEXT, 0), ("The dog sees a cat. The cat sleeps. A man sees it.", 3)):
+        done = command("explain", tiny_run, text, cwd=tmp_path)
+        assert done.status == 0, done.err
+        assert ("note: TEXT has" in done.err) == (n > 0)
+        assert not n or f"TEXT has {n} sentences, which translate takes one by one" in done.err
+
+
 @pytest.mark.parametrize("show", FIGURES)
 def test_each_figure_can_be_had(found: Trace, tmp_path: Path, show: str) -> None:
     assert write(found, tmp_path / "a.png", show) == [tmp_path / "a.png"]

@@ -146,7 +146,7 @@ def test_another_call_is_refused_and_changes_nothing(
         (dict(mono="french.en"), r"french.en: looks like French \(fr\), but the teacher translates from English"),
         (dict(mono="x.fr"), r"x.fr: French \(fr\) by its name, but the teacher translates from English"),
         (dict(ref="short.de"), r"short.de: 3 lines, but .*more.en has 120"),
-        (dict(overrides=["data.tgt_lang=fr"]), "--set data.tgt_lang=fr: must be de as for the teacher, got fr"),
+        (dict(overrides=["data.tgt_lang=fr"]), "override data.tgt_lang=fr: must be de as for the teacher, got fr"),
         (dict(best_of=2), "--best-of needs the references"),
         (dict(with_references=True), "--with-references needs the references"),
         (dict(best_of=5, beam_size=2, ref="short.de"), "beam_size must be at least best_of = 5, got 2"),
@@ -245,7 +245,7 @@ def test_a_teacher_of_several_languages_has_a_student_of_one(
         ),
         (
             dict(to="fr", overrides=["data.tgt_lang=de"]),
-            "--set data.tgt_lang=de: must be fr as for the teacher, got de",
+            "override data.tgt_lang=de: must be fr as for the teacher, got de",
         ),
     ]
     for options, what in refusals:

@@ -145,3 +145,20 @@ def test_translations_may_come_through_a_pipe(corpus: Any, tmp_path: Path) -> No
     found = dragoman.evaluate(tmp_path / "pipe", ref=corpus.valid_tgt, quiet=True)
     writer.join()
     assert found.scores[0].value == pytest.approx(100)
+
+
+def test_a_test_set_whose_sides_are_one_file_is_refused_as_a_table_and_else_named(
+    tiny_run: Path, corpus: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = zip(_lines(corpus.valid_src), _lines(corpus.valid_tgt), strict=True)
+    table = tmp_path / "pairs.tsv"
+    table.write_text("".join("\t".join(pair) + "\n" for pair in sides), encoding="utf-8")
+    with pytest.raises(DataError, match=r"pairs\.tsv is a table, and source and references are the same: .* cut -f1"):
+        dragoman.evaluate(tiny_run, src=table, ref=table)
+    with pytest.raises(DataError, match="is a table"):
+        dragoman.compare(tiny_run, tiny_run, src=table, ref=[corpus.valid_tgt, table])
+    text = shutil.copy(corpus.valid_src, tmp_path / "text")
+    dragoman.evaluate(tiny_run, src=text, ref=text)
+    assert f"{text}: the same text as the source; is it a file of references?" in capsys.readouterr().err
+    dragoman.evaluate(tiny_run, src=corpus.valid_src, ref=corpus.valid_tgt)
+    assert "the same text as the source" not in capsys.readouterr().err

@@ -129,7 +129,7 @@ def test_nothing_is_timed_where_all_is_said_or_there_is_no_limit(
 def test_minutes_is_max_minutes_and_may_not_contradict_it() -> None:
     assert TrainOptions(minutes=5).settings == ("train.max_minutes=5.0",)
     assert "train.max_minutes=5" in TrainOptions(minutes=5, overrides=("train.max_minutes=5",)).settings
-    with pytest.raises(ConfigError, match=r"--minutes 5, but --set train\.max_minutes=6: give one of them"):
+    with pytest.raises(ConfigError, match=r"minutes=5, but override train\.max_minutes=6: give one of them"):
         assert TrainOptions(minutes=5, overrides=("train.max_minutes=6",)).settings
     with pytest.raises(ConfigError, match=r"minutes must be above 0, got 0.0"):
         TrainOptions.of(None, {"minutes": 0})

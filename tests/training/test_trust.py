@@ -111,7 +111,7 @@ def test_each_evaluation_is_counted_in_the_run(tiny_run: Path, tmp_path: Path) -
     test = ledger.TestSet(["t.en", "t.de"], [["a dog"], ["ein hund"]])
     assert ledger.enter(translator, test, []) == ""
     assert ledger.enter(translator, test._replace(lines=[["a cat"], ["ein hund"]]), []) == ""
-    assert ledger.enter(translator, test, []).startswith("t.en has been read 2 times to evaluate")
+    assert ledger.enter(translator, test, []).startswith(f"evaluation 2 of {run} on t.en: ")
     with (run / ledger.LEDGER).open("a") as file:
         file.write('{"cut\n[]\n')
     assert [entry["files"] for entry in ledger.read(run)] == [["t.en", "t.de"]] * 3

@@ -139,17 +139,19 @@ def _print_evaluation(evaluation: Evaluation, as_json: bool) -> None:
 
 
 def _show_scores(scores: Sequence[Score]) -> None:
-    """Print scores as a table; in a narrow terminal what their signatures share stands below it."""
+    """Print scores as a table; what their signatures share stands below it if they do not fit into their lines."""
     rows = [(score.name, f"{score.value:.2f}", score.interval()) for score in scores]
     names, room = ["metric", "score", "95% interval"], columns(sys.stdout)
+    if room < WIDE:
+        names[2], rows = "95%", [(name, value, interval.replace(" to ", "-")) for name, value, interval in rows]
     gap = 2 if room >= WIDE else 1
     texts, shared = [score.signature for score in scores], ""
-    if room < WIDE:
-        texts, shared = _short_signatures(texts)
     left = room - sum(max(map(len, column)) + gap for column in zip(names, *rows, strict=True)) - (gap == 1)
+    if max(map(len, texts)) > left:
+        texts, shared = _short_signatures(texts)
     signatures = ["\n".join(broken_after(text, "|", left)) for text in texts]
     cells = [(*row, signature) for row, signature in zip(rows, signatures, strict=True)]
-    print_table([*names, "signature"], cells, right=["score"], fixed=["95% interval"])
+    print_table([*names, "signature"], cells, right=["score"], fixed=[names[2]])
     if shared:
         print_line("\n".join(broken_after(f"all: {shared}", "|", room)))
 

@@ -14,6 +14,7 @@ from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import loading
 from dragoman.errors import ConfigError
 from dragoman.options import MachineOptions
+from dragoman.progress import say
 from dragoman.translation.options import TranslateOptions
 
 
@@ -42,6 +43,7 @@ def explain(
     with loading():
         from dragoman.explanation.explain import explain as run_explain
         from dragoman.explanation.outputs import check, write
+        from dragoman.languages.sentences import sentences
         from dragoman.translation.translator import Translator
 
     check(out, show)
@@ -50,5 +52,9 @@ def explain(
         translator = Translator.load(run, machine.device)
     trace = run_explain(translator, text, translation, to=options.to)
     print(trace.translation)
+    if (
+        n := len(sentences(text, translator.languages.direction(options.to, None)[0]))
+    ) > translator.usual_sentences and not translator.is_parser:
+        say(f"note: TEXT has {n} sentences, which translate takes one by one: explain one to see what it does")
     for path in write(trace, out, show, subwords):
         print(path)

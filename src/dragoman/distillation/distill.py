@@ -193,7 +193,7 @@ def _check_teacher(job: _Job) -> None:
         name, _, value = override.partition("=")
         for side, lang in (("data.src_lang", job.plan.src_lang), ("data.tgt_lang", job.plan.tgt_lang)):
             if name.strip() == side and lang and variety(value.strip()) != variety(lang):
-                raise ConfigError(f"--set {override}: must be {lang} as for the teacher, got {value.strip()}")
+                raise ConfigError(f"override {override}: must be {lang} as for the teacher, got {value.strip()}")
 
 
 def _check_settings(job: _Job) -> None:

@@ -372,7 +372,11 @@ def _read_test(
     warnings = []
     if isinstance(src, Path | str):
         warnings = check_sides(name or "the model", langs, options.from_lang, src, *_paths(*refs))
-    return _Test(translator, plan, *read(src, refs), src, tuple(warnings))
+    lines, references = read(src, refs)
+    if len(lines) >= SURELY_COPIED:
+        same = [ref for ref, own in zip(refs, references, strict=True) if own == lines]
+        warnings += [f"{named(ref, 'ref')}: the same text as the source; is it a file of references?" for ref in same]
+    return _Test(translator, plan, lines, references, src, tuple(warnings))
 
 
 def _translated(test: _Test, ticker: Ticker, report: NoteReport) -> tuple[list[Translation], float]:

@@ -80,6 +80,11 @@ def read(src: Lines, refs: Sequence[Lines], name: str = "src") -> tuple[list[str
                 f"{names[0]} has {len(lines):,} {kinds[0]} but {other} has {len(own):,}: each must have a reference "
                 "for each line"
             )
+    if lines in references and sum("\t" in line for line in lines) > len(lines) / 2:
+        raise DataError(
+            f"{names[0]} is a table, and source and references are the same: give each column as a file of its own, "
+            "such as cut -f1 TABLE > test.en; cut -f2 TABLE > test.de"
+        )
     return lines, references
 
 

@@ -96,17 +96,17 @@ class RunOptions(OverrideOptions, QuietOptions):
         Raises:
             ConfigError: An override contradicts an option, or is malformed.
         """
-        own = {"max_minutes": ("--minutes", self.minutes), "threads": ("--threads", self.threads)}
-        own = {name: (flag, value) for name, (flag, value) in own.items() if value is not None}
+        own = {"max_minutes": ("minutes", self.minutes), "threads": ("threads", self.threads)}
+        own = {name: (said, value) for name, (said, value) in own.items() if value is not None}
         if not own:
             return self.overrides
         from dragoman.config import with_overrides  # imported here, as --help is faster without YAML
 
         train = with_overrides({}, self.overrides).get("train")
-        for name, (flag, value) in own.items():
+        for name, (said, value) in own.items():
             override = train.get(name, value) if isinstance(train, dict) else value
             if override != value:
-                raise ConfigError(f"{flag} {value:g}, but --set train.{name}={override}: give one of them")
+                raise ConfigError(f"{said}={value:g}, but override train.{name}={override}: give one of them")
         return (*self.overrides, *(f"train.{name}={value!r}" for name, (_, value) in own.items()))
 
 
