@@ -1,4 +1,4 @@
-"""Files of keys as editors, scripts and mistaken commands leave them: no key is lost, and what is no such file is named."""
+"""Files of keys as editors, scripts and mistaken commands leave them: no key is lost, what is no such file is named."""
 
 from __future__ import annotations
 
