@@ -481,12 +481,13 @@ def test_cors_is_for_named_origins(serving: Callable[..., Any]) -> None:
     "origin",
     ["*", "null", "", "a.org", "https://a.org/", "https://a.org/x", "https://*.a.org", "https://a.org\r\nx: y"],
 )
-def test_an_origin_of_every_page_or_of_none_is_refused(origin: str) -> None:
+def test_S22_an_origin_of_every_page_or_of_none_is_refused(origin: str, figure: Any) -> None:
     """A page in a sandbox has the origin "null", which each page can give itself."""
     with pytest.raises(ConfigError, match="origins by name, without a path"):
         ServeOptions(cors_origin=(origin,))
     for named in ("https://a.org", "http://localhost:8080", "http://[::1]:80", "chrome-extension://abcdefghij"):
         assert ServeOptions(cors_origin=(named,)).cors_origin == (named,)
+    figure("S22", f"--cors-origin {origin!r}: refused")
 
 
 def test_a_page_of_a_named_origin_reads_every_refusal(serving: Callable[..., Any]) -> None:

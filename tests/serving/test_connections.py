@@ -164,14 +164,15 @@ def test_no_log_has_a_text_or_a_key(
         (b"GET /\xff?api_key=secret: HTTP/1.1\r\n\r\n", "illegal request line"),
     ],
 )
-def test_a_refusal_of_what_is_no_http_repeats_no_key(
-    connect: Callable[[bytes], socket.socket], sent: bytes, says: str
+def test_H11_a_refusal_of_what_is_no_http_repeats_no_key(
+    connect: Callable[[bytes], socket.socket], sent: bytes, says: str, figure: Any
 ) -> None:
     """Programs log the messages that they get."""
     answer = connect(sent).recv(1 << 16).decode()
     assert " 400 " in answer
     assert says in answer
     assert "secret" not in answer
+    figure("H11", f"{says!r} and no more of the line")
 
 
 def test_a_path_that_climbs_opens_nothing(live: Any) -> None:

@@ -112,7 +112,7 @@ def test_a_form_has_so_many_fields_and_is_utf8(live: Any) -> None:
         ("/v2/translate", "application/x-www-form-urlencoded", b"target_lang=DE&text=%s"),
     ],
 )
-def test_a_body_in_another_encoding_is_not_taken_for_another_text(
+def test_H10_a_body_in_another_encoding_is_not_taken_for_another_text(
     live: Any, path: str, kind: str, body: bytes, charset: str, text: bytes, status: int
 ) -> None:
     """Encodings of ASCII bytes, such as UTF-7, are no error as UTF-8, but another text."""
@@ -126,16 +126,17 @@ PART = b'--e\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
 
 
 @pytest.mark.parametrize("end", [b"", b"--e\r\n", b"--e", PART[:40], PART % (b"glossary_id", b"", b"1")])
-def test_a_form_without_its_end_is_refused(live: Any, end: bytes) -> None:
+def test_H10_a_form_without_its_end_is_refused(live: Any, end: bytes, figure: Any) -> None:
     """Its last part, which may change the translation, would be missing without a word."""
     body = PART % (b"text", b"", b"the dog") + PART % (b"target_lang", b"", b"DE")
     assert live("/v2/translate", body + b"--e--\r\n", content_type=MULTIPART).status == 200
     reply = live("/v2/translate", body + end, content_type=MULTIPART)
     assert reply.status == 400
     assert "the form has no end" in reply.json["message"]
+    figure("H10", f"a form that ends with {end[-20:]!r}: {reply.status}")
 
 
-def test_an_encoded_part_of_a_form_is_not_taken_for_text(live: Any) -> None:
+def test_H10_an_encoded_part_of_a_form_is_not_taken_for_text(live: Any) -> None:
     def status(coding: bytes) -> int:
         header = b"\r\nContent-Transfer-Encoding: " + coding
         body = PART % (b"text", header, b"dGhlIGRvZw==") + PART % (b"target_lang", b"", b"DE") + b"--e--"

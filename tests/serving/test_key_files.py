@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,13 +16,16 @@ from dragoman.serving.keys import Keys, make_key
 
 
 @pytest.mark.parametrize("cut", [b"", b"\n", b"\r\n"])
-def test_a_new_key_leaves_the_others_whatever_their_last_line_ends_with(tmp_path: Path, cut: bytes) -> None:
+def test_A5_a_new_key_leaves_the_others_whatever_their_last_line_ends_with(
+    tmp_path: Path, cut: bytes, figure: Any
+) -> None:
     """An editor may leave out the last line end: the new key then went into the line of the last one."""
     path = tmp_path / "keys"
     ann = make_key(path, "ann")
     path.write_bytes(path.read_bytes().rstrip(b"\n") + cut)
     bob = make_key(path, "bob")
     assert [Keys.load(path).owner(key) for key in (ann, bob)] == ["ann", "bob"]
+    figure("A5", f"the last line ends with {cut!r}: both keys are accepted")
 
 
 def test_a_file_of_keys_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
@@ -33,7 +37,7 @@ def test_a_file_of_keys_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None
     assert Keys.load(path).names == ["ann", "bob"]
 
 
-def test_a_name_that_two_processes_want_at_once_is_given_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_A5_a_name_that_two_processes_want_at_once_is_given_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the name twice no server would start."""
     path, both = tmp_path / "keys", threading.Barrier(2)
     made, refusals = list[str](), list[str]()
