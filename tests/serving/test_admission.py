@@ -47,7 +47,9 @@ def test_S21_many_requests_start_in_rounds_one_of_each_key_in_turn(figure: Any) 
     assert most <= 2 * AT_ONCE  # the end of one round, and the next
     place = [owner for _, owner in started].index("other")
     assert place <= AT_ONCE + 2
-    figure("S21", f"{len(started)} requests at once: {most} in a round at most; that of another key is number {place + 1}")
+    figure(
+        "S21", f"{len(started)} requests at once: {most} in a round at most; that of another key is number {place + 1}"
+    )
 
 
 def test_a_request_that_comes_alone_starts_at_once() -> None:

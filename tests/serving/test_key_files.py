@@ -37,7 +37,9 @@ def test_a_file_of_keys_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None
     assert Keys.load(path).names == ["ann", "bob"]
 
 
-def test_A5_a_name_that_two_processes_want_at_once_is_given_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_A5_a_name_that_two_processes_want_at_once_is_given_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With the name twice no server would start."""
     path, both = tmp_path / "keys", threading.Barrier(2)
     made, refusals = list[str](), list[str]()

@@ -19,8 +19,9 @@ WIDE = 3
 """Number of spaces from which a gap parts columns."""
 
 BEGINNINGS = {
-    b"pk\x03\x04": ".docx", b"%pdf-": ".pdf", b"{\\rtf": ".rtf", b"<?xml": ".xlf, .ttml or .html", b"<!doctype html": ".html",
-    b"<html": ".html", b"webvtt": ".vtt", b"msgid \"": ".po", b"1\n00:": ".srt", b"1\r\n00:": ".srt",
+    b"pk\x03\x04": ".docx", b"%pdf-": ".pdf", b"{\\rtf": ".rtf", b"<?xml": ".xlf, .ttml or .html",
+    b"<!doctype html": ".html", b"<html": ".html", b"webvtt": ".vtt", b"msgid \"": ".po", b"1\n00:": ".srt",
+    b"1\r\n00:": ".srt",
 }  # fmt: skip
 """How documents begin, in lower case, with the suffixes that their names should have."""
 
