@@ -15,6 +15,7 @@ import torch
 from command_line import Done
 from dragoman.cli import environment
 from dragoman.cli.commands import COMMANDS, load
+from limits import LONG_S
 
 
 def test_what_is_set_stays_and_what_is_not_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,6 +24,17 @@ def test_what_is_set_stays_and_what_is_not_is_set(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv(first, "7")
     environment.set_defaults()
     assert (os.environ[first], os.environ[second]) == ("7", str(environment.KEPT))
+
+
+@pytest.mark.parametrize("width", ["0", "19", "1000000000", "9" * 5000, "\u0663", "80", "abc"])
+def test_help_is_printed_at_any_width_that_the_environment_names(width: str) -> None:
+    """At 0 it was empty, and at a thousand million it had no end."""
+    done = subprocess.run(
+        [sys.executable, "-m", "dragoman", "translate", "--help"],
+        env={**os.environ, "COLUMNS": width}, capture_output=True, text=True, timeout=LONG_S, check=True,
+    )  # fmt: skip
+    assert "--beam-size" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
 
 
 def test_threads_spin_for_long_only_where_nobody_else_has_work(monkeypatch: pytest.MonkeyPatch) -> None:

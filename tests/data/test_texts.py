@@ -66,6 +66,7 @@ def test_which_direction_a_common_beginning_takes_is_said(folder: Path, caplog: 
             "notes.xlsx: one side alone, or no known form of text (a configuration ends in .yaml); give two text files",
         ),
         (["a.en"], "a.en: one side alone"),
+        (["/dev/zero"], "/dev/zero: one side alone"),  # its first line has no end
         (["a.en", "t.tsv"], "a.en: one side alone"),
         (["a.en", "missing.de"], "missing.de: no such file"),
         (["dir"], "dir is a folder; give two text files"),

@@ -184,11 +184,20 @@ def test_columns_of_a_table_by_name() -> None:
         ("a.docx", b"PK\x03\x04 no zip", (), "not a .docx file"),
         ("a.pdf", b"%PDF", (), "is neither plain text nor a supported document"),
         ("a.md", b"a\n" * 1_000_001, (), "2,000,002 bytes of Markdown"),
+        ("file", "\n<!DOCTYPE HTML><p>a dog", (), r"no suffix: add it, such as \.html"),
+        ("file", b"\xef\xbb\xbf<?xml version='1.0'?><tt/>", (), r"no suffix: add it, such as \.xlf"),
+        ("file", b"PK\x03\x04\0", (), r"no suffix: add it, such as \.docx"),
+        ("file", "1\r\n00:00:01,000 --> 00:00:02,000\r\nA dog.\r\n", (), r"no suffix: add it, such as \.srt"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused(name: str, data: str | bytes, columns: tuple[str, ...], said: str) -> None:
     with pytest.raises(DataError, match=said):
         upper(name, data, columns)
+
+
+def test_plain_text_needs_no_suffix() -> None:
+    assert upper("README", "a dog runs\n")[0] == b"A DOG RUNS\n"
+    assert upper("a.txt", "WEBVTT is a format\n")[0] == b"WEBVTT IS A FORMAT\n"
 
 
 def zipped(members: Mapping[str, str | bytes]) -> bytes:

@@ -17,7 +17,7 @@ from dragoman.serving.refusals import BusyError
 from limits import wait_until
 
 
-def test_many_requests_start_in_rounds_one_of_each_key_in_turn() -> None:
+def test_S21_many_requests_start_in_rounds_one_of_each_key_in_turn(figure: Any) -> None:
     started: list[tuple[int, str]] = []
 
     async def run() -> None:
@@ -43,8 +43,13 @@ def test_many_requests_start_in_rounds_one_of_each_key_in_turn() -> None:
 
     asyncio.run(run())
     assert len(started) == 10 * AT_ONCE
-    assert max(map([n for n, _ in started].count, range(100))) <= 2 * AT_ONCE  # the end of one round, and the next
-    assert [owner for _, owner in started].index("other") <= AT_ONCE + 2
+    most = max(map([n for n, _ in started].count, range(100)))
+    assert most <= 2 * AT_ONCE  # the end of one round, and the next
+    place = [owner for _, owner in started].index("other")
+    assert place <= AT_ONCE + 2
+    figure(
+        "S21", f"{len(started)} requests at once: {most} in a round at most; that of another key is number {place + 1}"
+    )
 
 
 def test_a_request_that_comes_alone_starts_at_once() -> None:
@@ -74,7 +79,7 @@ def test_a_key_has_so_many_places_and_nobody_any_number() -> None:
 
 
 @pytest.mark.parametrize("where", ["header", "body"])
-def test_one_key_leaves_connections_to_others(
+def test_S21_one_key_leaves_connections_to_others(
     serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     keys = {name: make_key(tmp_path / "keys", name) for name in ("a", "b")}

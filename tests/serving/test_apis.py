@@ -22,6 +22,7 @@ from dragoman.serving.apis.deepl import IGNORED
 from dragoman.serving.batcher import Batcher
 from dragoman.serving.http import translate_markup
 from dragoman.serving.keys import Keys, make_key
+from dragoman.serving.options import ServeOptions
 from dragoman.serving.parsing import tagged
 from dragoman.serving.service import Answer, Service
 from dragoman.translation.assemble import Translation
@@ -474,6 +475,19 @@ def test_cors_is_for_named_origins(serving: Callable[..., Any]) -> None:
     server = serving(cors_origin=("https://a.org",))
     assert server("/health", origin="https://a.org").headers["access-control-allow-origin"] == "https://a.org"
     assert server("/health", origin="https://b.org").headers.get("access-control-allow-origin") is None
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["*", "null", "", "a.org", "https://a.org/", "https://a.org/x", "https://*.a.org", "https://a.org\r\nx: y"],
+)
+def test_S22_an_origin_of_every_page_or_of_none_is_refused(origin: str, figure: Any) -> None:
+    """A page in a sandbox has the origin "null", which each page can give itself."""
+    with pytest.raises(ConfigError, match="origins by name, without a path"):
+        ServeOptions(cors_origin=(origin,))
+    for named in ("https://a.org", "http://localhost:8080", "http://[::1]:80", "chrome-extension://abcdefghij"):
+        assert ServeOptions(cors_origin=(named,)).cors_origin == (named,)
+    figure("S22", f"--cors-origin {origin!r}: refused")
 
 
 def test_a_page_of_a_named_origin_reads_every_refusal(serving: Callable[..., Any]) -> None:

@@ -59,6 +59,10 @@ def test_deepls_python_library_translates_documents(live: Any, served: Translato
     assert out.getvalue().decode() == served.translate("the dog").text + "\n"
     with pytest.raises(deepl.DeepLException, match="not a"):
         client.translate_document(b"no zip", io.BytesIO(), target_lang="DE", filename="a.docx")
+    # The library sends no name with a stream, whatever ``filename`` is: as plain text the tags would be translated.
+    page = io.BytesIO(b"<!DOCTYPE html><html><p>the dog</p></html>")
+    with pytest.raises(deepl.DeepLException, match=r"its name has no suffix: add it, such as \.html"):
+        client.translate_document(page, io.BytesIO(), target_lang="DE", filename="a.html")
 
 
 def test_libretranslatepy(live: Any, served: Translator) -> None:

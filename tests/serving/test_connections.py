@@ -155,6 +155,26 @@ def test_no_log_has_a_text_or_a_key(
     assert key not in logged
 
 
+@pytest.mark.parametrize(
+    ("sent", "says"),
+    [
+        (b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer secret\x0b\r\n\r\n", "line: Authorization"),
+        (b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nsecret\r\n\r\n", "illegal header line"),
+        (b"GET /languages?api_key=secret  HTTP/1.1\r\n\r\n", "illegal request line"),
+        (b"GET /\xff?api_key=secret: HTTP/1.1\r\n\r\n", "illegal request line"),
+    ],
+)
+def test_H11_a_refusal_of_what_is_no_http_repeats_no_key(
+    connect: Callable[[bytes], socket.socket], sent: bytes, says: str, figure: Any
+) -> None:
+    """Programs log the messages that they get."""
+    answer = connect(sent).recv(1 << 16).decode()
+    assert " 400 " in answer
+    assert says in answer
+    assert "secret" not in answer
+    figure("H11", f"{says!r} and no more of the line")
+
+
 def test_a_path_that_climbs_opens_nothing(live: Any) -> None:
     """Nothing that a client names is a path: no file is opened but those that answers are made of."""
     steps = ["../" * n + name for n in range(1, 9) for name in ("etc/passwd", "config.yaml", "job.json")]

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from starlette.requests import Request
@@ -86,23 +87,56 @@ def test_a_form_has_so_many_fields_and_is_utf8(live: Any) -> None:
     for charset in ("idna", "punycode", "utf-16", "undefined"):  # of the first, Python's takes the square of the length
         reply = live("/translate", parts.encode(), content_type=f"{MULTIPART}; charset={charset}")
         assert reply.status == 400
-        assert f"the form must be UTF-8 text, got charset '{charset}'" in reply.body.decode()
+        assert f"the body must be UTF-8 text, got charset '{charset}'" in reply.body.decode()
+
+
+@pytest.mark.parametrize(
+    ("charset", "text", "status"),
+    [
+        ("UTF-8", "d\u00f6g".encode(), 200),
+        ('"utf8"', "d\u00f6g".encode(), 200),
+        ("ISO-8859-1", b"dog", 200),  # as older programs declare whatever they send
+        ("windows-1252", b"a dog", 200),
+        ("ISO-8859-1", "d\u00f6g".encode(), 400),  # of four characters
+        ("utf-7", b"d+APY-g", 400),
+        ("iso-2022-jp", b"\x1b$B8$\x1b(B", 400),
+        ("hz-gb-2312", b"~{9<9~}", 400),
+        ("idna", b"dog", 400),
+    ],
+)
+@pytest.mark.parametrize(
+    ("path", "kind", "body"),
+    [
+        ("/translate", "application/json", b'{"source": "en", "target": "de", "q": "%s"}'),
+        ("/v1/translate", "application/json", b'{"text": "%s"}'),
+        ("/v2/translate", "application/x-www-form-urlencoded", b"target_lang=DE&text=%s"),
+    ],
+)
+def test_H10_a_body_in_another_encoding_is_not_taken_for_another_text(
+    live: Any, path: str, kind: str, body: bytes, charset: str, text: bytes, status: int
+) -> None:
+    """Encodings of ASCII bytes, such as UTF-7, are no error as UTF-8, but another text."""
+    sent = text.replace(b"\x1b", b"\\u001b") if "json" in kind else quote(text).encode()
+    reply = live(path, body % sent, content_type=f"{kind}; charset={charset}")
+    assert reply.status == status
+    assert status == 200 or "the body must be UTF-8 text" in reply.body.decode()
 
 
 PART = b'--e\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
 
 
 @pytest.mark.parametrize("end", [b"", b"--e\r\n", b"--e", PART[:40], PART % (b"glossary_id", b"", b"1")])
-def test_a_form_without_its_end_is_refused(live: Any, end: bytes) -> None:
+def test_H10_a_form_without_its_end_is_refused(live: Any, end: bytes, figure: Any) -> None:
     """Its last part, which may change the translation, would be missing without a word."""
     body = PART % (b"text", b"", b"the dog") + PART % (b"target_lang", b"", b"DE")
     assert live("/v2/translate", body + b"--e--\r\n", content_type=MULTIPART).status == 200
     reply = live("/v2/translate", body + end, content_type=MULTIPART)
     assert reply.status == 400
     assert "the form has no end" in reply.json["message"]
+    figure("H10", f"a form that ends with {end[-20:]!r}: {reply.status}")
 
 
-def test_an_encoded_part_of_a_form_is_not_taken_for_text(live: Any) -> None:
+def test_H10_an_encoded_part_of_a_form_is_not_taken_for_text(live: Any) -> None:
     def status(coding: bytes) -> int:
         header = b"\r\nContent-Transfer-Encoding: " + coding
         body = PART % (b"text", header, b"dGhlIGRvZw==") + PART % (b"target_lang", b"", b"DE") + b"--e--"

@@ -1,4 +1,4 @@
-"""Settings for the libraries under torch. Variables that are already set stay as they are. Imports no torch.
+"""Settings for the libraries under torch, and for Rich. Usable variables stay as they are. Imports no torch.
 
 The effects were measured on two cores: benchmarks/records/training-speed.md and memory.md.
 """
@@ -26,6 +26,9 @@ The library does not set them; a long-lived program that imports dragoman may do
 MALLOPT = {-1: 2**31 - 1, -2: 2**26, -3: 2**25}
 """glibc's M_TRIM_THRESHOLD, M_TOP_PAD and M_MMAP_THRESHOLD (at its maximum), in bytes."""
 
+LEAST_WIDTH = 20
+"""Smallest number of columns at which help can be read."""
+
 
 def set_defaults() -> None:
     """Set the environment variables that are not set yet; call this before torch is imported."""
@@ -40,10 +43,19 @@ def set_defaults() -> None:
 def prepare(command: str) -> None:
     """Prepare the process for a command."""
     set_defaults()
+    forget_odd_width()
     # A server runs beside other programs for months, and each of its threads would keep as much as it ever needed; it
     # settles for fewer arenas (``serving.memory``).
     if command != "serve":
         keep_memory()
+
+
+def forget_odd_width() -> None:
+    """Remove COLUMNS from the environment if no text can be read at that width: help would be empty, or have no end."""
+    # Some programs that start commands without a terminal set it to 0.
+    width = os.environ.get("COLUMNS", "")
+    if width.isdigit() and not (len(width) < 6 and width.isascii() and int(width) >= LEAST_WIDTH):
+        del os.environ["COLUMNS"]
 
 
 def keep_memory() -> None:

@@ -139,7 +139,7 @@ def texts_named(words: Sequence[Path | str], columns: tuple[str, str] | None = N
 def _table_without_suffix(path: Path) -> str:
     """Return the end of a refusal that names the suffix which a text with tabs in its first line needs; else ""."""
     with contextlib.suppress(DataError):
-        if "\t" in next(lines_of(path), ""):
+        if path.is_file() and "\t" in next(lines_of(path), ""):  # a pipe or a device may never end its first line
             return f"; {path} has tabs: if it is a table, name it {path.stem}.tsv"
     return ""
 

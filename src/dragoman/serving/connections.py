@@ -177,6 +177,16 @@ def keep_few_unsent(listener: socket.socket) -> None:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
 
 
+def _without_values(message: str) -> str:
+    """Return a message of h11 without the line that it repeats, which may have a key: clients log what they get.
+
+    The name of a header stays.
+    """
+    reason, _, line = message.partition(": bytearray(b")
+    name, colon, _ = line[1:].partition(":")
+    return f"{reason}: {name}" if colon and name.replace("-", "").isalnum() else reason
+
+
 class PatientProtocol(H11Protocol):
     """uvicorn's protocol on h11 with both time limits, and a limit of all connections."""
 
@@ -239,7 +249,7 @@ class PatientProtocol(H11Protocol):
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE) or not isinstance(error, h11.RemoteProtocolError):
             self.transport.close()  # in the middle of an answer nothing can be said any more
             return
-        status, message = 400, shortened(f"the request must be valid HTTP/1.1: {error}")
+        status, message = 400, shortened(f"the request must be valid HTTP/1.1: {_without_values(str(error))}")
         if error.error_status_hint == LongHeadersError.status:
             status, message = LongHeadersError.status, str(LongHeadersError())
         body = json.dumps({"error": message}).encode()

@@ -79,6 +79,7 @@ async def fields_of(request: Request) -> dict[str, Any]:
     if kind == "application/x-www-form-urlencoded":
         # Forms send each line end as CR LF, whatever the user typed.
         form_pairs = await _off_the_loop(_form_pairs, body)
+        _check_charset(request, is_ascii=all(text.isascii() for pair in form_pairs for text in pair))
         pairs += [(name, value.replace("\r\n", "\n")) for name, value in form_pairs]
         return _fields(pairs)
     if kind == "multipart/form-data":
@@ -87,6 +88,7 @@ async def fields_of(request: Request) -> dict[str, Any]:
                 raise MalformedError(f"{name} must be text, got a file")
             pairs.append((name, part.replace("\r\n", "\n")))
         return _fields(pairs)
+    _check_charset(request, is_ascii=body.isascii())
     return {**_fields(pairs), **await _json_object(body)}
 
 
@@ -111,15 +113,11 @@ async def _form_of(request: Request) -> FormData:
     Raises:
         MalformedError: It is damaged or cut, in another encoding than UTF-8, or has too many or too long parts.
     """
-    # The client chooses the codec: some of Python's take the square of the length, and some are for no text at all.
     content_type = request.headers.get("content-type", "")
     _check_semicolons(content_type.encode("latin-1"))
-    kind, parameters = parse_options_header(content_type)
-    if kind != b"multipart/form-data":
+    if parse_options_header(content_type)[0] != b"multipart/form-data":
         return FormData()
-    charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
-    if charset.lower() not in ("utf-8", "utf8", "us-ascii"):
-        raise MalformedError(f"the form must be UTF-8 text, got charset {charset[:40]!r}")
+    _check_charset(request, is_ascii=False)
     parser = _Utf8Parser(request.headers, _in_pieces(request), max_files=1, max_fields=MOST_FIELDS)
     try:
         form = await parser.parse()
@@ -134,6 +132,26 @@ async def _form_of(request: Request) -> FormData:
         await form.close()
         raise MalformedError("the form has no end, which is its boundary with two further dashes: send all of it")
     return form
+
+
+def _check_charset(request: Request, *, is_ascii: bool) -> None:
+    """Check that a body is UTF-8 text by what its sender declares: as UTF-8, another text would be translated.
+
+    Nothing is decoded by the name: some of Python's codecs take the square of the length, and some are for no text.
+
+    Args:
+        is_ascii: The body has bytes of ASCII alone, which mean the same in most encodings.
+
+    Raises:
+        MalformedError: It is in another encoding.
+    """
+    content_type = request.headers.get("content-type", "")
+    _check_semicolons(content_type.encode("latin-1"))
+    charset = parse_options_header(content_type)[1].get(b"charset", b"utf-8").decode("latin-1")
+    name = charset.lower()
+    if name in ("utf-8", "utf8", "us-ascii", "ascii") or (is_ascii and name.startswith(("iso-8859-", "windows-125"))):
+        return
+    raise MalformedError(f"the body must be UTF-8 text, got charset {charset[:40]!r}")
 
 
 async def _in_pieces(request: Request) -> AsyncGenerator[bytes, None]:
@@ -253,7 +271,9 @@ class JsonRoute(APIRoute):
 
 class _StrictRequest(Request):
     async def json(self) -> Any:
-        return await _json(await self.body())
+        body = await self.body()
+        _check_charset(self, is_ascii=body.isascii())
+        return await _json(body)
 
 
 async def _json(body: bytes) -> Any:

@@ -16,8 +16,13 @@ from pathlib import Path
 
 from dragoman.errors import ConfigError
 from dragoman.files import explained
+from dragoman.locks import flock
 
 _LINE = re.compile(r"([A-Za-z0-9._-]{1,64}) ([0-9a-f]{64})")
+
+
+MOST_BYTES = 2**26
+"""A larger file is no file of keys: some 600,000 of them fit in."""
 
 
 def make_key(path: Path, name: str) -> str:
@@ -28,15 +33,20 @@ def make_key(path: Path, name: str) -> str:
     """
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
         raise ConfigError(f"the name of a key must be 1 to 64 letters, digits, '.', '_' or '-', got {name!r}")
-    if path.exists() and path.stat().st_size and name in Keys.load(path).names:
-        raise ConfigError(f"{path} already has a key named {name}: choose another name, or delete its line")
+    if path.exists() and not path.is_file():
+        raise ConfigError(f"{path}: a key can only be added to a file: give one as --keys FILE")
     key = secrets.token_urlsafe(32)
     with explained(path):
         path.touch(mode=0o600)
-        with path.open("ab", buffering=0) as file:
+        with path.open("r+b", buffering=0) as file:
+            flock(file.fileno(), wait=True)  # another process may want the same name
             size = file.seek(0, os.SEEK_END)
+            if size and name in Keys.load(path).names:
+                raise ConfigError(f"{path} already has a key named {name}: choose another name, or delete its line")
+            file.seek(max(0, size - 1))
+            line_end = b"" if file.read(1) in (b"", b"\n") else b"\n"  # an editor may have left it out
             try:
-                _write_whole(file, f"{name} {_hash(key)}\n".encode())
+                _write_whole(file, line_end + f"{name} {_hash(key)}\n".encode())
             except OSError:
                 file.truncate(size)  # half a line would make the whole file invalid
                 raise
@@ -68,8 +78,12 @@ class Keys:
                 no key at all.
         """
         try:
-            lines = path.read_text(encoding="utf-8").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
+            with path.open("rb") as file:
+                data = file.read(MOST_BYTES + 1)
+            if len(data) > MOST_BYTES:
+                raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
+            lines = data.decode("utf-8-sig").split("\n")
+        except (OSError, ValueError) as error:
             raise ConfigError(f"{path}: not a file of keys ({error}); make one with --make-key NAME") from None
         hashes = {}
         for number, line in enumerate(lines, 1):

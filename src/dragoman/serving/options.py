@@ -68,7 +68,9 @@ class ServeOptions(FastOptions):
         ge=1,
     )
     max_beam: int = option(16, "Limits", "Largest beam size, and number of translations per line.", ge=1)
-    grace: float = option(30.0, "Limits", "Time for running requests to finish at shutdown, in seconds.", ge=0)
+    grace: float = option(
+        30.0, "Limits", "Time for running requests to finish at shutdown, in seconds.", ge=0, le=86_400
+    )
 
     @field_validator("allow_host")
     @classmethod
@@ -80,9 +82,10 @@ class ServeOptions(FastOptions):
     @field_validator("cors_origin")
     @classmethod
     def _named_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
-        # "*" would let every page on the web use this server.
-        if "*" in origins:
-            raise must("be origins by name, such as https://a.org")
+        # "*" would let every page on the web use this server, and "null" every page that puts itself into a sandbox.
+        # Browsers compare the whole text: with a path, no page would ever be one of the origin.
+        if not all(re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s?#@*]+", origin) for origin in origins):
+            raise must("be origins by name, without a path, such as https://a.org or http://localhost:8080")
         return origins
 
     @model_validator(mode="after")

@@ -1,0 +1,91 @@
+"""Files of keys as editors, scripts and mistaken commands leave them: no key is lost, what is no such file is named."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.errors import ConfigError
+from dragoman.serving import keys as key_files
+from dragoman.serving.keys import Keys, make_key
+
+
+@pytest.mark.parametrize("cut", [b"", b"\n", b"\r\n"])
+def test_A5_a_new_key_leaves_the_others_whatever_their_last_line_ends_with(
+    tmp_path: Path, cut: bytes, figure: Any
+) -> None:
+    """An editor may leave out the last line end: the new key then went into the line of the last one."""
+    path = tmp_path / "keys"
+    ann = make_key(path, "ann")
+    path.write_bytes(path.read_bytes().rstrip(b"\n") + cut)
+    bob = make_key(path, "bob")
+    assert [Keys.load(path).owner(key) for key in (ann, bob)] == ["ann", "bob"]
+    figure("A5", f"the last line ends with {cut!r}: both keys are accepted")
+
+
+def test_a_file_of_keys_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    ann = make_key(path, "ann")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert Keys.load(path).owner(ann) == "ann"
+    make_key(path, "bob")
+    assert Keys.load(path).names == ["ann", "bob"]
+
+
+def test_A5_a_name_that_two_processes_want_at_once_is_given_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the name twice no server would start."""
+    path, both = tmp_path / "keys", threading.Barrier(2)
+    made, refusals = list[str](), list[str]()
+
+    def key_when_both_want_one(n_bytes: int) -> str:
+        with contextlib.suppress(threading.BrokenBarrierError):  # one of them waits outside
+            both.wait(0.5)
+        return f"{threading.get_ident()}"
+
+    def make() -> None:
+        try:
+            made.append(make_key(path, "ann"))
+        except ConfigError as error:
+            refusals.append(str(error))
+
+    monkeypatch.setattr(key_files.secrets, "token_urlsafe", key_when_both_want_one)
+    threads = [threading.Thread(target=make) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [Keys.load(path).owner(key) for key in made] == ["ann"]
+    assert ["already has a key named ann" in refusal for refusal in refusals] == [True]
+
+
+def test_what_is_no_file_of_keys_is_refused_before_it_takes_all_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_files, "MOST_BYTES", 100_000)
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(100_001)
+    for path in (large, Path("/dev/zero")):
+        with pytest.raises(ConfigError, match=r"not a file of keys .*more than 100,000 bytes"):
+            Keys.load(path)
+
+
+def test_keys_are_read_from_a_pipe_and_no_key_is_added_there(tmp_path: Path) -> None:
+    """A shell passes the output of a command as a pipe: ``--keys <(print-keys)``."""
+    path, pipe = tmp_path / "keys", tmp_path / "pipe"
+    ann = make_key(path, "ann")
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(path.read_bytes()))
+    writer.start()
+    assert Keys.load(pipe).owner(ann) == "ann"
+    writer.join()
+    for other in (pipe, tmp_path):
+        with pytest.raises(ConfigError, match="a key can only be added to a file"):
+            make_key(other, "bob")
