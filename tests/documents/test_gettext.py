@@ -223,3 +223,19 @@ def test_spaces_and_references_beside_tags_stay(msgid: str) -> None:
 
 
 TAGS = re.compile(r"<[^<>]*>|&\w+;")
+
+
+@pytest.mark.parametrize(
+    ("msgid", "expected"),
+    [
+        (":class:`~a.B` :func:`~c` runs.", ":class:`~a.B` :func:`~c` рунс."),
+        ("The dog of `:cats:` or `HOUSE`.", "Тхе дог оф `:cats:` ор `HOUSE`."),
+        (
+            'Equal: the lines ``\\"  hello  x\\"`` and ``\\"\\\\thello\\"`` are.',
+            'Еяуал: тхе линес ``\\"  hello  x\\"`` анд ``\\"\\\\thello\\"`` аре.',
+        ),
+        ("The ``dog'' and  the ``cat''", "Тхе ``дог'' анд  тхе ``цат''"),
+    ],
+)
+def test_spaces_beside_markup_and_within_code_stay(msgid: str, expected: str) -> None:
+    assert message(msgid) == expected

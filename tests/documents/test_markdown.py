@@ -203,3 +203,32 @@ def test_documentation_of_an_object_stays() -> None:
 def test_no_line_breaks_within_an_element_of_code() -> None:
     source = "The dog sleeps in the house and the song\nhas <code>one two three four five six seven</code> of it\n"
     assert "<code>one two three four five six seven</code>" in translated(source, "reversed")[0]
+
+
+def test_words_around_an_element_that_a_line_break_divides_stay_outside_of_it() -> None:
+    """Before, the link of a picture below its text took the words in front of it, in a language of another order."""
+    source = (
+        'Example: [A dog runs<br>\n{% include image.html src="a.png" %}](a.md) here.\n\n'
+        "We saw **the dog  \nand the cat** run.\n\nWe saw <b>the dog<br>the cat</b> run.\n"
+    )
+    content, report = translated(source, "reversed")
+    assert content == (
+        'Ежампле: [рунс дог А<br>\n{% include image.html src="a.png" %}](a.md) хере.\n\n'
+        "саш Ше **дог тхе  \nцат тхе анд** рун.\n\nсаш Ше <b>дог тхе<br>цат тхе</b> рун.\n"
+    )
+    assert report.left == ()
+
+
+@pytest.mark.parametrize("mode", ["letters", "reversed", "careless"])
+def test_a_line_of_attributes_below_a_paragraph_stays_a_line(mode: str) -> None:
+    """Kramdown: behind other words such a list would be text."""
+    source = "- The dog runs in the\n  large house of cats\n {:.alt}\n- A cat sings\n{:.a #b}\nin the house\n"
+    lines = translated(source, mode)[0].splitlines()
+    assert [line for line in lines if "{" in line] == [" {:.alt}", "{:.a #b}"]
+
+
+def test_a_link_whose_label_looks_like_a_citation_is_a_link() -> None:
+    source = "#### The dog ([#3] by [@ann])\n\n[#3]: https://a.org\n[@ann]: https://b.org\n"
+    content, report = translated(source, "reversed")
+    assert "[@ann][@ann]" in content
+    assert report.left == ()
