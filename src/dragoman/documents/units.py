@@ -20,6 +20,14 @@ from dragoman.documents.tags.spaces import SPECIAL, with_spaces
 from dragoman.documents.tags.tree import MOST_DEPTH
 from dragoman.languages.words import core, is_word_character
 
+_TAG_LIKE = re.compile(r"<[^\W\d_]+(?: [^\W\d_]+)+>")
+
+
+def is_like_a_tag(text: str) -> bool:
+    """True for a text such as ``<no entries>``, which is protected as a tag is: it stays, and is named."""
+    return _TAG_LIKE.fullmatch(text.strip()) is not None
+
+
 Part = Union[str, "Unit"]
 """Source that is written unchanged, or a unit of text to translate."""
 
@@ -271,7 +279,7 @@ def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[s
         begins = tag.kind == "point" or _begins_with_point(unit, order[i : i + MOST_DEPTH])
         around = unit.text[tag.place - 1 : tag.place], text[at - 1 : at], text[at : at + 1]
         pieces += [" ", tag] if beside.needs_space_before(tag, begins, around, tgt) else [tag]
-        if tag.kind == "point" and is_begun:
+        if tag.kind == "point" and (is_begun or not leading):
             beside.point, beside.behind = tag, unit.text[tag.place : tag.place + 1]
         beside.opens = beside.opens or tag.kind == "open"
     last = _trimmed(text, range(at, len(text)), pieces[-1] if pieces else "", None)

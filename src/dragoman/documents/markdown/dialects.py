@@ -102,7 +102,7 @@ _LABEL = re.compile(r"(?<=\$\$)[ \t]*\([\w:.-]+\)\Z")
 """The label of a formula in MyST."""
 _RULER = re.compile(r"-{2,}(?:[ \t]+-{2,})+[ \t]*\Z")
 _MODULE = re.compile(
-    r"import\s(?:[\w$*{][^'\"]*\sfrom\s*)?['\"][^'\"]+['\"]\s*;?|export\s+(?:const|let|var|function|async|default|class|\{|\*)"
+    r"import\s+(?:[\w$*{][^'\"]*\sfrom\s*)?['\"][^'\"]+['\"]\s*;?|export\s+(?:const|let|var|function|async|default|class|\{|\*)"
 )
 _IMPORT_START = re.compile(r"import\s*(?:[\w$]+\s*,\s*)?\{[^}'\"]*\Z")
 
