@@ -61,7 +61,8 @@ HEAD = re.compile(
 )
 """Front matter in YAML, TOML or JSON."""
 MODULE = re.compile(
-    r"^(?:(?:(?:import\s+(?:[\w$*{][^'\"]*?)?['\"][^'\"\n]+['\"]|export\s*\{[^{}\n]*\});?[ \t]*)+$|export\s+(?:const|default|function)\b(?:.+\n)*.*"
+    r"^(?:(?:(?:import\s+(?:[\w$*{][^'\"]*?)?['\"][^'\"\n]+['\"]|export\s*\{[^{}\n]*\});?[ \t]*)+$"
+    r"|export\s+(?:const|default|function)\b(?:.+\n)*.*"
     r"|export\s*\{[^{}]*\}\s*from\s.*)",
     re.MULTILINE,
 )

@@ -232,3 +232,24 @@ def test_a_link_whose_label_looks_like_a_citation_is_a_link() -> None:
     content, report = translated(source, "reversed")
     assert "[@ann][@ann]" in content
     assert report.left == ()
+
+
+def test_text_in_javascript_of_mdx_stays_and_is_named() -> None:
+    source = (
+        "import     {A}     from     './a'\n\n{/*\n  * A comment <b>of the</b> writer\n  */}\n\n"
+        "A dog {dogs.map((dog) => <b>{dog} runs away</b>)} and `{<b>code</b>}` {a > b && c < d}.\n\n"
+        '{\n  <div>\n    <i title="Two cats">The house</i>\n  </div>\n}\n\n<B icon={<img alt="A song"/>}/>\n'
+    )
+    content, report = translated(source, name="a.mdx")
+    assert content == source.replace("A dog", "А дог").replace("and", "анд").replace("A song", "А сонг")
+    assert [(segment.text, segment.why) for segment in report.left] == [
+        ("runs away", "text in JavaScript"),
+        ("The house", "text in JavaScript"),
+        ("Two cats", "text in JavaScript"),
+    ]
+
+
+def test_spaces_between_placeholders_at_both_ends_of_a_sentence_stay() -> None:
+    source = "{{a}} {{b}} The dog runs in {{c}} {{d}}\n"
+    assert translated(source)[0] == "{{a}} {{b}} Тхе дог рунс ин {{c}} {{d}}\n"
+    assert "{{a}}{{b}}" not in translated("{{a}}, {{b}} and {{c}} run.\n", "reversed")[0]

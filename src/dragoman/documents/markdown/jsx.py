@@ -10,7 +10,7 @@ _ATTRIBUTE = re.compile(r"[ \t\n]*(?:([A-Za-z_@:$][\w.:@$-]*)([ \t\n]*=[ \t\n]*(
 _END = re.compile(r"[ \t\n]*/?>")
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_TEXT = re.compile(r"(?<![=-])>([^<>{}]++)(?=<[/A-Za-z>]|\{)")
+_TEXT = re.compile(r"(?<![=-])>([^<>{}]++)(?=<[/A-Za-z>]|\{)|\}([^<>{}]++)(?=</)")
 _SHOWN = re.compile(r"<[A-Za-z][^<>]*\s(?:alt|title|label|placeholder|aria-label)=[\"']([^\"'{}]++)")
 _WORD = re.compile(r"[^\W\d_]{2}")
 
@@ -72,5 +72,7 @@ def texts_in(code: str) -> list[str]:
     if "<" not in code:
         return []
     bare = _COMMENT.sub("", code)
-    texts = (" ".join(match[1].split()) for pattern in (_TEXT, _SHOWN) for match in pattern.finditer(bare))
+    texts = (
+        " ".join(match[match.lastindex or 1].split()) for pattern in (_TEXT, _SHOWN) for match in pattern.finditer(bare)
+    )
     return [text for text in texts if _WORD.search(text)]
