@@ -367,7 +367,7 @@ def tags_around_breaks(tokens: Sequence[Token], source: str, shift: int) -> set[
     """
     waiting: list[tuple[int, str]] = []
     is_divided: list[bool] = []
-    found: set[int] = set()
+    divided: set[int] = set()
     for i, token in enumerate(tokens):
         kind, name = token.nesting, token.tag
         if token.type == "html_inline":
@@ -384,8 +384,8 @@ def tags_around_breaks(tokens: Sequence[Token], source: str, shift: int) -> set[
             first, own, was_divided = -1, "", False
             while own != name:  # elements inside that nobody closes are no elements
                 (first, own), was_divided = waiting.pop(), is_divided.pop()
-            found |= {first, i} if was_divided else set()
-    return found
+            divided |= {first, i} if was_divided else set()
+    return divided
 
 
 MOST_ELEMENTS = 40
