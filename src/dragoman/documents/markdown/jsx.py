@@ -9,7 +9,7 @@ _NAME = re.compile(r"</?(?:[A-Za-z][\w.:-]*)?")
 _ATTRIBUTE = re.compile(r"[ \t\n]*(?:([A-Za-z_@:$][\w.:@$-]*)([ \t\n]*=[ \t\n]*(\"[^\"]*\"|'[^']*'|(?=\{)))?|(?=\{))")
 _END = re.compile(r"[ \t\n]*/?>")
 
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*+(?:\*/)?")
 _TEXT = re.compile(r"(?<![=-])>([^<>{}]++)(?=<[/A-Za-z>]|\{)|\}([^<>{}]++)(?=</)")
 _SHOWN = re.compile(r"<[A-Za-z][^<>]*\s(?:alt|title|label|placeholder|aria-label)=[\"']([^\"'{}]++)")
 _WORD = re.compile(r"[^\W\d_]{2}")
