@@ -1,9 +1,9 @@
 """Tables: ``.csv`` (commas, semicolons, tabs or bars; quotes as in RFC 4180) and ``.tsv`` (tabs).
 
 The chosen columns are translated, or the only column of a table that has one. A cell of several lines is translated
-line by line. The first row has the headings, unless the columns are named by their numbers and it has a sentence: then
-it is translated too. Everything else keeps its bytes: a first row that is no sentence, which is named then, a row with more or fewer cells than the first, which is named, a formula,
-comments before the headings, and the line ``sep=;`` with which Excel begins.
+line by line. The first row has the headings. If no column is named by its heading, a sentence there is translated, and
+other text is named. Everything else keeps its bytes: a row with more or fewer cells than the first, which is named, a
+formula, comments before the headings, and the line ``sep=;`` with which Excel begins.
 """
 
 from __future__ import annotations

@@ -365,8 +365,8 @@ def tags_around_breaks(tokens: Sequence[Token], source: str, shift: int) -> set[
 
     The words around such an element are units of their own: they must not come inside it, and it stays whole.
     """
-    waiting: list[tuple[int, str]] = []
-    is_divided: list[bool] = []
+    waiting: list[tuple[int, str, int]] = []  # of each open element: its tag, its name, and the breaks before it
+    n_breaks = 0
     divided: set[int] = set()
     for i, token in enumerate(tokens):
         kind, name = token.nesting, token.tag
@@ -376,15 +376,14 @@ def tags_around_breaks(tokens: Sequence[Token], source: str, shift: int) -> set[
             name = f"<{named[1].lower()}" if named is not None else ""
             kind = -1 if source.startswith("</", start) else 0 if source.endswith("/>", start, end) else 1
         if token.type == "hardbreak" or name == "<br":
-            is_divided[:] = [True] * len(is_divided)
+            n_breaks += 1
         elif kind == 1 and name:
-            waiting.append((i, name))
-            is_divided.append(False)
-        elif kind == -1 and any(own == name for _, own in waiting[-MOST_ELEMENTS:]):
-            first, own, was_divided = -1, "", False
-            while own != name:  # elements inside that nobody closes are no elements
-                (first, own), was_divided = waiting.pop(), is_divided.pop()
-            divided |= {first, i} if was_divided else set()
+            waiting.append((i, name, n_breaks))
+        elif kind == -1 and any(own == name for _, own, _ in waiting[-MOST_ELEMENTS:]):
+            while waiting[-1][1] != name:  # nobody closes it
+                waiting.pop()
+            first, _, n_before = waiting.pop()
+            divided |= {first, i} if n_breaks > n_before else set()
     return divided
 
 
