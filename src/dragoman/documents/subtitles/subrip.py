@@ -22,7 +22,7 @@ SBV_TIMES = re.compile(
 _LIKE_TIMES = re.compile(r"[^\S\r\n]*-?\d{1,6}[:;.,].*(?:-->|,\d{1,6}:)|.*\d[^\S\r\n]*-->|[^\S\r\n]*-->")
 _TAG = re.compile(r"\r\n|\r|\n|</?[A-Za-z][^<>\r\n]*>|< {0,3}/ {0,3}(?:[ibus]|font) {0,3}>|\{\\[^{}\r\n]*\}|\[br\]")
 _PLACE = re.compile(r"\{\\an?\d+\}|\\(?:pos|move)\([^()]*\)")
-_TAG_NAME = re.compile(r"< *(/?) *([A-Za-z]+)")
+_TAG_NAME = re.compile(r"< {0,3}(/?) {0,3}([A-Za-z]+)")
 
 
 def tokenize(source: str) -> list[Token]:
