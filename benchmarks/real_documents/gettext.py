@@ -37,7 +37,7 @@ PLACEHOLDERS = {
 }  # fmt: skip
 ANY = re.compile(r"%(?:\(\w+\)|\d+\$)?[sd@](?!\w)|\{\w*\}|%\w+%|%L?\d{1,2}(?![\d%])|\$\{\w+\}|@[A-Z_]+@")
 MARKUP = re.compile(
-    r"</?[A-Za-z][^<>]*>|&\w+;|``[^`]+``|:[\w:]+:`[^`<]+`|<[^<>`]+>`_|(?<![\w|])\|\w+\|(?![\w|])|\[#?\w+\]_|https?://[\w./-]+"
+    r"</?[A-Za-z][^<>]*>|&\w+;|``[^`]+``|(?<!`):[\w:]+:`(?!\s)[^`<]+`|<[^<>`]+>`_|(?<![\w|])\|\w+\|(?![\w|])|\[#?\w+\]_|https?://[\w./-]+"
 )
 """Markup that must arrive: elements, entities, code, roles, targets of links, substitutions, footnotes, addresses."""
 TEXT_ROLES = re.compile(r":(?:guilabel|menuselection|dfn|emphasis|strong|title):`[^`]+`")

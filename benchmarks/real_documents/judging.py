@@ -209,7 +209,7 @@ def _divided(block: Block) -> Counter[str]:
     texts = [text for _, text in block.pieces if text]
     whole, edges = "".join(texts), {0, *accumulate(map(len, texts))}
     for match in _RUN.finditer(whole):
-        if UNSPACED.search(match[0]) or not WORD.search(match[0]):
+        if any(UNSPACED.match(char) for char in match[0] if char.isalnum()) or not WORD.search(match[0]):
             continue
         cuts = [at for at in range(match.start() + 1, match.end()) if at in edges]
         if not cuts and not _CODE.search(match[0]):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from html import unescape
+from itertools import accumulate
 from typing import Any
 from zlib import crc32
 
@@ -16,12 +17,14 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
-from benchmarks.real_documents.judging import Block, UnreadableError, inside, names, words_of
+from benchmarks.real_documents.judging import Block, UnreadableError, inside, names, plain, words_of
 
 MARKS = {
     "directive": re.compile(r"^[ \t]*(:::+[ \t]*\w*|(?:!!!|\?\?\?\+?) ?[a-z][\w-]*(?=\s*$| \")|=== )", re.MULTILINE),
-    "import": re.compile(r"^(?:import .*['\"]|export (?:const|let|default|function|class|[{*])).*$", re.MULTILINE),
-    "shortcode": re.compile(r"\{\{[<%].*?[>%]\}\}|\{%.*?%\}|\{\{.*?\}\}|\{#[\w-]+\}|\{: .*?\}", re.DOTALL),
+    "import": re.compile(
+        r"^(?:import\s+[\w$*{'\"].*['\"]|export (?:const|let|default|function|class|[{*])).*$", re.MULTILINE
+    ),
+    "shortcode": re.compile(r"\{\{[<%].*?[>%]\}\}|\{%.*?%\}|\{\{[^<]*?\}\}|\{#[\w-]+\}|\{: .*?\}", re.DOTALL),
     "note": re.compile(r"^\[\^[^\]\s]+\]:|\[\^[^\]\s]+\]", re.MULTILINE),
     "alert": re.compile(r"^[ \t]*> ?\[!\w+\]", re.MULTILINE),
     "task": re.compile(r"^[ \t]*[-*+] \[[ xX]\] ", re.MULTILINE),
@@ -58,7 +61,8 @@ HEAD = re.compile(
 )
 """Front matter in YAML, TOML or JSON."""
 MODULE = re.compile(
-    r"^(?:(?:import\s[^'\"]*?['\"][^'\"\n]+['\"];?[ \t]*)+$|export\s+(?:const|default|function)\b(?:.+\n)*.*"
+    r"^(?:(?:(?:import\s+(?:[\w$*{][^'\"]*?)?['\"][^'\"\n]+['\"]|export\s*\{[^{}\n]*\});?[ \t]*)+$"
+    r"|export\s+(?:const|default|function)\b(?:.+\n)*.*"
     r"|export\s*\{[^{}]*\}\s*from\s.*)",
     re.MULTILINE,
 )
@@ -90,6 +94,9 @@ def markdown(data: bytes) -> list[Block]:
     head = HEAD.match(source)
     body = DEFINED_BY_CODE.sub(r"\1/shortcode", source[head.end() :] if head else source)
     fences: list[tuple[str, str]] = []
+    shown: list[Block] = []
+    if _is_mdx(body):
+        body = _without_expressions(body, shown)
     while (opened := MYST.sub(_opened, body)) != body:
         body = opened
     body = SHORTCODE_OF_CODE.sub(_as_fence, body)
@@ -99,6 +106,7 @@ def markdown(data: bytes) -> list[Block]:
     blocks += _with_sorted_notes(list(_markdown_blocks(FENCED.sub(lambda match: _shown(match, fences), text), parser)))
     prose = CODE_SPAN.sub("`", _with_fences(body, lambda prefix, code: ""))
     blocks.append(Block("modules", marks=[" ".join(module.split()) for module in modules], is_text=False))
+    blocks += shown
     for name, pattern in MARKS.items():
         marks = [" ".join(VISIBLE.sub(r"\1", match).split()) for match in _matches(pattern, prose)]
         blocks.append(Block(name, marks=marks, is_text=False))
@@ -111,6 +119,48 @@ DEFINED_BY_CODE = re.compile(r"^([ \t]{0,3}\[[^\[\]\n]+\]:[ \t]*)\{\{[<%][^\n]*[
 
 FENCED = re.compile("^(.*)\ue010(\\d+)\ue011", re.MULTILINE)
 """A fence that was taken out, and what stands in front of it."""
+
+
+def _is_mdx(source: str) -> bool:
+    return bool(MODULE.search(re.sub(r"<script\b.*?</script>", "", source, flags=re.DOTALL)))
+
+
+def _without_expressions(text: str, shown: list[Block]) -> str:
+    """Return MDX without the expressions that have lines of their own, as @mdx-js/mdx reads them (mdxFlowExpression).
+
+    Each becomes a block of ``shown``: its code, and the text of its elements, which readers see.
+    """
+    lines, made, i = text.split("\n"), [], 0
+    while i < len(lines):
+        opened = FENCE.match(lines[i])
+        last = _fence_end(lines, i, opened) if opened else -1
+        if last < 0 and lines[i].startswith("{"):
+            last = next((n for n in range(i, len(lines)) if _is_expression("\n".join(lines[i : n + 1]))), -1)
+            if last >= 0:
+                code = "\n".join(lines[i : last + 1])
+                shown.append(Block("expression", [("", "\n".join(IN_ELEMENT.findall(_bare(code))))], [plain(code)]))
+                made.append("")
+                i = last + 1
+                continue
+        made += lines[i : max(i, last) + 1]
+        i = max(i, last) + 1
+    return "\n".join(made)
+
+
+IN_ELEMENT = re.compile(r"(?<!=)>([^<>{}]+)(?=</|<[A-Za-z]|\{)")
+IN_CODE = re.compile(r"/\*.*?\*/|//[^\n]*|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|`(?:[^`\\]|\\.)*`", re.DOTALL)
+"""Comments and strings of JavaScript."""
+
+
+def _bare(code: str) -> str:
+    return IN_CODE.sub(lambda match: "''" if match[0][0] in "'\"`" else "", code)
+
+
+def _is_expression(code: str) -> bool:
+    """True if code ends with the brace that closes its first one."""
+    bare = _bare(code).strip()
+    depths = list(accumulate((char == "{") - (char == "}") for char in bare))
+    return bare.endswith("}") and not depths[-1] and 0 not in depths[:-1]
 
 
 def _opened(match: re.Match[str]) -> str:
@@ -170,7 +220,7 @@ def _plain_markdown(source: str) -> tuple[str, list[str], bool]:
     Lines of directives become comments with their titles below, what is indented below them loses its indent.
     """
     modules: list[str] = []
-    is_mdx = bool(MODULE.search(re.sub(r"<script\b.*?</script>", "", source, flags=re.DOTALL)))
+    is_mdx = _is_mdx(source)
 
     def taken(match: re.Match[str]) -> str:
         modules.append(VISIBLE.sub(r"\1", match[0]))

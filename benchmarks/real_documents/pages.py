@@ -64,11 +64,11 @@ TEMPLATE = re.compile(
     r"|\{#(?:(?!\{#).){1,5000}?#\}|\{!!.{1,2000}?!!\}|\{\*.{1,5000}?\*\}|\{/[a-z]\w*\}|\{\$\w[^{}<]*\}"
     r"|\{(?:if|else|elseif|foreach|include|assign|literal)(?=[\s}])[^{}<]{0,2000}\}|</?%[a-z]\w*(?:\s[^<>%]*)?/?>"
     r"|(?m:^[ \t]*%[ \t]*(?:(?:if|for|elif|while)\b[^\n]*:|else:|end(?:if|for|while))[ \t]*$)"
-    r"|@(?:for|if|else if|switch|case)\s*\([^{}\n]*\)\s*\{|</?[#@][A-Za-z][^<>\n]*>"
+    r"|@let\s+\w+\s*=[^;<>{}\n]*;|@(?:for|if|else if|switch|case)\s*\([^{}\n]*\)\s*\{|</?[#@][A-Za-z][^<>\n]*>"
     r"|\{(?:[a-z]\w*:[A-Za-z][\w.]*\(|[\w.]+\s*->\s*[a-z]\w*:)(?:[^{}<']|'[^'\n]*'|\{[^{}]*\}){0,2000}\}",
     re.DOTALL,
 )
-"""Templates of Jinja, Liquid, Handlebars, ERB, PHP, Fluid, Smarty, Mako, FreeMarker and Angular."""
+"""Templates of Jinja, Liquid, Handlebars, ERB, PHP, Fluid, Smarty, Mako, FreeMarker and Angular (with ``@let``)."""
 CODE_BODY = re.compile(r"\{%-?\s*(comment|highlight|javascript|schema|style)\b.*?%\}.*?\{%-?\s*end\1.*?%\}", re.DOTALL)
 
 

@@ -223,3 +223,38 @@ def test_spaces_and_references_beside_tags_stay(msgid: str) -> None:
 
 
 TAGS = re.compile(r"<[^<>]*>|&\w+;")
+
+
+@pytest.mark.parametrize(
+    ("msgid", "expected"),
+    [
+        (":class:`~a.B` :func:`~c` runs.", ":class:`~a.B` :func:`~c` рунс."),
+        ("The dog of `:cats:` or `HOUSE`.", "Тхе дог оф `:cats:` ор `HOUSE`."),
+        (
+            'Equal: the lines ``\\"  hello  x\\"`` and ``\\"\\\\thello\\"`` are.',
+            'Еяуал: тхе линес ``\\"  hello  x\\"`` анд ``\\"\\\\thello\\"`` аре.',
+        ),
+        ("The ``dog'' and  the ``cat''", "Тхе ``дог'' анд  тхе ``цат''"),
+    ],
+)
+def test_spaces_beside_markup_and_within_code_stay(msgid: str, expected: str) -> None:
+    assert message(msgid) == expected
+
+
+def test_a_placeholder_beside_a_message_of_icu_keeps_its_braces() -> None:
+    """Before, it came back as ``'{'name'}'``."""
+    assert message("The dog of {name}: {n, plural, one {# cat} other {# cats}}") == (
+        "Тхе дог оф {name}: {n, plural, one {# цат} other {# цатс}}"
+    )
+
+
+def test_several_words_in_angle_brackets_stay_and_are_named() -> None:
+    content, left = translated(f'{HEADER}msgid "<no entries>"\nmsgstr ""\n'.encode())
+    assert b'msgstr ""' in content
+    assert left == [["<no entries>", "it looks like a tag"]]
+
+
+@pytest.mark.parametrize("stand_in", ["reversed", "careless"])
+def test_roles_that_come_together_do_not_run_together(stand_in: str) -> None:
+    made = message(":data:`a`, :data:`b`, :data:`c` and :data:`d` are in the house", "", stand_in)
+    assert len(re.findall(r"(?<![`:]):data:`[a-d]`", made)) == 4

@@ -203,3 +203,53 @@ def test_documentation_of_an_object_stays() -> None:
 def test_no_line_breaks_within_an_element_of_code() -> None:
     source = "The dog sleeps in the house and the song\nhas <code>one two three four five six seven</code> of it\n"
     assert "<code>one two three four five six seven</code>" in translated(source, "reversed")[0]
+
+
+def test_words_around_an_element_that_a_line_break_divides_stay_outside_of_it() -> None:
+    """Before, the link of a picture below its text took the words in front of it, in a language of another order."""
+    source = (
+        'Example: [A dog runs<br>\n{% include image.html src="a.png" %}](a.md) here.\n\n'
+        "We saw **the dog  \nand the cat** run.\n\nWe saw <b>the dog<br>the cat</b> run.\n"
+    )
+    content, report = translated(source, "reversed")
+    assert content == (
+        'Ежампле: [рунс дог А<br>\n{% include image.html src="a.png" %}](a.md) хере.\n\n'
+        "саш Ше **дог тхе  \nцат тхе анд** рун.\n\nсаш Ше <b>дог тхе<br>цат тхе</b> рун.\n"
+    )
+    assert report.left == ()
+
+
+@pytest.mark.parametrize("mode", ["letters", "reversed", "careless"])
+def test_a_line_of_attributes_below_a_paragraph_stays_a_line(mode: str) -> None:
+    """Kramdown: behind other words such a list would be text."""
+    source = "- The dog runs in the\n  large house of cats\n {:.alt}\n- A cat sings\n{:.a #b}\nin the house\n"
+    lines = translated(source, mode)[0].splitlines()
+    assert [line for line in lines if "{" in line] == [" {:.alt}", "{:.a #b}"]
+
+
+def test_a_link_whose_label_looks_like_a_citation_is_a_link() -> None:
+    source = "#### The dog ([#3] by [@ann])\n\n[#3]: https://a.org\n[@ann]: https://b.org\n"
+    content, report = translated(source, "reversed")
+    assert "[@ann][@ann]" in content
+    assert report.left == ()
+
+
+def test_text_in_javascript_of_mdx_stays_and_is_named() -> None:
+    source = (
+        "import     {A}     from     './a'\n\n{/*\n  * A comment <b>of the</b> writer\n  */}\n\n"
+        "A dog {dogs.map((dog) => <b>{dog} runs away</b>)} and `{<b>code</b>}` {a > b && c < d}.\n\n"
+        '{\n  <div>\n    <i title="Two cats">The house</i>\n  </div>\n}\n\n<B icon={<img alt="A song"/>}/>\n'
+    )
+    content, report = translated(source, name="a.mdx")
+    assert content == source.replace("A dog", "А дог").replace("and", "анд").replace("A song", "А сонг")
+    assert [(segment.text, segment.why) for segment in report.left] == [
+        ("runs away", "text in JavaScript"),
+        ("The house", "text in JavaScript"),
+        ("Two cats", "text in JavaScript"),
+    ]
+
+
+def test_spaces_between_placeholders_at_both_ends_of_a_sentence_stay() -> None:
+    source = "{{a}} {{b}} The dog runs in {{c}} {{d}}\n"
+    assert translated(source)[0] == "{{a}} {{b}} Тхе дог рунс ин {{c}} {{d}}\n"
+    assert "{{a}}{{b}}" not in translated("{{a}}, {{b}} and {{c}} run.\n", "reversed")[0]

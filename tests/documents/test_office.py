@@ -210,3 +210,11 @@ def test_white_space_beside_tags_makes_no_run() -> None:
 def letters_of(source: str) -> str:
     """Return the text of some XML."""
     return re.sub("<[^<>]*>", "", source)
+
+
+def test_several_words_in_angle_brackets_stay_and_are_named() -> None:
+    """A slide's field for a footer, as LibreOffice writes it."""
+    body = f"<w:p>{run('&lt;the footer here&gt;')}</w:p>"
+    result, report = word(body)
+    assert result == body
+    assert [segment.text for segment in report.left] == ["<the footer here>"]

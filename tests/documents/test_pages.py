@@ -247,6 +247,31 @@ def test_annotations_of_a_ruby_stay_with_it() -> None:
     )
 
 
+def test_a_ruby_of_several_words_keeps_each_reading_at_its_word() -> None:
+    for ruby in ("<ruby>dog<rt>x</rt>cat<rt>y</rt></ruby>", "<ruby><rb>dog<rt>x<rb>cat<rt>y</ruby>"):
+        assert translated(f"<p>{ruby} sleep</p>", stand_in="same")[0].decode() == f"<p>{ruby} sleep</p>"
+
+
+MESSAGE = "{n, plural, =0 {<b>no</b> dogs of {{ name }}} one {one dog} other {# dogs &amp; cats}}"
+"""As Angular has them."""
+
+
+def test_branches_of_a_message_of_icu_are_translated() -> None:
+    content, report = translated(f"<p>Ann and {{name}} have {MESSAGE}.</p>{{a, select, x {{A dog}} y {{A cat}}}}")
+    assert content.decode() == (
+        "<p>Анн анд {name} хаве {n, plural, =0 {<b>но</b> догс оф {{ name }}} one {оне дог} other {# догс &amp; цатс}}."
+        "</p>{a, select, x {А дог} y {А цат}}"
+    )
+    assert report.left == ()
+
+
+def test_a_message_of_icu_that_a_block_divides_stays_and_is_named() -> None:
+    message = "{n, plural, one {<p>a dog</p>} other {dogs}}"
+    content, report = translated(f"<div>{message}</div>A cat")
+    assert content.decode() == f"<div>{message}</div>А цат"
+    assert [segment.text for segment in report.left] == ["{n, plural, one {", "a dog", "} other {dogs}}"]
+
+
 def test_entities_are_written_as_the_source_wrote_them() -> None:
     source = (
         "<p>10&nbsp;km &mdash; \xa0 caf&eacute; AT&T 1 < 2 > 0 &quot;x&quot; &hellip;</p><i title='a &amp; b > c'>d</i>"

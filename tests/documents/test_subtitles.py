@@ -404,3 +404,9 @@ def test_times_with_odd_numbers_are_read_or_left() -> None:
         rate = f' ttp:frameRate="{long}"'
         source = f'<tt xmlns:ttp="a"{rate}><body><p begin="{begin}" end="2s">the dog</p></body></tt>'
         assert deciphered(translated(source, "a.ttml")[0]) == source
+
+
+def test_a_closing_tag_with_spaces_is_a_tag() -> None:
+    content, left, _ = translated(film("This <i>dog runs</ i> home.", "A < b > here."), mode="reversed")
+    assert captions_of(content) == ["home. <i>runs dog</ i> This", "here. > b < A"]
+    assert left == []

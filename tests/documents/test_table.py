@@ -58,6 +58,26 @@ def test_a_column_is_named_by_its_number_too() -> None:
         translated("a,b\nx,dog\n", "3")
 
 
+@pytest.mark.parametrize(
+    ("first", "is_translated"),
+    [("A dog runs.", True), ("A dog that runs through the house", True), ("A dog", False), ("text", False)],
+)
+def test_the_first_row_of_a_table_without_headings_is_translated_or_named(first: str, is_translated: bool) -> None:
+    """Before, its text stayed and nobody was told."""
+    for source, columns, name in ((f"{first}\tx\na cat\ty\n", ("1",), "a.tsv"), (f"{first}\na cat\n", (), "a.csv")):
+        result, report = translated(source, *columns, name=name)
+        expected = source.replace("a cat", "а цат")
+        assert result == (expected.replace(first, letters(first).text) if is_translated else expected)
+        assert [segment.text for segment in report.left] == ([] if is_translated else [first])
+        assert report.found == 2
+
+
+def test_a_heading_is_no_text() -> None:
+    source = "A dog runs.,x\na cat,y\n"
+    result, report = translated(source, "A dog runs.")
+    assert (result, report.left) == (source.replace("a cat", "а цат"), ())
+
+
 def test_what_cannot_be_read_or_is_a_formula_is_named_with_its_line_and_all_else_is_done() -> None:
     source = 'id,text\n1,"a\nb"\n2,a dog,more\n3,"open\n4,a cat\n5,=SUM(A1:A2)\n6,=HYPERLINK("x";"y")\n7\n8,-5\n'
     result, report = translated(source, "text")

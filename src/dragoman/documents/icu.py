@@ -155,9 +155,9 @@ def _message_parts(unit: Unit, message: _Message, settings: tuple[str | None, bo
 def _copy(
     text: str, span: tuple[int, int], tags: Sequence[Tag], result: Unit, plural: bool | None
 ) -> None:  # fmt: skip
-    """Append a span of a text to ``result`` with its tags; in a branch, quotes and placeholders become point tags."""
+    """Append a span of a text to ``result`` with its tags; quotes and placeholders become point tags."""
     at, end = span
-    pieces = [] if plural is None else [match for match in _INSIDE.finditer(text, at, end) if plural or match[0] != "#"]
+    pieces = [match for match in _INSIDE.finditer(text, at, end) if plural or match[0] != "#"]
     n_copied = 0
     for match in [*pieces, None]:
         stop = end if match is None else match.start()

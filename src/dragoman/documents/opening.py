@@ -7,7 +7,6 @@ Their arguments and results are bytes and plain values (``budget.Values``). A wo
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -16,7 +15,7 @@ from dragoman.budget import Budget
 from dragoman.documents import checking, markup
 from dragoman.documents.document import Document, DocumentInfo, DocumentOptions, Untranslated
 from dragoman.documents.formats import check_options, reference_of, referenced
-from dragoman.documents.units import AlignedText, Lost, Part, Translations, Unit, units_of, write
+from dragoman.documents.units import AlignedText, Lost, Part, Translations, Unit, is_like_a_tag, units_of, write
 from dragoman.errors import DataError
 from dragoman.languages.known import is_unspaced
 from dragoman.translation.keeping.protected import has_letters
@@ -26,9 +25,6 @@ DOCUMENT = Budget(memory=4 << 30, cpu_s=300, wall_s=1200.0)
 
 SAMPLE = 100
 """Number of texts by which the language of a document is detected."""
-
-_TAG_LIKE = re.compile(r"<[^\W\d_]+(?: [^\W\d_]+)+>")
-"""A text such as ``<no entries>``, which is protected as a tag is."""
 
 with contextlib.suppress(ImportError):  # loaded when a worker starts, and not within the budget of its first document
     import lxml.etree  # noqa: F401
@@ -80,7 +76,7 @@ def finished(
     usable = replace(usable, by_text={text: line for text, line in aligned.items() if text not in rejected})
     segments = [unit.plain for unit in units_of(document.parts) if unit.plain in aligned or unit.plain in reasons]
     concerns = document.concerns(lambda parts: write(parts, usable))
-    tag_like = [unit.plain for unit in units_of(document.parts) if _TAG_LIKE.fullmatch(unit.plain)]
+    tag_like = [unit.plain for unit in units_of(document.parts) if is_like_a_tag(unit.plain)]
     reasons |= {text: "it looks like a tag" for text in tag_like if text not in aligned}
     known = set(segments)
     segments += [text for text in tag_like if text not in known]

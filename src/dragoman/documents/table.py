@@ -1,8 +1,9 @@
 """Tables: ``.csv`` (commas, semicolons, tabs or bars; quotes as in RFC 4180) and ``.tsv`` (tabs).
 
 The chosen columns are translated, or the only column of a table that has one. A cell of several lines is translated
-line by line. Everything else keeps its bytes: a row with more or fewer cells than the first, which is named, a formula,
-comments before the headings, and the line ``sep=;`` with which Excel begins.
+line by line. The first row has the headings. If no column is named by its heading, a sentence there is translated, and
+other text is named. Everything else keeps its bytes: a row with more or fewer cells than the first, which is named, a
+formula, comments before the headings, and the line ``sep=;`` with which Excel begins.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from dragoman.data.rows import cells, separator_line
 from dragoman.documents.document import Document, DocumentInfo, Untranslated, decode, text_document
 from dragoman.documents.table_rows import Row, rows_of
 from dragoman.documents.units import Part, Unit
 from dragoman.errors import DataError
+from dragoman.translation.keeping.protected import has_letters
 
 SUFFIXES = (".csv", ".tsv")
 OPTIONS = ("columns",)
@@ -24,6 +27,11 @@ SEPARATORS = ",;\t|"
 SAMPLE_ROWS = 100
 """Number of rows by which the separator is recognised."""
 
+MOST_WORDS = 6
+"""Number of words above which a cell of the first row is no heading."""
+
+_HEADING = "line 1: taken for the heading of its column; name the column by it, or put headings above"
+_SENTENCE_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f][\"')\]\u201d\u2019]*\s*\Z")
 _COMMENTS = re.compile(r"(?:#[^\r\n]*(?:\r\n?|\n))+")
 _FORMULA = re.compile(r"\s*[=+@-]\s*(?:\$?[A-Za-z]{1,3}\$?\d|[A-Za-z.]+\(|\(|\d+\s*[-+*/^])")
 """Begin of a formula: a reference, a function, or a calculation behind its sign."""
@@ -40,9 +48,13 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     if first is None:
         return text_document([text.text], text)
     headings = [_value(text.text[start:end]) for start, end in first.cells]
-    wanted = _wanted_columns(headings, info)
+    wanted, has_headings = _wanted_columns(headings, info)
     table = _Table(text.text, separator, len(headings), wanted)
-    parts, left = table.parts(rows)
+    chosen = [headings[i] for i in wanted]
+    is_text = not has_headings and any(map(_is_sentence, chosen))
+    parts, left = table.parts(chain([first], rows) if is_text else rows)
+    if not has_headings and not is_text:
+        left = [*(Untranslated(cell, _HEADING) for cell in chosen if has_letters(cell)), *left]
     return text_document(parts, text, left)
 
 
@@ -85,24 +97,36 @@ class _Table:
         return f"the row has {cells(len(row.cells))}, but the first one has {self.n_columns}"
 
 
-def _wanted_columns(headings: list[str], info: DocumentInfo) -> list[int]:
-    """Return the numbers of the columns to translate, from 0 and ascending; one is named by heading or by number."""
+def _is_sentence(cell: str) -> bool:
+    """True for a cell of the first row that is plainly no heading: a sentence with its end, or a long one."""
+    n_words = len(cell.split())
+    return n_words > MOST_WORDS or (n_words > 1 and _SENTENCE_END.search(cell) is not None)
+
+
+def _wanted_columns(headings: list[str], info: DocumentInfo) -> tuple[list[int], bool]:
+    """Return the numbers of the columns to translate, from 0 and ascending, and whether one is named by its heading.
+
+    A column is named by its heading or its number.
+    """
     columns = info.columns or (headings if len(headings) == 1 else ())
     available = ", ".join(headings[:20])
     if not columns:
         raise DataError(f"{info.name}: which column is translated? Name one (column, --column); there are {available}")
     numbers = set()
+    has_headings = False
     for name in columns:
         of_name = [i for i, heading in enumerate(headings) if name in (heading, heading.strip())]
         if not of_name and name.isdecimal() and 1 <= int(name) <= len(headings):
             of_name = [int(name) - 1]
+        else:
+            has_headings = bool(info.columns)
         if len(of_name) != 1:
             advice = ": name it by its number" if of_name else ""
             raise DataError(
                 f"{info.name}: {len(of_name) or 'no'} columns have the heading {name!r}{advice}; there are {available}"
             )
         numbers.update(of_name)
-    return sorted(numbers)
+    return sorted(numbers), has_headings
 
 
 def _separator(text: str, info: DocumentInfo) -> tuple[str, int]:

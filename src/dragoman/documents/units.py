@@ -20,6 +20,14 @@ from dragoman.documents.tags.spaces import SPECIAL, with_spaces
 from dragoman.documents.tags.tree import MOST_DEPTH
 from dragoman.languages.words import core, is_word_character
 
+_TAG_LIKE = re.compile(r"<[^\W\d_]+(?: [^\W\d_]+)+>")
+
+
+def is_like_a_tag(text: str) -> bool:
+    """True for a text such as ``<no entries>``, which is protected as a tag is: it stays, and is named."""
+    return _TAG_LIKE.fullmatch(text.strip()) is not None
+
+
 Part = Union[str, "Unit"]
 """Source that is written unchanged, or a unit of text to translate."""
 
@@ -243,13 +251,17 @@ def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[s
     trailing = unit.text[len(unit.text.rstrip()) :]
     leading, trailing = _without_spaces_of_points(unit, leading, trailing, dict(order), len(text))
     pieces: list[str | range | Tag] = []
-    at, leading_written = 0, False
+    at, n_leading, n_trailing = 0, 0, 0  # ``n_leading`` and ``n_trailing``: characters of both that are written
+    is_begun = False
     beside = _Beside()
     for i, (number, place) in enumerate(order):
         tag = unit.tags[number]
-        if not leading_written and (tag.place > 0 or place > 0):
-            pieces.append(leading)
-            leading_written = True
+        if tag.place > 0 or place > 0:
+            stop = tag.place if place == 0 else len(leading)
+            is_begun = True
+            if leading[n_leading:stop]:
+                pieces.append(leading[n_leading:stop])
+                n_leading, beside = stop, _Beside(has_space=True)
         between = _trimmed(text, range(at, place), pieces[-1] if pieces else "", tag)
         if between:
             pieces.append(" " * beside.is_apart_from(text[between.start], tgt))
@@ -260,19 +272,22 @@ def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[s
             pieces.append(tag)
             beside = _Beside()
             continue
-        if place == len(text) and tag.place == end and trailing:
-            pieces.append(trailing)
-            trailing, beside = "", _Beside(has_space=True)
+        n_before = tag.place - (end - len(trailing))
+        if place == len(text) and n_before > n_trailing:
+            pieces.append(trailing[n_trailing:n_before])
+            n_trailing, beside = n_before, _Beside(has_space=True)
         begins = tag.kind == "point" or _begins_with_point(unit, order[i : i + MOST_DEPTH])
         around = unit.text[tag.place - 1 : tag.place], text[at - 1 : at], text[at : at + 1]
         pieces += [" ", tag] if beside.needs_space_before(tag, begins, around, tgt) else [tag]
-        if tag.kind == "point" and leading_written:
+        if tag.kind == "point" and (is_begun or not leading):
             beside.point, beside.behind = tag, unit.text[tag.place : tag.place + 1]
         beside.opens = beside.opens or tag.kind == "open"
     last = _trimmed(text, range(at, len(text)), pieces[-1] if pieces else "", None)
-    if last:
+    if leading[n_leading:]:
+        pieces.append(leading[n_leading:])
+    elif last:
         pieces.append(" " * beside.is_apart_from(text[last.start], tgt))
-    return [*pieces, last, trailing] if leading_written else [*pieces, leading, last, trailing]
+    return [*pieces, last, trailing[n_trailing:]]
 
 
 def _without_spaces_of_points(

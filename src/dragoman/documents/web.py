@@ -29,7 +29,7 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     text = _decoded(data, info)
     languages = (info.src_lang, info.tgt_lang) if info.options.set_lang and info.tgt_lang else None
     is_xml = info.name.lower().endswith(".xhtml")
-    page = cut(text.text, PageOptions(attributes=True, languages=languages, is_xml=is_xml))
+    page = cut(text.text, PageOptions(attributes=True, languages=languages, is_xml=is_xml, tgt_lang=info.tgt_lang))
     if text.encoding in _STRICT_CODECS or not _has_odd_bytes(text.text):
         return text_document(page.parts, text, page.left)
     return Document(page.parts, lambda render: _encoded(render(page.parts), text.encoding), tuple(page.left))

@@ -16,8 +16,8 @@ from dragoman.documents.tags.pairs import pairs_of
 _INLINE = re.compile(
     r"(?P<control>(?:\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f\udc00-\udcff])++)"
     r"|(?P<code>``[^`\n](?:[^`\n]|`(?!`))*``)"
-    r"|(?P<role>:[A-Za-z][\w:.+-]{0,60}:)`(?P<role_text>[^`<\n]*[^`<\s])?(?P<role_target>\s*<[^<>`\n]*>)?`"
-    r"|(?P<object>:[A-Za-z][\w:.+-]{0,60}:`[^`\n]+`)"  # such as :cpp:class:`Outer<int>`
+    r"|(?P<role>(?<!`):[A-Za-z][\w:.+-]{0,60}:)`(?!\s)(?P<role_text>[^`<\n]*[^`<\s])?(?P<role_target>\s*<[^<>`\n]*>)?`"
+    r"|(?P<object>(?<!`):[A-Za-z][\w:.+-]{0,60}:`(?!\s)[^`\n]+`)"  # such as :cpp:class:`Outer<int>`
     r"|`(?P<link_text>[^`<\n]*[^`<\s])(?P<link_target>\s+<[^<>`\n]*>`__?)"
     r"|`(?P<reference>[^`<>\n]+)(?P<reference_end>`__?(?!\w))"
     r"|(?P<substitution>(?<![\w|])\|[A-Za-z][\w. -]*\|(?:__?)?(?![\w|]))"

@@ -9,7 +9,8 @@ not fit: the line is long, or breaks off in a sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -21,6 +22,8 @@ SHORT = 20
 _LEADING = re.compile(r"\s*+")
 _BULLET = re.compile(r"(?:[-*+\u2022\u2023\u25e6\u2013\u00b7]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])[ \t]++(?=\S)")
 _GAP = re.compile(r"[ \t]*\t[ \t]*| {2,}")
+_LITERAL = re.compile(r"``(?![\s`])[^`]*[^`\s]``")
+"""Code, whose spaces part no columns."""
 _SENTENCE_END = re.compile(r"[.!?:;\u2026\u3002\uff01\uff1f][\"')\]\u201d\u2019]*\Z")
 _OPTION = re.compile(r"-{1,2}[\w?#@]")
 _OPTIONS_ALONE = re.compile(
@@ -87,7 +90,7 @@ def _goes_on(last: _Last, indent: str, body: str, line: str, width: int) -> bool
     """True if a line goes on with the paragraph of the line before."""
     if not body or _columns(indent) not in last.columns or _BULLET.match(body) or _OPTION.match(body):
         return False
-    if any(not _ends_sentence(body, gap) for gap in _GAP.finditer(body)):
+    if any(not _ends_sentence(body, gap) for gap in _gaps(body)):
         return False
     first_word = body.split(None, 1)[0]
     if last.length < SHORT or last.length + 1 + len(first_word) <= width:
@@ -156,11 +159,21 @@ def _line(made: list[Block], indent: str, body: str, table: tuple[int, frozenset
 def _cells(body: str, start: int) -> list[tuple[int, int]]:
     """Return start and end of each column of a line."""
     cells = []
-    for gap in _GAP.finditer(body, start):
+    for gap in _gaps(body, start):
         if not _ends_sentence(body, gap):
             cells.append((start, gap.start()))
             start = gap.end()
     return [*cells, (start, len(body))]
+
+
+def _gaps(body: str, start: int = 0) -> Iterator[re.Match[str]]:
+    """Yield the gaps of a line outside its code."""
+    literals = [match.span() for match in _LITERAL.finditer(body)] if "``" in body else []
+    starts = [first for first, _ in literals]
+    for gap in _GAP.finditer(body, start):
+        i = bisect_right(starts, gap.start()) - 1
+        if i < 0 or gap.start() >= literals[i][1]:
+            yield gap
 
 
 def _is_options(cell: str) -> bool:

@@ -19,7 +19,7 @@ from dragoman.documents.gettext.inline import Mark, marks
 from dragoman.documents.gettext.mnemonics import Mnemonic
 from dragoman.documents.gettext.placeholders import Syntax
 from dragoman.documents.icu import has_message, raw_of, with_messages
-from dragoman.documents.units import Part, Tag, Unit, units_of
+from dragoman.documents.units import Part, Tag, Unit, is_like_a_tag, units_of
 from dragoman.translation.keeping.protected import find, has_letters
 
 UNTRANSLATED = "\0-\0"
@@ -163,7 +163,7 @@ def _sentence(message: Message, text: str, mnemonic: int) -> list[Part]:
             unit.raw = [UNTRANSLATED, *raw_of(unit)] if has_letters(unit.text) else raw_of(unit)
         return [branches]
     spans = spans_of(text, message.syntax, True)
-    tokens = _tokens(text, spans, marks(text, message.kind.is_rst))
+    tokens = [] if is_like_a_tag(text) else _tokens(text, spans, marks(text, message.kind.is_rst))
     first = len(message.placeholders)
     may_stand_in = "{" not in message.syntax.doubled and not STAND_INS.search(message.text)
     shown: dict[int, str] = {}  # for the start of a placeholder: how the model reads it, if not as it is
@@ -177,7 +177,7 @@ def _sentence(message: Message, text: str, mnemonic: int) -> list[Part]:
         for start in unprotected:
             shown[start] = _TAG if start in shown or not may_stand_in else _STAND_IN
     message.visible.update(builder.visible)
-    if not has_letters(unit.text):
+    if not has_letters(unit.text) and not is_like_a_tag(unit.text):
         for number in builder.visible:
             del message.visible[number]
         return builder.source

@@ -28,7 +28,8 @@ from dragoman.documents.html.elements import (
 from dragoman.documents.html.sentences import Sentence
 from dragoman.documents.html.spelling import Spelling
 from dragoman.documents.html.tokens import ESCAPABLE, RAW, Token, tokens
-from dragoman.documents.units import Part
+from dragoman.documents.icu import has_message, with_messages
+from dragoman.documents.units import Part, Unit
 
 _CLOSING = re.compile(r"</([A-Za-z][^\s/>]*)")
 _COMMENT = re.compile(r"<!--(?!\[|<!\[)|</")
@@ -39,6 +40,9 @@ _PAST_SCOPES = SCOPES | {"tr", "tbody", "thead", "tfoot", "body"}
 _FALLBACK = "shown only where the element around it is not"
 _NOT_SHOWN = "text of an SVG outside its text elements"
 _NO_END = "a tag without an end, which browsers drop with all that follows"
+_MOST_PARTS = 400
+"""Largest number of parts of a page among which the end of a message is sought."""
+_UNREADABLE = "a message of ICU that could not be followed"
 _IN_SCRIPT = "a template in a script"
 
 
@@ -52,6 +56,7 @@ class PageOptions:
     attributes: bool = False  # translate attributes that a reader sees
     languages: tuple[str | None, str] | None = None  # of the page and its translation: written where the page says it
     is_xml: bool = False  # XHTML
+    tgt_lang: str | None = None  # whose plural forms the messages of ICU get
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,36 @@ def cut(source: str, options: PageOptions) -> Page:
     reader = _Reader(source, options)
     for token in tokens(source, options.is_xml):
         reader.read(token)
-    return reader.end()
+    page = reader.end()
+    return _with_messages(page, options.tgt_lang) if has_message(source) else page
+
+
+def _with_messages(page: Page, tgt_lang: str | None) -> Page:
+    """Return a page whose messages of ICU, as Angular has them, are translated by their branches, or named."""
+    parts: list[Part] = []
+    left = list(page.left)
+    until = 0  # index of the part behind a message that cannot be read
+    for i, part in enumerate(page.parts):
+        branches = part
+        if i >= until and isinstance(part, Unit) and has_message(part.text):
+            branches = with_messages(part, tgt_lang) or ""
+            until = until if branches else _end_of_message(page.parts, i)
+        if i >= until or isinstance(part, str):
+            parts.append(branches)
+        else:
+            left.append(Untranslated(part.plain, _UNREADABLE))
+            parts += part.raw
+    return Page(parts, left)
+
+
+def _end_of_message(parts: Sequence[Part], first: int) -> int:
+    """Return the index of the part behind those up to the brace that closes a message; other elements divide it."""
+    depth = 0
+    for i, part in enumerate(parts[first : first + _MOST_PARTS], first + 1):
+        depth += part.text.count("{") - part.text.count("}") if isinstance(part, Unit) else 0
+        if depth <= 0:
+            return i
+    return first + 1
 
 
 @dataclass(frozen=True)
@@ -169,6 +203,8 @@ class _Reader:
             self._annotations = []
 
     def _text(self, raw: str) -> None:
+        if raw.strip() and not self._region:
+            self._flush_annotations()
         if self._top.name != "textarea":
             self._current.text(raw)
             return
@@ -194,6 +230,8 @@ class _Reader:
             self._leave(len(self._open) - 1)
         while self._top.drawing and not token.is_foreign:
             self._leave(len(self._open) - 1)
+        if token.name not in ANNOTATION and not self._region:
+            self._flush_annotations()
         values = self._tags.values(token)
         element = self._element(token, values)
         parts = self._tags.parts(token, values, element.is_translated)

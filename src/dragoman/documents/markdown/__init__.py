@@ -21,6 +21,8 @@ from dragoman.documents.markdown.blocks import Block, Blocks, blocks_of, is_mdx
 from dragoman.documents.markdown.checking import Checked, Stretch, structure
 from dragoman.documents.markdown.escaping import as_it_is, in_cell, in_quotes
 from dragoman.documents.markdown.inline import Paragraph, Wrapped, shown_in, title_unit, units
+from dragoman.documents.markdown.jsx import texts_in
+from dragoman.documents.markdown.masks import spans
 from dragoman.documents.markdown.wrapping import WRAPPING_SIGNS, Wrapper
 from dragoman.documents.units import Part, Unit
 from dragoman.errors import DataError
@@ -40,6 +42,8 @@ square. A paragraph with more is left."""
 _SIGNS = "*_~`[]<>&!\\()"
 """Characters that may be markup inside a paragraph."""
 
+_IN_CODE = "text in JavaScript"
+_NO_EXPRESSIONS = ("<script", "<style", "<!--")
 _ESCAPES: dict[str, Callable[[str], str]] = {"cell": in_cell, "quoted": in_quotes}
 _QUOTE = re.compile(r"(?:[ \t]{0,3}>)++ ?")
 _TITLE = re.compile(r"(?<=[\s>])(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))\s*\Z", re.DOTALL)
@@ -149,7 +153,10 @@ class _Body:
         if block.kind == "html":
             return _html(source)
         if block.kind == "raw":
-            return shown_in(source)
+            shown = shown_in(source)
+            if self.mdx and not source.startswith(_NO_EXPRESSIONS):
+                self._name_texts_in("".join(part for part in shown if isinstance(part, str)))
+            return shown
         if block.kind == "definition":
             title = _TITLE.search(source)
             if title is None:
@@ -171,4 +178,12 @@ class _Body:
             self.left.append(Untranslated(" ".join(text.split()), "its Markdown could not be followed"))
             return None
         self.wrapped += made[1]
+        if self.mdx and "<" in text:
+            for span in spans(text, True):
+                if span.kind == "point" and text[span.start] == "{":
+                    self._name_texts_in(text[span.start : span.end])
         return made[0]
+
+    def _name_texts_in(self, code: str) -> None:
+        """Name the text of elements in JavaScript, which stays as it is."""
+        self.left += [Untranslated(text, _IN_CODE) for text in texts_in(code)]

@@ -9,10 +9,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.documents.markdown.definitions import definition_by_code, description, footnote
-from dragoman.documents.markdown.dialects import Around, Lines, recognised
+from dragoman.documents.markdown.dialects import ATTRIBUTE_LIST, Around, Lines, recognised
 from dragoman.documents.markdown.jsx import brace_pairs
 from dragoman.documents.markdown.state import View, add_raw, read_indented
 from dragoman.errors import ConfigError, not_installed
@@ -305,8 +306,9 @@ def _paragraph(lines: tuple[tuple[int, int], ...], in_quote: bool, in_list: bool
         lines = lines[1:]
     elif all(_NOTICE.match(source, start, stop) for start, stop in lines):
         lines = tuple((_NOTICE.match(source, start, stop).end(), stop) for start, stop in lines)  # type: ignore[union-attr]
-    if lines:
-        yield Block("text", lines)
+    for is_list, group in groupby(lines, lambda line: bool(ATTRIBUTE_LIST.match(source, *line))):
+        if not is_list:
+            yield Block("text", tuple(group))
 
 
 def _with_uncovered(blocks: list[Block], tokens: Sequence[Token], source: str) -> list[Block]:

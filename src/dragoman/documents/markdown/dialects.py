@@ -93,7 +93,7 @@ _ABBREVIATION = re.compile(r"\*\[[^\]\n]+\]:[ \t]*")
 _SNIPPET = re.compile(r"(?:;*-{1,}8<-{1,}.*|<<<[ \t]*\S.*|\[TOC\]|\[\[_?TOC_?\]\]|\[\[toc\]\]|\[toc\]|\+\+\+.*)\Z")
 _LATEX = re.compile(r"\\(?!begin\b)[a-zA-Z]+\*?(?:\[[^\]\n]*\])?(?:\{[^{}\n]*\})*[ \t]*\Z")
 _BEGIN = re.compile(r"\\begin\{([\w*]+)\}")
-_ATTRIBUTE_LIST = re.compile(r"\{:?[ \t]*[#.][^{}]*\}\Z")
+ATTRIBUTE_LIST = re.compile(r"\{:?[ \t]*[#.][^{}]*\}\Z")
 _CODE_IN_BRACKETS = re.compile(r"\[(prism|code|raw|highlight|mermaid|plantuml|pre)(?:[ \t=][^\]\n]*)?\]")
 _PAGE_CODE = re.compile(r"<(script|style)(?=[\s>])")
 _TARGET = re.compile(r"\([\w:.-]+\)=[ \t]*\Z")
@@ -102,7 +102,7 @@ _LABEL = re.compile(r"(?<=\$\$)[ \t]*\([\w:.-]+\)\Z")
 """The label of a formula in MyST."""
 _RULER = re.compile(r"-{2,}(?:[ \t]+-{2,})+[ \t]*\Z")
 _MODULE = re.compile(
-    r"import\s(?:[\w$*{][^'\"]*\sfrom\s*)?['\"][^'\"]+['\"]\s*;?|export\s+(?:const|let|var|function|async|default|class|\{|\*)"
+    r"import\s+(?:[\w$*{][^'\"]*\sfrom\s*)?['\"][^'\"]+['\"]\s*;?|export\s+(?:const|let|var|function|async|default|class|\{|\*)"
 )
 _IMPORT_START = re.compile(r"import\s*(?:[\w$]+\s*,\s*)?\{[^}'\"]*\Z")
 
@@ -268,7 +268,7 @@ def _braces(text: str, lines: Text, around: Around) -> Lines | None:
         while place < lines[line][1] and source[place] in " \t":
             place += 1
         if place == lines[line][1]:
-            return Lines(line + 1, joins=not line and bool(_ATTRIBUTE_LIST.match(text)))
+            return Lines(line + 1, joins=not line and bool(ATTRIBUTE_LIST.match(text)))
         if source[place] not in "{<" or place == start:
             return None
     return None

@@ -116,6 +116,7 @@ class _Walk:
         self.elements = set(_OPENED.findall(paragraph.text)) & set(_CLOSED.findall(paragraph.text))
         self.open_elements = Counter[str]()
         self.opened: list[tuple[str, int]] = []  # links and images that are not closed, and where their text begins
+        self.is_apart = False  # the tag to add stands between two units
 
     def original(self, start: int, end: int) -> str:
         """Return the document's source of a stretch, with the markers of quotes and lists in front of its lines."""
@@ -144,12 +145,14 @@ class _Walk:
         """Add all tokens, whose places are counted from ``shift``; False if one stands before the one before it."""
         hidden_until = -1
         closers = ends_of_untranslated(tokens, self.source, shift)
+        divided = tags_around_breaks(tokens, self.source, shift)
         for i, token in enumerate(tokens):
             start, end = token.meta["at"][0] + shift, token.meta["at"][1] + shift
             if start < hidden_until:
                 continue
             if end < self.at or (start < self.at and token.type not in ("text", "link_close")):
                 return False
+            self.is_apart = i in divided
             if token.type == "html_inline" and i in closers:
                 hidden_until = closers[i]
                 self._tag(max(start, self.at), hidden_until, "point", "")
@@ -250,8 +253,13 @@ class _Walk:
             self._tag(start, end, "point", "")
 
     def _tag(self, start: int, end: int, kind: Literal["open", "close", "point"], name: str, *parts: Part) -> None:
-        """Add a tag to the open unit."""
+        """Add a tag to the open unit; one that ``is_apart`` ends the unit."""
         written = parts or (self.original(start, end),)
+        if self.is_apart:
+            self.end_unit()
+            self.parts += written
+            self.at = self.start = end
+            return
         self.unit.tags.append(Tag(len(self.unit.text), written, kind, name))
         self.unit.raw += written
         self.at = end
@@ -350,6 +358,37 @@ def ends_of_untranslated(tokens: Sequence[Token], source: str, shift: int) -> di
             if name in CODE_ELEMENTS or _HIDDEN.search(source, start, end):
                 ends[i] = behind
     return ends
+
+
+def tags_around_breaks(tokens: Sequence[Token], source: str, shift: int) -> set[int]:
+    """Return the numbers of both tags of each element that a hard line break divides.
+
+    The words around such an element are units of their own: they must not come inside it, and it stays whole.
+    """
+    waiting: list[tuple[int, str, int]] = []  # of each open element: its tag, its name, and the breaks before it
+    n_breaks = 0
+    divided: set[int] = set()
+    for i, token in enumerate(tokens):
+        kind, name = token.nesting, token.tag
+        if token.type == "html_inline":
+            start, end = token.meta["at"][0] + shift, token.meta["at"][1] + shift
+            named = _HTML_NAME.match(source, start)
+            name = f"<{named[1].lower()}" if named is not None else ""
+            kind = -1 if source.startswith("</", start) else 0 if source.endswith("/>", start, end) else 1
+        if token.type == "hardbreak" or name == "<br":
+            n_breaks += 1
+        elif kind == 1 and name:
+            waiting.append((i, name, n_breaks))
+        elif kind == -1 and any(own == name for _, own, _ in waiting[-MOST_ELEMENTS:]):
+            while waiting[-1][1] != name:  # nobody closes it
+                waiting.pop()
+            first, _, n_before = waiting.pop()
+            divided |= {first, i} if n_breaks > n_before else set()
+    return divided
+
+
+MOST_ELEMENTS = 40
+"""Number of open elements among which the opening tag of a closing one is sought."""
 
 
 def attributes(tag: str) -> list[Part]:

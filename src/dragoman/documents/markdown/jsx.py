@@ -9,6 +9,11 @@ _NAME = re.compile(r"</?(?:[A-Za-z][\w.:-]*)?")
 _ATTRIBUTE = re.compile(r"[ \t\n]*(?:([A-Za-z_@:$][\w.:@$-]*)([ \t\n]*=[ \t\n]*(\"[^\"]*\"|'[^']*'|(?=\{)))?|(?=\{))")
 _END = re.compile(r"[ \t\n]*/?>")
 
+_COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*+(?:\*/)?")
+_TEXT = re.compile(r"(?<![=-])>([^<>{}]++)(?=<[/A-Za-z>]|\{)|\}([^<>{}]++)(?=</)")
+_SHOWN = re.compile(r"<[A-Za-z][^<>]*\s(?:alt|title|label|placeholder|aria-label)=[\"']([^\"'{}]++)")
+_WORD = re.compile(r"[^\W\d_]{2}")
+
 MOST_OF_A_TAG = 20_000
 """Largest number of characters of a tag; anything longer is text."""
 
@@ -60,3 +65,14 @@ def tag_end(text: str, at: int, braces: dict[int, int], shift: int = 0) -> int |
                 return None
             place = closing - shift + 1
     return None
+
+
+def texts_in(code: str) -> list[str]:
+    """Return the text of elements in JavaScript, which readers see, and that of their attributes."""
+    if "<" not in code:
+        return []
+    bare = _COMMENT.sub("", code)
+    texts = (
+        " ".join(match[match.lastindex or 1].split()) for pattern in (_TEXT, _SHOWN) for match in pattern.finditer(bare)
+    )
+    return [text for text in texts if _WORD.search(text)]

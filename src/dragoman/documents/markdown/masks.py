@@ -287,7 +287,8 @@ class _Scan:
                 self.closers[end] = Span(end, end + len(closing), "close", "shortcode")
                 return self._add(at, short.end(), "open", "shortcode")
         for pattern, name in ((_NOTE, "footnote"), (_CITATION, "citation")):
-            if match := pattern.match(self.text, at):
+            match = pattern.match(self.text, at)
+            if match and _reference(match[0][1:-1]) not in self.references:
                 return self._add(at, match.end(), "point", name)
         return self._foreign(at) if self.text[at - 1 : at] == "]" else 0
 

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Literal
 
 from dragoman.documents.document import Untranslated
-from dragoman.documents.units import Part, Tag, Unit, escape
+from dragoman.documents.units import Part, Tag, Unit, escape, is_like_a_tag
 from dragoman.documents.xml import Token, closing_tags, tokens
 from dragoman.translation.keeping.protected import find, has_letters
 
@@ -164,7 +164,7 @@ class _Reader:
         items: list[_Item] = []
         self._inline(at + 1, self.closing[at], is_direct, items)
         text = "".join(item.text if item.kind == "text" else "\n" * (item.kind == "break") for item in items)
-        if not any(map(has_letters, text.split("\n"))):
+        if not any(has_letters(line) or is_like_a_tag(line) for line in text.split("\n")):
             return self.outside(at + 1, self.closing[at])
         parts: list[Part] = []
         unit: list[_Item] = []
@@ -364,7 +364,7 @@ def _divided(items: Sequence[_Item], edges: Sequence[int]) -> list[_Item]:
 def _unit(items: Sequence[_Item]) -> list[Part]:
     """Return a unit for the pieces of a line, with tags that enclose no word before and after it kept outside."""
     whole, items = items, _with_code(_with_fields(items))
-    if not any(has_letters(piece.text) for piece in items):
+    if not any(has_letters(piece.text) or is_like_a_tag(piece.text) for piece in items):
         return _raw(whole)
     first = next((i for i, item in enumerate(items) if item.kind != "point"), len(items))
     last = next((i for i in range(len(items), first, -1) if items[i - 1].kind != "point"), first)

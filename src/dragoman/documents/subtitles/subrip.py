@@ -20,9 +20,9 @@ SBV_TIMES = re.compile(
     r"[^\S\r\n]*(\d{1,6}:\d{1,2}:\d{1,2}[.,]\d{1,3})[,;][^\S\r\n]*(\d{1,6}:\d{1,2}:\d{1,2}[.,]\d{1,3})()[^\S\r\n]*\Z"
 )
 _LIKE_TIMES = re.compile(r"[^\S\r\n]*-?\d{1,6}[:;.,].*(?:-->|,\d{1,6}:)|.*\d[^\S\r\n]*-->|[^\S\r\n]*-->")
-_TAG = re.compile(r"\r\n|\r|\n|</?[A-Za-z][^<>\r\n]*>|\{\\[^{}\r\n]*\}|\[br\]")
+_TAG = re.compile(r"\r\n|\r|\n|</?[A-Za-z][^<>\r\n]*>|< {0,3}/ {0,3}(?:[ibus]|font) {0,3}>|\{\\[^{}\r\n]*\}|\[br\]")
 _PLACE = re.compile(r"\{\\an?\d+\}|\\(?:pos|move)\([^()]*\)")
-_TAG_NAME = re.compile(r"</?([A-Za-z]+)")
+_TAG_NAME = re.compile(r"< {0,3}(/?) {0,3}([A-Za-z]+)")
 
 
 def tokenize(source: str) -> list[Token]:
@@ -37,7 +37,7 @@ def _token(match: re.Match[str]) -> Token:
     name = _TAG_NAME.match(source)
     if name is None:
         return Token(source, "point")
-    return Token(source, "close" if source.startswith("</") else "open", name=name[1].lower())
+    return Token(source, "close" if name[1] else "open", name=name[2].lower())
 
 
 def seconds(time: str) -> float:
