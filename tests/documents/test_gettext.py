@@ -258,3 +258,13 @@ def test_several_words_in_angle_brackets_stay_and_are_named() -> None:
 def test_roles_that_come_together_do_not_run_together(stand_in: str) -> None:
     made = message(":data:`a`, :data:`b`, :data:`c` and :data:`d` are in the house", "", stand_in)
     assert len(re.findall(r"(?<![`:]):data:`[a-d]`", made)) == 4
+
+
+def test_a_role_beside_code_is_set_off() -> None:
+    """A model may leave out the words between them."""
+    content = f'{HEADER}msgid "See :rfc:`5322`, or ``False`` here"\nmsgstr ""\n'.encode()
+    info = fields_of(DocumentInfo("a.po", "en", "de"))
+    (text,) = texts(content, info)["texts"]
+    assert text == "See , or ``False`` here"
+    made = finished(content, info, [[text, "Siehe ``False``", ((0, 0), (3, 1))]], [])["content"].decode()
+    assert 'msgstr "Siehe :rfc:`5322`\\\\ ``False``"' in made

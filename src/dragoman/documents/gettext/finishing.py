@@ -55,11 +55,11 @@ def _with_mnemonic(text: str, message: Message) -> str:
 
 
 _MNEMONIC = "\0m"
-_EDGE = re.compile(r"(?<=\w)\0\(|\0\)(?=\w)")
+_EDGE = re.compile(r"(?<=[\w`])\0\(|\0\)(?=[\w`]|(?:\0\()?:[\w:.+-]{1,60}:`|\0\(`)")
 
 
 def _set_off(text: str) -> str:
-    """Return text in which markup of reStructuredText is set off from letters next to it, or would be none."""
+    """Return text in which markup of reStructuredText is set off from letters and other markup next to it, or would be none."""
     return _EDGE.sub(r"\\ ", text).replace("\0(", "").replace("\0)", "")
 
 
