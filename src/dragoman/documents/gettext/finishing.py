@@ -59,7 +59,7 @@ _EDGE = re.compile(r"(?<=[\w`])\0\(|\0\)(?=[\w`]|(?:\0\()?:[\w:.+-]{1,60}:`|\0\(
 
 
 def _set_off(text: str) -> str:
-    """Return text in which markup of reStructuredText is set off from letters and other markup next to it, or would be none."""
+    """Return text in which markup of reStructuredText is set off from letters and markup next to it."""
     return _EDGE.sub(r"\\ ", text).replace("\0(", "").replace("\0)", "")
 
 
