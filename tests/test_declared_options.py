@@ -11,7 +11,7 @@ import pytest
 import dragoman
 from benchmarks.declared_options import command_cases, configuration_cases, fault, http_cases, python_cases
 from dragoman.errors import ConfigError
-from dragoman.options import SearchOptions, json_schema, option_group
+from dragoman.options import SearchOptions, json_schema, nearest, option_group
 from dragoman.serving.app import build
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.pairs import Pairs
@@ -98,6 +98,20 @@ def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
             make(beam=3)
         with pytest.raises(ConfigError, match=r"^unknown option warn: pass it as events=Events\(warn=\.\.\.\)$"):
             make(warn=print)
+
+
+@pytest.mark.parametrize("name", ["metric", "truncation"])
+def test_a_name_that_is_like_no_option_is_not_taken_for_one(name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^unknown option {name}: known are "):
+        TranslateOptions(**{name: True})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("beem_size", "beam_size"), ("lenght_penalty", "length_penalty"), ("penalty", "length_penalty")],
+)
+def test_a_slip_or_a_part_of_a_name_is_taken_for_the_option(name: str, meant: str) -> None:
+    assert nearest(name, ["deterministic", "beam_size", "length_penalty"]) == f"did you mean {meant}?"
 
 
 def test_a_server_searches_as_it_was_told_where_a_request_does_not_say(tiny_run: Path) -> None:
