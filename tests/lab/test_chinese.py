@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -43,6 +44,18 @@ def test_every_text_and_label_of_a_report_has_chinese_with_its_numbers(name: str
         assert not lost, (claim, other["text"])
     for section, other in zip(record["sections"], chinese["sections"], strict=True):
         assert not section["table"] or other["table"]["kinds"] == section["table"]["kinds"]
+
+
+def test_gaps_are_those_of_a_lazy_pattern() -> None:
+    chance = random.Random(1)
+    for _ in range(3000):
+        entry = "=" + "".join(chance.choice(["a", "b", "{}"]) for _ in range(chance.randint(1, 5)))
+        text = "=" + "".join(chance.choice("ab") for _ in range(chance.randint(0, 9)))
+        if "{}" not in entry:
+            continue
+        found = re.fullmatch(r"(.+?)".join(map(re.escape, entry.split("{}"))), text)
+        expected = None if found is None else "|".join(found.groups())
+        assert Words({entry: "|".join(["{}"] * entry.count("{}"))}).find(text) == expected, (entry, text)
 
 
 def test_a_page_in_chinese_and_its_record_in_english(tmp_path: Path) -> None:

@@ -291,7 +291,7 @@ def test_the_openapi_document_is_written_once(live: Any, monkeypatch: pytest.Mon
 def test_languages_of_many_texts_are_detected_outside_of_the_event_loop(
     live: Any, monkeypatch: pytest.MonkeyPatch, path: str, name: str, others: dict[str, str]
 ) -> None:
-    """That of all together is detected there, once; one of 500 takes a millisecond."""
+    """With one pair nothing is detected there: the source of all together is the only one."""
     threads, n_texts = list[str](), 40
     likelihoods = detection.likelihoods
 
@@ -302,5 +302,5 @@ def test_languages_of_many_texts_are_detected_outside_of_the_event_loop(
     monkeypatch.setattr(detection, "likelihoods", noted)
     texts = [f"the small dog and the old cat see the red house number {i}" for i in range(n_texts)]
     assert live(path, {name: texts, **others}).status == 200
-    assert len(threads) > n_texts
-    assert sum(not name.startswith("helper") for name in threads) == 1
+    assert len(threads) >= n_texts
+    assert all(name.startswith("helper") for name in threads)

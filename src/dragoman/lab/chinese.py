@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
-
-from dragoman.config import parse_yaml
 
 REPORTS = Path(__file__).with_name("chinese_reports.yaml")
 LABELS = Path(__file__).with_name("chinese_labels.yaml")
 _TEXT = re.compile(r"(<text\b[^>]*>)([^<]*)(</text>)")
 _HEAD = re.compile(r"<(title|desc)>([^<]*)</(?:title|desc)>")
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`[])")
-_RANGE = re.compile(r"([\d.,]+) to ([\d.,]+)")
+_RANGE = re.compile(r"(?<![\d.,])([\d.,]+) to ([\d.,]+)")
 _SPOKEN = re.compile(r"(?<![\w_])[A-Za-z]?[a-z]{2,}(?![\w_])|[`\[]")
 """What makes a cell more than a number, a name or a formula."""
 
@@ -33,7 +31,7 @@ class Words:
     def __init__(self, entries: Mapping[str, str]) -> None:
         self._exact = {text: other for text, other in entries.items() if "{}" not in text}
         patterns = sorted((text for text in entries if "{}" in text), key=len, reverse=True)  # the most specific first
-        self._patterns = [(_pattern(text), entries[text]) for text in patterns]
+        self._patterns = [(text.split("{}"), entries[text]) for text in patterns]
         self.missing: set[str] = set()
         """Texts with letters that were looked up and have no entry."""
 
@@ -48,9 +46,9 @@ class Words:
         """Return ``text`` in the other language; None if there is no entry."""
         if text in self._exact:
             return self._exact[text]
-        for pattern, other in self._patterns:
-            if match := pattern.fullmatch(text):
-                return other.format(*(self._captured(match, i) for i in range(1, pattern.groups + 1)))
+        for pieces, other in self._patterns:
+            if gaps := _gaps(pieces, text):
+                return other.format(*(self._captured(gap, is_code) for gap, is_code in gaps))
         return None
 
     def paragraph(self, text: str) -> str:
@@ -70,22 +68,39 @@ class Words:
         """Return a cell of a table in the other language; a number, a name or a formula stays."""
         return self.paragraph(text) if _SPOKEN.search(text) else text
 
-    def _captured(self, match: re.Match[str], i: int) -> str:
-        """Return what the ``i``-th ``{}`` has matched, or its items, in the other language; code in backticks stays."""
-        is_code = match.string[: match.start(i)].count("`") % 2 == 1
+    def _captured(self, gap: str, is_code: bool) -> str:
+        """Return what stands in a gap of an entry, or its items, in the other language; code in backticks stays."""
         if is_code:
-            return match[i]
-        items = [self.find(item) for item in match[i].split(", ")]
-        return self.find(match[i]) or (match[i] if None in items else "、".join(filter(None, items)))
+            return gap
+        items = [self.find(item) for item in gap.split(", ")]
+        return self.find(gap) or (gap if None in items else "、".join(filter(None, items)))
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    """Return a pattern that captures the text in place of each ``{}``."""
-    return re.compile(r"(.+?)".join(map(re.escape, text.split("{}"))))
+def _gaps(pieces: Sequence[str], text: str) -> list[tuple[str, bool]]:
+    """Return what stands in a text between the pieces of an entry, and if it is in backticks; [] if it is another text.
+
+    Each gap is as short as it can be, and not empty.
+    """
+    first, *middle, last = pieces
+    end = len(text) - len(last)
+    if not (text.startswith(first) and text.endswith(last)) or "\n" in text:
+        return []
+    gaps, start = [], len(first)
+    for piece in middle:
+        found = text.find(piece, start + 1, end)
+        if found < 0:
+            return []
+        gaps.append((start, found))
+        start = found + len(piece)
+    if start >= end:
+        return []
+    return [(text[i:j], text.count("`", 0, i) % 2 == 1) for i, j in [*gaps, (start, end)]]
 
 
 def entries(path: Path) -> dict[str, str]:
     """Return the entries of a dictionary, a YAML file."""
+    from dragoman.config import parse_yaml  # the list of experiments in English needs no YAML
+
     return dict(parse_yaml(path.read_text(encoding="utf-8"), path.name))
 
 

@@ -192,7 +192,8 @@ def similarity_claims(rows: Mapping[str, Any]) -> list[Claim]:
     *narrow, wide = sorted(losses, key=int)
     apart = {d_k: difference(of["additive"], of["dot product"]) for d_k, of in losses.items()}
     divided = {d_k: difference(of["additive"], of["divided dot product"]) for d_k, of in losses.items()}
-    claims = [
+    slower = [holds(divided[d_k], 1) for d_k in narrow]
+    return [
         Claim(
             "In narrow heads additive attention and the undivided dot product learn alike",
             abs(apart[min(losses, key=int)].mean) < 0.1,
@@ -208,15 +209,14 @@ def similarity_claims(rows: Mapping[str, Any]) -> list[Claim]:
             None if holds(divided[wide], 1) is None else not holds(divided[wide], 1),
             f"{divided[wide]:+.2f} nats a letter",
         ),
+        Claim(
+            "In heads of up to 64 even the divided one learns more slowly than additive attention, in so few steps",
+            None if None in slower else all(slower),
+            f"{', '.join(f'd_k = {d_k}: {divided[d_k]:+.2f}' for d_k in narrow)} nats a letter. Seen, not foretold"
+            if narrow
+            else "one width was tried",
+        ),
     ]
-    if narrow:  # a quick run tries one width
-        slower = [holds(divided[d_k], 1) for d_k in narrow]
-        claim = "In heads of up to 64 even the divided one learns more slowly than additive attention, in so few steps"
-        figures = (
-            ", ".join(f"d_k = {d_k}: {divided[d_k]:+.2f}" for d_k in narrow) + " nats a letter. Seen, not foretold"
-        )
-        claims.append(Claim(claim, None if None in slower else all(slower), figures))
-    return claims
 
 
 def embedding_claims(rows: Mapping[str, Any]) -> list[Claim]:
