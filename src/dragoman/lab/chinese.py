@@ -87,11 +87,11 @@ def _gaps(pieces: Sequence[str], text: str) -> list[tuple[str, bool]]:
         return []
     gaps, start = [], len(first)
     for piece in middle:
-        found = text.find(piece, start + 1, end)
-        if found < 0:
+        stop = text.find(piece, start + 1, end)
+        if stop < 0:
             return []
-        gaps.append((start, found))
-        start = found + len(piece)
+        gaps.append((start, stop))
+        start = stop + len(piece)
     if start >= end:
         return []
     return [(text[i:j], text.count("`", 0, i) % 2 == 1) for i, j in [*gaps, (start, end)]]
