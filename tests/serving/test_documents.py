@@ -208,8 +208,11 @@ def test_a_document_that_a_server_did_not_finish_is_said_to_be_lost_at_once(
     monkeypatch.setattr(first.state.service, "translate", never)
     made = upload(first, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
     (task,) = first.state.documents.tasks.values()
-    asyncio.run_coroutine_threadsafe(first.state.documents.close(), task.get_loop()).result(LONG_S)
     asked = {"document_key": made["document_key"]}
+    until, status = time.monotonic() + LONG_S, ""
+    while status != "translating" and time.monotonic() < until:  # one that waits may have no state yet
+        status = first(f"/v2/document/{made['document_id']}", asked).json["status"]
+    asyncio.run_coroutine_threadsafe(first.state.documents.close(), task.get_loop()).result(LONG_S)
     status = serving(documents=tmp_path)(f"/v2/document/{made['document_id']}", asked).json
     assert (status["status"], status["error_message"]) == ("error", jobs.STOPPED)
 
