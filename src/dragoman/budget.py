@@ -270,13 +270,13 @@ class _Process:
             raise StartError(error) from None
         with there:
             start = json.dumps([there.fileno(), manners, preload, sys.path])
-            # One thread for NumPy: each further one would reserve address space, which counts against the budget.
-            threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+            # One thread for NumPy, one arena for malloc: more reserve address space, which counts against the budget.
+            one_each = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "MALLOC_ARENA_MAX")
             try:
                 self._process = subprocess.Popen(
                     [sys.executable, "-I", "-c", BOOTSTRAP, start], pass_fds=[there.fileno()],
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                    env=os.environ | threads,
+                    env=os.environ | dict.fromkeys(one_each, "1"),
                 )  # fmt: skip
             except OSError as error:
                 here.close()
@@ -443,7 +443,6 @@ def _left(until: float) -> float | None:
 # --- the worker -------------------------------------------------------------------------------------------------------
 
 PR_SET_PDEATHSIG = 1
-M_ARENA_MAX = -8
 
 
 def work(fd: int, niceness: int, short_s: float, preload: str) -> NoReturn:
@@ -458,10 +457,7 @@ def work(fd: int, niceness: int, short_s: float, preload: str) -> NoReturn:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform != "linux":
         short_s = 0.0  # only Linux has a niceness for each thread
-    if short_s:
-        with contextlib.suppress(AttributeError):  # a C library without it
-            ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)  # else each thread reserves address space
-    else:
+    if not short_s:
         os.nice(niceness)
     if preload:
         importlib.import_module(preload)

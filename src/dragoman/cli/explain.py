@@ -52,9 +52,9 @@ def explain(
         translator = Translator.load(run, machine.device)
     trace = run_explain(translator, text, translation, to=options.to)
     print(trace.translation)
-    if (
-        n := len(sentences(text, translator.languages.direction(options.to, None)[0]))
-    ) > translator.usual_sentences and not translator.is_parser:
+    src_lang, _ = translator.languages.direction(options.to, None)
+    n = len(sentences(text, src_lang))
+    if n > translator.usual_sentences and not translator.is_parser:
         say(f"note: TEXT has {n} sentences, which translate takes one by one: explain one to see what it does")
     for path in write(trace, out, show, subwords):
         print(path)

@@ -55,8 +55,8 @@ class Words:
         """Return a paragraph in the other language, sentence by sentence if each has an entry, else as a whole."""
         if re.fullmatch(r"`[^`]*`", text):
             return self.find(text) or text
-        if _RANGE.fullmatch(text):
-            return _RANGE.sub(rf"\1 {self('to')} \2", text)
+        if limits := _RANGE.fullmatch(text):
+            return f"{limits[1]} {self('to')} {limits[2]}"
         sentences = [self.find(sentence) for sentence in _SENTENCE.split(text)]
         if None not in sentences:
             return "".join(filter(None, sentences))
@@ -72,8 +72,10 @@ class Words:
         """Return what stands in a gap of an entry, or its items, in the other language; code in backticks stays."""
         if is_code:
             return gap
+        if whole := self.find(gap):
+            return whole
         items = [self.find(item) for item in gap.split(", ")]
-        return self.find(gap) or (gap if None in items else "、".join(filter(None, items)))
+        return gap if None in items else "、".join(filter(None, items))
 
 
 def _gaps(pieces: Sequence[str], text: str) -> list[tuple[str, bool]]:

@@ -113,9 +113,7 @@ async def _form_of(request: Request) -> FormData:
     Raises:
         MalformedError: It is damaged or cut, in another encoding than UTF-8, or has too many or too long parts.
     """
-    content_type = request.headers.get("content-type", "")
-    _check_semicolons(content_type.encode("latin-1"))
-    if parse_options_header(content_type)[0] != b"multipart/form-data":
+    if _content_type(request)[0] != b"multipart/form-data":
         return FormData()
     _check_charset(request, is_ascii=False)
     parser = _Utf8Parser(request.headers, _in_pieces(request), max_files=1, max_fields=MOST_FIELDS)
@@ -145,13 +143,22 @@ def _check_charset(request: Request, *, is_ascii: bool) -> None:
     Raises:
         MalformedError: It is in another encoding.
     """
-    content_type = request.headers.get("content-type", "")
-    _check_semicolons(content_type.encode("latin-1"))
-    charset = parse_options_header(content_type)[1].get(b"charset", b"utf-8").decode("latin-1")
+    charset = _content_type(request)[1].get(b"charset", b"utf-8").decode("latin-1")
     name = charset.lower()
     if name in ("utf-8", "utf8", "us-ascii", "ascii") or (is_ascii and name.startswith(("iso-8859-", "windows-125"))):
         return
     raise MalformedError(f"the body must be UTF-8 text, got charset {charset[:40]!r}")
+
+
+def _content_type(request: Request) -> tuple[bytes, dict[bytes, bytes]]:
+    """Return the type of a body that its sender declares, and the parameters of the type.
+
+    Raises:
+        MalformedError: It has very many.
+    """
+    declared = request.headers.get("content-type", "")
+    _check_semicolons(declared.encode("latin-1"))
+    return parse_options_header(declared)
 
 
 async def _in_pieces(request: Request) -> AsyncGenerator[bytes, None]:
