@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import threading
 import time
 import zipfile
 from collections.abc import Callable
@@ -198,21 +199,34 @@ def test_documents_survive_a_restart_and_lost_ones_are_named(serving: Callable[.
     assert "upload the document again" in done(second, made)["error_message"]
 
 
+@pytest.mark.parametrize("seconds", [0.0, 0.3])
 def test_a_document_that_a_server_did_not_finish_is_said_to_be_lost_at_once(
-    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seconds: float, serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also where the server ends while a slow disk writes the state before."""
+
     async def never(*_: Any, **__: Any) -> None:
         await asyncio.Event().wait()
 
-    first = serving(documents=tmp_path)
+    def keep(job: jobs.Job) -> None:
+        if job.status != "translating":
+            kept(job)
+            return
+        begun.set()
+        time.sleep(seconds)
+        kept(job)
+        written.set()
+
+    first, begun, written = serving(documents=tmp_path), threading.Event(), threading.Event()
+    kept = first.state.documents.jobs.keep
+    monkeypatch.setattr(first.state.documents.jobs, "keep", keep)
     monkeypatch.setattr(first.state.service, "translate", never)
     made = upload(first, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
     (task,) = first.state.documents.tasks.values()
-    asked = {"document_key": made["document_key"]}
-    until, status = time.monotonic() + LONG_S, ""
-    while status != "translating" and time.monotonic() < until:  # one that waits may have no state yet
-        status = first(f"/v2/document/{made['document_id']}", asked).json["status"]
+    assert begun.wait(LONG_S)
     asyncio.run_coroutine_threadsafe(first.state.documents.close(), task.get_loop()).result(LONG_S)
+    assert written.wait(LONG_S)
+    asked = {"document_key": made["document_key"]}
     status = serving(documents=tmp_path)(f"/v2/document/{made['document_id']}", asked).json
     assert (status["status"], status["error_message"]) == ("error", jobs.STOPPED)
 

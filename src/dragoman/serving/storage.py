@@ -79,7 +79,19 @@ class Disk:
 
 
 async def _in_thread(threads: Executor, work: Callable[..., V], *arguments: object) -> V:
-    return await asyncio.get_running_loop().run_in_executor(threads, partial(work, *arguments))
+    """Return ``work(*arguments)`` of a thread.
+
+    A caller that is cancelled waits for work that has begun: it writes nothing more when the next call looks at the
+    files. Work that has not begun never does.
+    """
+    called = threads.submit(partial(work, *arguments))
+    result = asyncio.wrap_future(called)
+    try:
+        return await asyncio.shield(result)
+    except asyncio.CancelledError:
+        if not called.cancel():
+            await asyncio.wait({result})
+        raise
 
 
 def refusal_of(error: OSError) -> RefusalError:
