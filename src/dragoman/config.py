@@ -695,11 +695,11 @@ def with_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> dict[st
         for key in keys[:-1]:
             node = node.setdefault(key, {})
             if not isinstance(node, dict):
-                raise ConfigError(f"--set {override!r}: {key} is a value, not a section")
+                raise ConfigError(f"override {override!r}: {key} is a value, not a section")
         try:
             node[keys[-1]] = _number_or_same(yaml.load(value, _StrictLoader))
         except NO_YAML:
-            raise ConfigError(f"--set {override!r}: {value!r} is not valid YAML; quote it") from None
+            raise ConfigError(f"override {override!r}: {value!r} is not valid YAML; quote it") from None
     return result
 
 

@@ -239,7 +239,7 @@ def test_a_setting_that_would_make_it_another_run_cannot_change_on_resume(
         "data.tokenizer.joint": "data.tokenizer.joint = False, but the run has True",
         "data.valid": "= None, but the run has",
     }
-    assert values.get(name, f"--set {name} = ") in error
+    assert values.get(name, f"{name} = ") in error
     assert value in error or name in values
     assert "it cannot change when a run is resumed" in error
     assert "max_steps" in error

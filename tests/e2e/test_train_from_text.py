@@ -205,7 +205,7 @@ def test_resuming_says_that_the_files_that_were_named_are_not_read_again(
     assert process("train", config, cwd=tmp_path).out == b"runs/first\n"
     done = process("train", config, "--resume", "--set", "train.max_steps=20", cwd=tmp_path)
     assert done.status == 0, done.err
-    assert "resuming with runs/first/config.yaml and --set alone" in done.err
+    assert "resuming with runs/first/config.yaml and overrides alone" in done.err
     assert "resuming at step 10" in done.err
     assert [event["step"] for event in events(tmp_path / "runs/first", "train")] == [5, 10, 15, 20]
 

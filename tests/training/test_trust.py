@@ -133,7 +133,7 @@ def test_mixed_up_files_are_refused_or_named_once(tiny_run: Path, command: Calla
             "t.en",
             "--from-run",
             str(tiny_run),
-        ): "add --set data.src_lang=de --set data.tgt_lang=en if new",
+        ): "set data.src_lang=de and data.tgt_lang=en if new",
         ("evaluate", "t.de", "--ref", "t.en"): "t.en: English (en) by its name, but t.de is in German (de)",
     }
     for call, told in calls.items():

@@ -202,8 +202,8 @@ def refuse_other_names(
             )
             sides = [Side(text.src, langs[0], f"{reads} from"), Side(text.tgt, langs[1], f"{reads} into")]
             names = [language_of(side.path) or side.lang for side in sides]
-            settings_of = (f"--set data.{side}_lang={lang}" for side, lang in zip(("src", "tgt"), names, strict=True))
-            refuse_by_name(sides, f"add {' '.join(settings_of)} if new languages are meant")
+            settings_of = (f"data.{side}_lang={lang}" for side, lang in zip(("src", "tgt"), names, strict=True))
+            refuse_by_name(sides, f"set {' and '.join(settings_of)} if new languages are meant")
 
 
 def doubts(data: DataConfig, samples: Callable[[TextFiles], Iterable[tuple[str, str]]]) -> Iterator[str]:

@@ -173,7 +173,7 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
     try:
         device = resolve_device(config.train.device)
     except ConfigError as error:  # this machine lacks the device of the run
-        raise ConfigError(f"{error}; with --set train.device=cpu the run is not bit for bit the same") from None
+        raise ConfigError(f"{error}; with train.device=cpu the run is not bit for bit the same") from None
     moved = device.type != saved.train.device
     if not moved and config.train.precision == "auto":  # keep what auto was resolved to when the run began
         config = config.model_copy(
@@ -198,7 +198,7 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
         fit = now.max_steps * (now.max_minutes or 0) / (before.max_minutes or 1)
         ticker.say(
             f"train.max_minutes is {now.max_minutes:g} now, but train.max_steps still {now.max_steps:,}: if that ends "
-            f"it before its time, resume with --set train.max_steps={fit:.0f}"
+            f"it before its time, resume with train.max_steps={fit:.0f}"
         )
     tokenizers = check_prepared(run, accept_changed_text, ticker)
     if begins:
@@ -221,7 +221,7 @@ def _refuse_another_run(saved: Config, config: Config, moved: bool) -> None:
         is_other = before.get(name) != now.get(name)
         if is_other and name not in may_change and not name.startswith("decode."):
             raise ConfigError(
-                f"--set {name} = {now.get(name)!r}, but the run has {before.get(name)!r}: it {ANOTHER_RUN}"
+                f"{name} = {now.get(name)!r}, but the run has {before.get(name)!r}: it {ANOTHER_RUN}"
             )
 
 

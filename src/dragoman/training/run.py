@@ -194,7 +194,7 @@ def _say_what_is_ignored(run: Path, config: ConfigOrText, options: TrainOptions,
         ConfigError: Another process trains in the run.
     """
     if not _names_same_text(run, config, options):
-        ticker.say(f"resuming with {run}/config.yaml and --set alone; other files that were named are ignored")
+        ticker.say(f"resuming with {run}/config.yaml and overrides alone; other files that were named are ignored")
     refuse_if_locked(run)
 
 
@@ -244,7 +244,7 @@ def _plan(config: ConfigOrText, options: TrainOptions, ticker: Ticker) -> Traini
     check_trainable(resolved)
     if task_of(resolved).translates:
         langs = ", ".join(" -> ".join(lang or "unknown" for lang in pair) for pair in resolved.data.pairs)
-        unknown = "; name them, such as --set data.src_lang=en --set data.tgt_lang=de" if "unknown" in langs else ""
+        unknown = "; set data.src_lang and data.tgt_lang, such as en and de" if "unknown" in langs else ""
         ticker.say(f"languages: {langs}{unknown}")
         check_readable(resolved.data)
         for warning in doubts(resolved.data, read_one):
