@@ -67,6 +67,25 @@ def test_what_must_arrive_is_found_where_it_stands(text: str, expected: list[str
     assert all(text[span.start : span.end] == span.text for span in find(text))
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("访问Node.js官网，请打开config.yaml文件", ["Node.js", "config.yaml"]),
+        ("看example.com网，关注@user你好", ["example.com", "@user"]),
+        ("在/usr/bin/目录用foo_bar函数，调用a.b()方法", ["/usr/bin/", "foo_bar", "a.b()"]),
+        ("A4纸、v1.2版、$name变量和%NAME%的", ["A4", "v1.2", "$name", "%NAME%"]),
+        ("電話は+86 10 1234 5678まで。設定ファイルconfig.tomlを開く", ["+86 10 1234 5678", "config.toml"]),
+        ("Node.js를 A4에서", ["Node.js", "A4"]),
+        ("ใช้ไฟล์config.yamlเพื่อ", ["config.yaml"]),
+        ("请看「报告.pdf」，不是其他.exe", ["报告.pdf"]),
+        ("他/她/它，和/或", []),
+        ("naïve.txt ist na\u0131ve.txt", ["naïve.txt", "naıve.txt"]),
+    ],
+)  # fmt: skip
+def test_words_without_spaces_beside_a_name_are_no_part_of_it(text: str, expected: list[str]) -> None:
+    assert spans(text) == expected
+
+
 def test_each_kind_is_named() -> None:
     assert kinds("3 x@y.org http://a.b/c %s 🙂 <b> A4 /a/b/c #x `c` ab.org") == [
         "number", "e-mail address", "url", "placeholder", "emoji", "markup", "identifier", "path", "name", "code",

@@ -29,6 +29,14 @@ from dragoman.translation.keeping.written_numbers import (
 )
 
 _CJK = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"  # ideographs and their punctuation, which may follow a URL
+_ALONE = f"{_CJK}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\uac00-\ud7a3\U00020000-\U0003ffff"
+_W = rf"[^\W{_ALONE}]"
+"""A letter, digit or ``_`` of a script with spaces. Words of others stand beside a name without a space, as in
+"打开config.yaml文件"; particles of Korean do so too."""
+_START = rf"(?<![A-Za-z0-9_])(?<![^\W\u00aa{_ALONE}])(?!\u00aa)"
+"""No word goes on here; what stands for a mark (``marks_as_letters``) belongs to the letter before it. The first part
+is the usual case, and fast."""
+_MARK_OF_CJK = "\u3000-\u303f\uff00-\uff0f\uff1a-\uff20"
 _URL_INSIDE = rf"""(?:[^\s<>"'()\[\]{{}}{_CJK}]|\([^\s()<>{_CJK}]*\))"""
 _URL_LAST = rf"""(?:[^\s<>"'()\[\]{{}}.,;:!?…{_CJK}]|\([^\s()<>{_CJK}]*\))"""
 _DOMAINS = "com|org|net|edu|gov|io|info|dev|app|eu|de|at|ch|fr|uk|cn|jp"
@@ -58,7 +66,7 @@ PATTERNS = {
         r"(?<![A-Za-z0-9.+_%-])[A-Za-z0-9.+_%-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,}",
     ),
     "domain": (
-        rf"(?<![\w.@/-])(?:[A-Za-z0-9-]{{2,63}}\.)+(?:{_DOMAINS})(?![\w-])(?:/(?:{_URL_INSIDE}*{_URL_LAST})?)?",
+        rf"{_START}(?<![.@/-])(?:[A-Za-z0-9-]{{2,63}}\.)+(?:{_DOMAINS})(?!{_W}|-)(?:/(?:{_URL_INSIDE}*{_URL_LAST})?)?",
     ),
     "placeholder": (
         r"\$?\{\{\s*+[\w.|:-]{0,64}+\s*+\}\}",
@@ -66,37 +74,40 @@ PATTERNS = {
         r"\{\w+,\s*(?:plural|select|selectordinal|number|date|time)\b(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}",  # ICU
         r"(?<![\d%])%\(\w++\)[#0+-]*+\d*+(?:\.\d++)?+[diouxXeEfFgGcrsa]",
         r"(?<![\d%])%(?:\d++\$)?+[#0+-]*+\d*+(?:\.\d++)?+(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsap@](?![A-Za-z0-9])",
-        r"(?<![\w%])%[A-Z][A-Z0-9_]+%",
-        r"(?<![\w$])\$[A-Za-z_]\w*",
+        rf"{_START}(?<!%)%[A-Z][A-Z0-9_]+%",
+        rf"{_START}(?<!\$)\$[A-Za-z_]{_W}*",
         r"\[[A-Z0-9_]+\]",
-        r"(?<!\w)__[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__(?!\w)",
+        rf"{_START}__[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__(?!{_W})",
     ),
     "emoji": (
         r"[0-9#*]\ufe0f?\u20e3",  # keycaps
         "[\U0001f1e6-\U0001f1ff]{2}",  # flags
         rf"{_EMOJI_UNIT}(?:\u200d{_EMOJI_UNIT})*",
-        r"(?<![\w:]):[a-z][a-z0-9_+-]{1,40}:(?![\w:])",
+        rf"{_START}(?<!:):[a-z][a-z0-9_+-]{{1,40}}:(?!{_W}|:)",
         r"(?<![^\s(])(?:[:;=][-'^]?[)(\]\[DPpOo*|/\\]|<3|\^_?\^|[xX]D)(?![\w:/])",
     ),
     "name": (
         r"(?<![\w&#/])#[^\W\d]\w*",  # hashtags
-        rf"(?<![\w@.])@[^\W{_CJK}](?:[\w.-]*\w)?",  # accounts
+        rf"{_START}(?<![@.])@{_W}(?:(?:{_W}|[.-])*{_W})?",  # accounts
     ),
     "path": (
-        r"(?<![\w/.~])(?:~|\.{1,2})?/(?:[\w.+-]+/)+[\w.+-]*(?<![.,;:])",
-        r"(?<!\w)[A-Za-z]:\\[^\s\"<>|]*[^\s\"<>|.,;:!?]",
-        rf"(?<![\w.-])[\w-]+(?:\.[\w-]+)*\.(?:{_FILES})(?![\w-])",
+        rf"{_START}(?<![/.~])(?:~|\.{{1,2}})?/(?:{_W}|[.+-])+/(?:[\w.+-]+/)*(?:{_W}|[.+-])*(?<![.,;:])",
+        rf"{_START}[A-Za-z]:\\[^\s\"<>|{_MARK_OF_CJK}]*[^\s\"<>|.,;:!?{_MARK_OF_CJK}]",
+        rf"{_START}(?<![.-])(?:{_W}++|-)++(?:\.(?:{_W}++|-)++)*\.(?:{_FILES})(?!{_W}|-)",
+        # Only between signs is it clear where a name in such a script begins.
+        rf"(?<=[\"'“‘「『《«(（])[\w-]+(?:\.[\w-]+)*\.(?:{_FILES})(?=[\"'”’」』》»)）])",
     ),
     "identifier": (
-        r"(?<![\w.])[A-Za-z]\w*(?:\.\w+)*\(\)",
-        r"(?<![\w.])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?!\w)",
-        r"(?<![\w.])v\d+(?:\.\d+)+(?:-[A-Za-z0-9.]*[A-Za-z0-9])?(?!\w)",  # versions
-        r"(?<![\w-])[A-Z]++(?:-[A-Z0-9][A-Z]*+)*+\d[A-Z0-9]*+(?!\w)(?:-[A-Z0-9]++(?!\w))*+",  # A4, COVID-19, XK-2041-B
-        r"(?<!\w)(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}(?!\w)",  # hashes
+        rf"{_START}(?<!\.)[A-Za-z]{_W}*(?:\.{_W}+)*\(\)",
+        rf"{_START}(?<!\.)[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?!{_W})",
+        rf"{_START}(?<!\.)v\d+(?:\.\d+)+(?:-[A-Za-z0-9.]*[A-Za-z0-9])?(?!{_W})",  # versions
+        # A4, COVID-19, XK-2041-B
+        rf"{_START}(?<!-)[A-Z]++(?:-[A-Z0-9][A-Z]*+)*+\d[A-Z0-9]*+(?!{_W})(?:-[A-Z0-9]++(?!{_W}))*+",
+        rf"{_START}(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{{7,64}}(?!{_W})",  # hashes
     ),
     "number": (
-        r"(?<![\w+])(?:\+|00)\d{1,3}(?:[ ()./-]{0,3}\d){6,14}(?!\d)",  # telephone
-        r"(?<!\w)\(\d{2,5}\)[ -]?\d(?:[ -]?\d){4,9}(?!\d)",
+        rf"{_START}(?<!\+)(?:\+|00)\d{{1,3}}(?:[ ()./-]{{0,3}}\d){{6,14}}(?!\d)",  # telephone
+        rf"{_START}\(\d{{2,5}}\)[ -]?\d(?:[ -]?\d){{4,9}}(?!\d)",
         *NUMBERS,
     ),
 }  # fmt: skip
