@@ -119,7 +119,9 @@ def _bare(text: str) -> str:
 def _entry_faults(entry: Any, mode: str, told: set[str]) -> list[Fault]:
     texts = list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
     originals = [
-        _bare(text) for own in (entry.msgid, entry.msgid_plural or "") for text in (own, re.sub("[&_](?=\\w)", "", own))
+        _bare(text)
+        for own in (entry.msgid, entry.msgid_plural or "")
+        for text in (own, re.sub("[&_](?=\\w)", "", own), _CODE.sub(" ", own))
     ]
     is_told = any(other and any(other in text or text == other for text in originals) for other in told) or any(
         _is_of(other, text) for text in originals for other in told if text
@@ -136,6 +138,10 @@ def _entry_faults(entry: Any, mode: str, told: set[str]) -> list[Fault]:
         if words and is_left and not is_told:
             faults.append(Fault("untranslated", entry.msgid, f"is {text[:80]!r}"))
     return faults
+
+
+_CODE = re.compile(r"``[^`]+``|:[\w:]+:`[^`]+`")
+"""Code and roles of reStructuredText."""
 
 
 def _is_of(named: str, text: str) -> bool:
@@ -168,8 +174,8 @@ def _message_faults(entry: Any, text: str, mode: str) -> list[Fault]:
 
 
 def _counted(pattern: re.Pattern[str], text: str, mode: str) -> Counter[str]:
-    """Count placeholders; a model may write a percent sign as a word, as "100%" becomes "100 Prozent"."""
-    counted = Counter(re.sub(r"\d+\$", "", match) for match in pattern.findall(text))
+    """Count placeholders, with or without numbers; a model may write a percent sign as a word ("100 Prozent")."""
+    counted = Counter(re.sub(r"\d+\$|(?<=\{)\d+", "", match) for match in pattern.findall(text))
     if mode in BY_MODEL:
         del counted["%%"]
     return counted

@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 from benchmarks.real_documents.stand_ins import deciphered
 
 WORD = re.compile(r"[^\W_]+")
-LATIN_WORD = re.compile(r"(?<![\w./:@$#<{%&=\\-])(?!https?://)[A-Za-z][a-z]+(?![\w/@=({}\\-]|[.:]\w|://)")
+LATIN_WORD = re.compile(r"(?<![\w./:@$#<{%&=?\\-])(?!https?://)[A-Za-z][a-z]+(?![\w/@=({}\\-]|[.:]\w|://)")
 """A plain word: no part of an address, a name of a file, a placeholder or an identifier."""
 CODE_SPAN = re.compile(r"(`{1,3})[^`]+\1|</?\w[\w:-]*(?:\s[^<>]*=[^<>]*)?/?>|\{\"[^{}]*\}|\{#[^{}]*#\}")
 """Code as people write it in text, tags and data that are shown, and comments of templates."""

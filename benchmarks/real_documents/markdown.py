@@ -85,8 +85,13 @@ FULL_LINE = re.compile(
 )
 
 
-def markdown(data: bytes) -> list[Block]:
-    """Read Markdown."""
+def mdx(data: bytes) -> list[Block]:
+    """Read MDX."""
+    return markdown(data, is_mdx=True)
+
+
+def markdown(data: bytes, is_mdx: bool = False) -> list[Block]:
+    """Read Markdown, or MDX if its imports or exports say so."""
     try:
         source = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
@@ -95,12 +100,13 @@ def markdown(data: bytes) -> list[Block]:
     body = DEFINED_BY_CODE.sub(r"\1/shortcode", source[head.end() :] if head else source)
     fences: list[tuple[str, str]] = []
     shown: list[Block] = []
-    if _is_mdx(body):
+    is_mdx = is_mdx or _is_mdx(body)
+    if is_mdx:
         body = _without_expressions(body, shown)
     while (opened := MYST.sub(_opened, body)) != body:
         body = opened
     body = SHORTCODE_OF_CODE.sub(_as_fence, body)
-    text, modules, is_mdx = _plain_markdown(_with_fences(body, partial(_hidden, fences=fences)))
+    text, modules = _plain_markdown(_with_fences(body, partial(_hidden, fences=fences)), is_mdx)
     blocks = [Block("front matter", [("", head[0] if head else "")], is_text=False)]
     parser = MDX_PARSER if is_mdx else PARSER
     blocks += _with_sorted_notes(list(_markdown_blocks(FENCED.sub(lambda match: _shown(match, fences), text), parser)))
@@ -122,7 +128,8 @@ FENCED = re.compile("^(.*)\ue010(\\d+)\ue011", re.MULTILINE)
 
 
 def _is_mdx(source: str) -> bool:
-    return bool(MODULE.search(re.sub(r"<script\b.*?</script>", "", source, flags=re.DOTALL)))
+    bare = _with_fences(re.sub(r"<script\b.*?</script>", "", source, flags=re.DOTALL), lambda prefix, code: prefix)
+    return bool(MODULE.search(bare)) and not re.search(r"^\{%-? *\w", bare, re.MULTILINE)  # which MDX refuses
 
 
 def _without_expressions(text: str, shown: list[Block]) -> str:
@@ -214,29 +221,29 @@ def _shown(match: re.Match[str], fences: list[tuple[str, str]]) -> str:
     return blank + match[1] + "\n".join(lines)
 
 
-def _plain_markdown(source: str) -> tuple[str, list[str], bool]:
-    """Return the source in CommonMark, the code of MDX in it, and whether it is MDX.
+def _plain_markdown(source: str, is_mdx: bool) -> tuple[str, list[str]]:
+    """Return the source in CommonMark, and the code of MDX in it.
 
     Lines of directives become comments with their titles below, what is indented below them loses its indent.
     """
     modules: list[str] = []
-    is_mdx = _is_mdx(source)
 
     def taken(match: re.Match[str]) -> str:
         modules.append(VISIBLE.sub(r"\1", match[0]))
         shown = "\n\n".join(found[found.lastindex or 1] for found in VISIBLE.finditer(match[0]))
         return f"\n\n{shown}\n\n" if shown else "\n\n"
 
+    source = LIQUID_CODE.sub(lambda match: modules.append(match[0]) or "\n\n", source)
     if is_mdx:
         for pattern in (MODULE, COMPONENT):
             source = pattern.sub(taken, source)
     source = COMMENT.sub(lambda match: modules.append(match[0]) or "" if match["code"] else match[0], source)
-    source = LIQUID_CODE.sub(lambda match: modules.append(match[0]) or "\n\n", source)
     source = FULL_LINE.sub(lambda match: "<!-- -->" if _is_in_html(match) else taken(match), source)
     source = TEMPLATE.sub(_template, source).replace("][^", "]\u200b[^")  # a link, and a footnote behind it
     source = BELOW_HTML.sub("\n\n", source)
     source = COMMENTED_TERM.sub(lambda match: chr(0xE100 + crc32(match[0].encode()) % 0x1000), source)
-    source = source.replace("[$", "[\\$").replace("{$", "{\\$")  # a label or a variable, no formula
+    for sign in ("[", "{", "::"):  # a label or a variable, no formula
+        source = source.replace(f"{sign}$", f"{sign}\\$")
     lines: list[str] = []
     indents: list[int] = []
     is_head = in_options = False
@@ -266,7 +273,7 @@ def _plain_markdown(source: str) -> tuple[str, list[str], bool]:
         ]
         if groups[0].startswith(("!!!", "???", "===")):
             indents.append(4 * (len(indents) + 1) + (len(titled[1]) // 4) * 4)
-    return "\n".join(lines), modules, is_mdx
+    return "\n".join(lines), modules
 
 
 TEMPLATE = re.compile(
@@ -281,10 +288,11 @@ TEMPLATE = re.compile(
 STARS = ("*", "_")
 LIQUID_CODE = re.compile(
     r"^[ \t]*\{%-?\s*highlight\b.*?\{%-?\s*endhighlight\s*-?%\}|"
+    r"^[ \t]*\{%-?\s*set\s+\w+\s*-?%\}(?=(?:(?!endset).)*[;{]\n).*?\{%-?\s*endset\s*-?%\}|"
     r"^[ \t]*\{\{<\s*(tab(?:pane)?)\s[^<>\n]*\blang=[^<>\n]*>\}\}.*?\{\{<\s*/\s*\1\s*>\}\}",
     re.MULTILINE | re.DOTALL,
 )
-"""Code of Liquid, and of Docsy's tabs with a language."""
+"""Code of Liquid and Nunjucks, and of Docsy's tabs with a language."""
 
 
 def _template(match: re.Match[str]) -> str:
@@ -311,7 +319,7 @@ FOREIGN = re.compile(r"\]\[[^\[\]=]+\]")
 BREAK = re.compile(r"</?(?:br|p)\b", re.IGNORECASE)
 CALLOUT = re.compile(r"\[!\w[\w-]*\][+-]?")
 """The kind of a callout (Obsidian), which may have a title behind it."""
-COMPONENT_TAG = re.compile("<[A-Z]")
+COMPONENT_TAG, CUSTOM_TAG = re.compile("<[A-Z]"), re.compile(r"<[a-z]\w*-")
 INLINE = re.compile(
     r"</?(?:a|abbr|b|bdi|bdo|cite|code|del|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|u|var)\b", re.I
 )
@@ -320,6 +328,16 @@ VISIBLE = re.compile(
     r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle)=)"
     r"(?=[\"'])(?:\"([^\"{}]*)\"|'([^'{}]*)')"
 )
+
+
+VISIBLE_OF_CUSTOM = re.compile(VISIBLE_OF_HTML.pattern.replace("content", "content|label"))
+
+
+def _visible(tag: str) -> re.Pattern[str]:
+    """Return the pattern of the attributes of a tag that people read."""
+    if COMPONENT_TAG.match(tag):
+        return VISIBLE
+    return VISIBLE_OF_CUSTOM if CUSTOM_TAG.match(tag) else VISIBLE_OF_HTML
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> list[str]:
@@ -384,7 +402,7 @@ def _of_html(path: str, content: str) -> Block:
         flags=re.S,
     ):
         if re.match("<[/!?A-Za-z]", part):
-            shown = VISIBLE if COMPONENT_TAG.match(part) else VISIBLE_OF_HTML
+            shown = _visible(part)
             for match in shown.finditer(part):
                 block.add("/attribute", f" {unescape(match[match.lastindex or 1])} ")
             block.marks.append(shown.sub(r"\1", part))
@@ -411,7 +429,9 @@ def _inline(tokens: list[Any], block: Block) -> None:
     opened = Counter[str]()  # elements that such a tag opened
     in_code = in_address = 0
     before = ""
+    n_ends = sum(bool(CODE_TAG_END.match(token.content)) for token in tokens)  # code without an end is a word in <>
     for token in tokens:
+        n_ends -= bool(CODE_TAG_END.match(token.content))
         place = "".join(around)
         is_role, before = before.endswith("}"), token.content
         in_address += token.nesting * (token.markup == "autolink")
@@ -450,7 +470,8 @@ def _inline(tokens: list[Any], block: Block) -> None:
             block.marks.append(f"role {role[2]}")
             block.add(place, role[1])
         else:  # code, HTML, math, footnotes
-            in_code += token.type == "html_inline" and _of_code(token.content, in_code)
+            if token.type == "html_inline" and (n_ends or CODE_TAG_END.match(token.content)):
+                in_code += _of_code(token.content, in_code)
             _mark(token, block, place)
 
 
@@ -467,7 +488,7 @@ def _mark(token: Any, block: Block, place: str) -> None:
     if token.type == "html_inline":
         if BREAK.match(content):
             block.add(place, " ")
-        shown = VISIBLE if COMPONENT_TAG.match(content) else VISIBLE_OF_HTML
+        shown = _visible(content)
         for match in shown.finditer(content):
             block.add("/attribute", f" {unescape(match[match.lastindex or 1])} ")
         content = shown.sub(r"\1", content)

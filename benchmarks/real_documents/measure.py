@@ -31,7 +31,7 @@ SEED = 41
 
 JUDGES: dict[str, tuple[Read, Extra | None]] = {
     **dict.fromkeys((".html", ".htm"), (pages.html, pages.html_faults)), ".xhtml": (pages.xhtml, None),
-    **dict.fromkeys((".md", ".markdown", ".mdx"), (markdown.markdown, None)),
+    **dict.fromkeys((".md", ".markdown"), (markdown.markdown, None)), ".mdx": (markdown.mdx, None),
     **dict.fromkeys((".po", ".pot"), (gettext.gettext, gettext.gettext_faults)),
     **dict.fromkeys((".xlf", ".xliff"), (xliff.xliff, xliff.xliff_faults)),
     **{suffix: (read, subtitles.faults) for suffix, read in subtitles.READERS.items()},

@@ -170,16 +170,19 @@ def _raw(block: Block) -> str:
 def _sentences(cues: Sequence[Block], translated: Sequence[Block], mode: str) -> list[Fault]:
     """Compare the words between two full stops."""
     found, before, after, first = [], Counter[str](), Counter[str](), ""
+    shown, repeats = set[str](), False  # lines of the caption before; captions that roll up show one again
     for number, (cue, other) in enumerate(zip(cues, translated, strict=True)):
         first = first or cue.name
+        lines_of_cue = {line.strip() for line in _raw(cue).split("\n")} - {""}
+        repeats, shown = repeats or bool(shown & lines_of_cue), lines_of_cue
         before.update(_words(_raw(cue)))
         after.update(_words(_raw(other)))
         ended = _ENDED.search(cue.text) or not cue.text or number + 1 == len(cues)
         if ended:
-            if before != after and mode not in BY_MODEL:
+            if before != after and mode not in BY_MODEL and not (repeats and mode == "reversed"):
                 lost, new = list((before - after).elements()), list((after - before).elements())
                 found.append(Fault("sentence", first, f"lost {lost[:5]}, new {new[:5]} up to {cue.text[-50:]!r}"))
-            before, after, first = Counter(), Counter(), ""
+            before, after, first, repeats = Counter(), Counter(), "", False
         if WORD.search(cue.text) and not WORD.search(other.text):
             found.append(Fault("emptied", cue.name, repr(cue.text[:80])))
         lines, new_lines = (len(_raw(block).strip().split("\n")) for block in (cue, other))

@@ -117,6 +117,17 @@ CASES = {
                       '{{< tab header="The dog" lang="toml" >}}\n[dog]\n\nthe = "cat"\n{{< /tab >}}\n\nТхе дог.\n'),
     "a page's script": ("<script setup>\nimport A from './a'\n\nconst dog = A()\n</script>\n\nThe dog.\n",
                         "<script setup>\nimport A from './a'\n\nconst dog = A()\n</script>\n\nТхе дог.\n"),
+    "code that a template stores": (
+        "{%- set code %}{% raw %}\nexports.dog = function (cat) {\n\n\t// the cow\n};\n{% endraw %}{%- endset %}\n\nThe dog.\n",
+        "{%- set code %}{% raw %}\nexports.dog = function (cat) {\n\n\t// the cow\n};\n{% endraw %}{%- endset %}\n\nТхе дог.\n",
+    ),
+    "code of a template below a tag": (
+        "<div>The dog</div>\n{% set code %}\nlet cat = `<b>${the.cat}</b>`;\n{% endset %}\n",
+        "<div>Тхе дог</div>\n{% set code %}\nlet cat = `<b>${the.cat}</b>`;\n{% endset %}\n",
+    ),
+    "text that a template stores": (
+        "{% set dog %}\nThe {{ dog }}\nand &amp;\n{% endset %}\n", "{% set dog %}\nТхе {{ dog }}\nанд &amp;\n{% endset %}\n",
+    ),
     "attribute on the next line of a quote": (
         '> A <a href="x"\n>   title="The dog">cat</a> sleeps.\n', '> А <a href="x"\n>   title="Тхе дог">цат</a> слеепс.\n',
     ),
@@ -160,6 +171,16 @@ def test_tags_on_their_own_lines_part_the_indented_paragraphs_of_mdx() -> None:
     assert [line for line in written.split("\n") if line in lines] == lines
     assert report.translated == report.found == 4
     assert "<code>cat</code>" in written
+
+
+def test_a_page_with_tags_of_a_template_is_no_mdx_whatever_its_code_exports() -> None:
+    source = (
+        "{% set code %}\nexport default function () {};\n{% endset %}\n\n"
+        "<table>\n  <tr>\n    <td>The dog</td>\n    <td>A cat</td>\n  </tr>\n</table>\n"
+    )
+    written, report = translated(source, "reversed")
+    assert written == source.replace("The dog", "дог Тхе").replace("A cat", "цат А")
+    assert report.left == ()
 
 
 def test_a_directive_that_is_not_known_is_left_and_named() -> None:

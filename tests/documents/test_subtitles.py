@@ -107,6 +107,15 @@ def test_a_number_is_no_sentence_of_a_caption() -> None:
     assert texts == ["The dog sleeps.", "I see it. 7!"]
 
 
+def test_the_dash_of_a_speaker_in_a_style_of_its_own_stays_before_the_words() -> None:
+    source = (
+        '<tt xmlns="http://www.w3.org/ns/ttml"><body><p>-A dog<br/><span style="s">-</span>The red cat.</p></body></tt>'
+    )
+    result, _, texts = translated(source, "a.ttml", "reversed")
+    assert texts == ["A dog", "The red cat."]
+    assert '<br/><span style="s">-</span>' in result
+
+
 def test_a_line_does_not_begin_with_a_dash_that_no_speaker_has() -> None:
     result, _, _ = translated(film("You can work it\nout – as if I go."))
     assert not re.search(r"^[-–]", result.split("\n", 2)[2], re.MULTILINE)

@@ -220,9 +220,7 @@ def _refuse_another_run(saved: Config, config: Config, moved: bool) -> None:
     for name in [*before, *now]:
         is_other = before.get(name) != now.get(name)
         if is_other and name not in may_change and not name.startswith("decode."):
-            raise ConfigError(
-                f"{name} = {now.get(name)!r}, but the run has {before.get(name)!r}: it {ANOTHER_RUN}"
-            )
+            raise ConfigError(f"{name} = {now.get(name)!r}, but the run has {before.get(name)!r}: it {ANOTHER_RUN}")
 
 
 def _settings(section: Mapping[str, Any], path: str = "") -> dict[str, Any]:

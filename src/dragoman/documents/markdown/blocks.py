@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.documents.markdown.definitions import definition_by_code, description, footnote
-from dragoman.documents.markdown.dialects import ATTRIBUTE_LIST, Around, Lines, recognised
+from dragoman.documents.markdown.dialects import ATTRIBUTE_LIST, Around, Lines, code_of_template, recognised
 from dragoman.documents.markdown.jsx import brace_pairs
 from dragoman.documents.markdown.state import View, add_raw, read_indented
 from dragoman.errors import ConfigError, not_installed
@@ -33,6 +33,8 @@ _MDX = re.compile(
     r"<[A-Z]\w*(?:\s[^<>]*)?/?>[ \t]*$)",
     re.MULTILINE,
 )
+_TEMPLATE_TAG = re.compile(r"^[ \t]*\{%-?[ \t]*[a-z]", re.MULTILINE)
+"""A tag of Liquid, Jinja or Nunjucks, at which a program for MDX would stop."""
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})")
 _MARKDOWN_INSIDE = re.compile(r"<[a-z]+\s(?:[^<>]*\s)?markdown(?:=[\"']?\w+[\"']?)?(?:\s[^<>]*)?>\s*\Z")
 _TAG_ONLY = re.compile(r"</?[A-Za-z][\w.-]*(?:\s[^<>]*)?>\s*\Z")
@@ -64,7 +66,8 @@ class Blocks:
 
 def is_mdx(source: str, name: str) -> bool:
     """True if the braces and tags of a file are those of MDX: by its suffix, its imports or its components."""
-    return name.lower().endswith(".mdx") or bool(_MDX.search(_without_fences(source)))
+    text = _without_fences(source)
+    return name.lower().endswith(".mdx") or (bool(_MDX.search(text)) and not _TEMPLATE_TAG.search(text))
 
 
 def _without_fences(source: str) -> str:
@@ -109,7 +112,7 @@ def _parser(mdx: bool) -> Any:
     rules = {rule.name: rule for rule in ruler.__rules__}
     for name in ("paragraph", "heading", "lheading", "table"):
         ruler.at(name, _noting(rules[name].fn), {"alt": rules[name].alt})
-    ruler.at("html_block", _html_to_definitions(rules["html_block"].fn), {"alt": rules["html_block"].alt})
+    ruler.at("html_block", _html_alone(rules["html_block"].fn), {"alt": rules["html_block"].alt})
     ruler.before("table", "dialect", _dialect, ends)
     ruler.before("table", "footnote", footnote, ends)
     ruler.before("table", "definition_by_code", definition_by_code)
@@ -149,22 +152,31 @@ def _without_indents(rule: Callable[..., bool], state: StateBlock, start: int, e
     return made
 
 
-def _html_to_definitions(rule: Callable[..., bool]) -> Callable[..., bool]:
-    """Return the rule of HTML, which ends before the definition of a link directly below: programs read it there."""
+def _html_alone(rule: Callable[..., bool]) -> Callable[..., bool]:
+    """Return the rule of HTML, which ends before the definition of a link directly below: programs read it there.
+
+    So it does before code between tags of a template, which reads its file before Markdown.
+    """
 
     def html(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         if not rule(state, start, end, silent):
             return False
         view = View(state, start, state.line)
         for i in range(1, 0 if silent else len(view)):
-            is_below = _TAG_ONLY.match(state.src[slice(*view[i - 1])])
-            if is_below and _DEFINITION.match(state.src[slice(*view[i])]):
+            line = state.src[slice(*view[i])]
+            is_below = _TAG_ONLY.match(state.src[slice(*view[i - 1])]) and _DEFINITION.match(line)
+            if is_below or (line.startswith("{%") and _begins_code(state, start + i, end)):
                 state.line = start + i
                 state.tokens[-1].map = [start, state.line]
                 break
         return True
 
     return html
+
+
+def _begins_code(state: StateBlock, line: int, end: int) -> bool:
+    lines = View(state, line, end)
+    return bool(code_of_template(state.src[slice(*lines[0])].rstrip(), lines, _around(state, silent=True)))
 
 
 def _note_lines(state: StateBlock, tokens: Sequence[Token]) -> None:
@@ -214,9 +226,7 @@ def _dialect(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Keep lines of a dialect's markup, and read the indented lines that belong to them."""
     if state.is_code_block(start):
         return False
-    env = state.env
-    around = Around(state.src, env["mdx"], env["braces"], env["fences"], env["misses"], silent)
-    lines = recognised(View(state, start, end), around)
+    lines = recognised(View(state, start, end), _around(state, silent))
     if lines is None or (lines.indent and silent and not _is_indented(state, start + 1, end, lines.indent)):
         return False
     if silent and lines.joins and state.sCount[start] < state.blkIndent:
@@ -226,6 +236,11 @@ def _dialect(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         if lines.indent:
             read_indented(state, start + lines.count, end, lines.indent)
     return True
+
+
+def _around(state: StateBlock, silent: bool) -> Around:
+    env = state.env
+    return Around(state.src, env["mdx"], env["braces"], env["fences"], env["misses"], silent)
 
 
 def _is_indented(state: StateBlock, line: int, end: int, indent: int) -> bool:

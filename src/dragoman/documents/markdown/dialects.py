@@ -73,6 +73,9 @@ _LITERAL_PAIRS = {
     "{{%": re.compile(r"\{\{%\s*(highlight|code[\w-]*|mermaid|math|katex|chem)\b"),
     "{%": re.compile(r"\{%-?\s*(highlight|comment|code|mermaid|codeblock|uml|plantuml)\b"),
 }
+_CAPTURE = re.compile(r"\{%-?\s*(set|capture)\s+[\w.]+\s*-?%\}")
+"""A block whose content a template stores, for Nunjucks, Jinja and Liquid: text, or a program that a page shows."""
+_ENTITY = re.compile(r"&#?\w{1,31};\Z")
 _LITERAL_END = re.compile(r"\{(?:\{[<%]|%-?)\s*+(?:/\s*+|end)([\w-]+)")
 _MOST_LINES = 5_000
 
@@ -235,16 +238,9 @@ def _brackets(text: str, lines: Text, around: Around) -> Lines | None:
 
 def _braces(text: str, lines: Text, around: Around) -> Lines | None:
     """Recognise lines that hold nothing but shortcodes, attribute lists and expressions."""
+    if count := code_of_template(text, lines, around):
+        return Lines(count)
     start = place = lines[0][0]
-    signs = closed(text, 0)
-    if signs and (pair := _LITERAL_PAIRS.get(signs[0])) and (match := pair.match(text)):
-        name = match[1]
-
-        def ends(line: str) -> bool:
-            return any(closing[1] == name for closing in _LITERAL_END.finditer(line))
-
-        if not ends(text) and (count := _until(lines, around, name, ends)):
-            return Lines(count)
     source, limit = around.source, lines[min(len(lines), 200) - 1][1]
     while place < limit:
         signs = closed(source, place)
@@ -272,6 +268,29 @@ def _braces(text: str, lines: Text, around: Around) -> Lines | None:
         if source[place] not in "{<" or place == start:
             return None
     return None
+
+
+def code_of_template(text: str, lines: Text, around: Around) -> int:
+    """Return the number of lines of code that begin here between two tags of a template; 0 if none do."""
+    signs = closed(text, 0)
+    if signs and (pair := _LITERAL_PAIRS.get(signs[0])) and (match := pair.match(text)):
+        name = match[1]
+
+        def ends(line: str) -> bool:
+            return any(closing[1] == name for closing in _LITERAL_END.finditer(line))
+
+        return 0 if ends(text) else _until(lines, around, name, ends)
+    if capture := _CAPTURE.match(text):
+        closing = f"end{capture[1]}"
+        count = _until(lines, around, closing, lambda line: closing in line)
+        return count if any(_is_code(around.source[slice(*line)]) for line in lines[1 : max(1, count - 1)]) else 0
+    return 0
+
+
+def _is_code(line: str) -> bool:
+    """True if a line ends as those of a program do, and not in an expression of a template or an entity."""
+    line = line.rstrip()
+    return line.endswith(("{", "}", ";")) and not line.endswith(("}}", "%}")) and not _ENTITY.search(line)
 
 
 def _line_of(lines: Text, place: int) -> int:

@@ -172,7 +172,11 @@ def _strip_tags(tokens: list[Token]) -> Shell:
                 tokens[low] = token if not n else Token(token.text[n:], text=token.text[n:])
                 break
         elif token.kind == "open" and low in partner and partner[low] < tail:
-            break
+            inside = tokens[low + 1 : partner[low]]
+            if any(token.kind == "time" for token in inside) or not _BEFORE.fullmatch(text_of(inside)):
+                break
+            before.append(source_of(tokens[low : partner[low] + 1]))  # a dash in a style of its own
+            low = partner[low]
         else:
             before.append(token.source)
         low += 1
