@@ -96,6 +96,18 @@ def test_a_bundle_stored_in_8_bits_can_be_amended_without_loss(tiny_run: Path, t
     assert load_bundle(small).facts.step == 7
 
 
+def test_a_bundle_whose_replacement_died_half_way_is_amended_in_its_own_place(
+    tiny_run: Path, tmp_path: Path, listing: Callable[[Path], list[str]]
+) -> None:
+    shutil.copytree(tiny_run / "bundle", tmp_path / "run/bundle")
+    before = listing(tmp_path)
+    (tmp_path / "run/bundle").rename(tmp_path / "run/.bundle.old")  # here a process died; the new one is still aside
+    (tmp_path / "run/.bundle.0123abcd.tmp").mkdir()
+    amend_bundle(tmp_path / "run", step=7)
+    assert listing(tmp_path) == before
+    assert load_bundle(tmp_path / "run").facts.step == 7
+
+
 def test_an_unknown_form_of_storage_is_refused(reseal: Callable[..., Path]) -> None:
     with pytest.raises(BundleError, match=r"stored must be float32 or int8, got 'int2'"):
         load_bundle(reseal({"stored": "int2"}))

@@ -34,7 +34,7 @@ from dragoman.data.shortlist import Shortlist
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError
-from dragoman.files import MANIFEST, check_files, read_manifest, sealed_folder, standing
+from dragoman.files import MANIFEST, check_files, own_place, read_manifest, sealed_folder, standing
 from dragoman.model.build import EncoderDecoder, build
 from dragoman.model.weights import (
     WithoutInitialisation,
@@ -180,7 +180,7 @@ def amend_bundle(path: Path, shortlist: Shortlist | None = None, **facts: Any) -
     manifest = {name: fact for name, fact in bundle.manifest.items() if name not in ("files", "sha256")} | facts
     tables = Tables(shortlist=shortlist or bundle.shortlist, words=bundle.words)
     save_bundle(
-        find_bundle(path), bundle.config, bundle.model.config, untied(bundle.model), bundle.src_tokenizer,
+        own_place(find_bundle(path)), bundle.config, bundle.model.config, untied(bundle.model), bundle.src_tokenizer,
         bundle.tgt_tokenizer, manifest, tables,
     )  # fmt: skip
 

@@ -347,6 +347,13 @@ def standing(folder: Path) -> Path:
     return folder if folder.exists() or not _old(folder).is_dir() else _old(folder)
 
 
+def own_place(found: Path) -> Path:
+    """Return where a folder belongs that ``standing`` has returned: there its replacement is written."""
+    name = re.fullmatch(r"\.(.+)\.old", found.name)
+    own = found.with_name(name[1]) if name else found
+    return own if standing(own) == found else found
+
+
 def flush(path: Path) -> None:
     """Flush a file, or a folder's list of names, to disk; without this a rename may be lost when the power fails."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -124,6 +124,7 @@ CALLS = {
     "evaluate": Call(
         words=("evaluate", "tiny", "--src", "test.en", "--ref", "test.de", "--beam-size", "1", "--out", "out.de"),
         other=("evaluate", "tiny", "--src", "test.en", "--ref", "test.de", "--beam-size", "2", "--out", "out.de"),
+        varies=((r"evaluations\.jsonl$", r".+"),),  # a line for each time that a test set was read
     ),
     "report": Call(
         words=("report", "tiny", "--out", "report.html"),
