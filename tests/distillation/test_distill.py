@@ -122,8 +122,10 @@ def test_the_same_call_does_nothing_more(
 ) -> None:
     for name in ("choose", "train", "certify", "amend_bundle"):
         monkeypatch.setattr(module, name, _killed)
+    (student / "lock").write_text("process 7\n")  # of a training that was killed at its very end
     found = distill(teacher, src=text[0], ref=text[1], out=student, best_of=2, with_references=True, **FEW)
     assert found.certificate is not None
+    assert not (student / "lock").exists()
 
 
 def test_another_call_is_refused_and_changes_nothing(

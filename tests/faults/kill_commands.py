@@ -252,6 +252,8 @@ class Harness:
         """Do what a refusal says; return the words of the next call."""
         if action == "resume":
             return ("train", "--out", "run", "--resume")
+        if action == "add":
+            return (*words, "--resume")
         if action == "restart":
             return (*words, "--restart")
         if action == "begin":

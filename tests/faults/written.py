@@ -192,6 +192,7 @@ CALLS = {
 
 ADVICE: tuple[tuple[str, str], ...] = (
     (r"^error: run already holds a run: go on with --resume", "resume"),
+    (r"^error: (demo) already holds a run: go on with --resume", "add"),
     (r"^error: run: nothing to resume, no such run; leave out --resume", "begin"),
     (r"^error: .*: was translated with another .*; choose another folder, or start over with --restart", "restart"),
     (r"this unfinished file was started with .*; restore it, or start over with --restart$", "restart"),

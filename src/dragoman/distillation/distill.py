@@ -148,8 +148,9 @@ def distill(
             trained = train_student(pairs, texts[0], valid, job)
             if trained.signal is not None:
                 return Distilled(run, None, trained.signal)
-        add_shortlist(run, ticker)
-        certificate = _certificate(valid, counts, job)
+        with locked(run):  # its training may have been killed before it removed its own lock
+            add_shortlist(run, ticker)
+            certificate = _certificate(valid, counts, job)
         _report_shortcomings(certificate, job)
         return Distilled(run, certificate)
 
