@@ -281,7 +281,8 @@ def _make_inputs(folder: Path, run: Path, texts: Path) -> None:
     aside = folder.with_name("inputs.aside")
     shutil.rmtree(aside, ignore_errors=True)
     shutil.copytree(run / "bundle", aside / "tiny/bundle")
-    shutil.copy(run / "log.jsonl", aside / "tiny")
+    for name in ("config.yaml", "log.jsonl"):
+        shutil.copy(run / name, aside / "tiny")
     write_marian(aside / "tiny", aside / "marian")
     lines = {name: (texts / name).read_bytes().splitlines(keepends=True) for name in ("train.en", "train.de")}
     for name, begin, end in (("train", 0, 130), ("test", 130, 160)):
