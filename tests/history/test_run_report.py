@@ -138,6 +138,10 @@ def test_outputs_of_files_are_compared(command: Command, runs: Path, corpus: Any
     assert "mine.de is better than other.de" in page
     assert "<b></dd>" not in page
     assert "&lt;b&gt;" in page
+    (tmp_path / ".report.sentences.csv.0123abcd.tmp").write_bytes(b"")  # of a call that was killed
+    assert command("report", runs / "a", cwd=tmp_path).status == 0
+    left = {path.name for path in tmp_path.iterdir() if path.name.strip(".").startswith("report.")}
+    assert left == {"report.html", "report.csv"}  # no table of another report
 
 
 @pytest.mark.parametrize(

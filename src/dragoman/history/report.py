@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.errors import ConfigError
-from dragoman.files import check_name, write_text
+from dragoman.files import check_name, explained, remove_leftovers, write_text
 from dragoman.history.charts import AXES, charts, csv_rows
 from dragoman.history.summary import Summary, damage_of, summary_of
 from dragoman.history.translations import Outputs
@@ -75,7 +75,7 @@ def read_runs(folders: Sequence[Path]) -> list[Record]:
 
 
 def write_report(folders: Sequence[Path], out: Path, outputs: Outputs | None = None) -> list[Path]:
-    """Write the page and its CSV files; return their paths.
+    """Write the page and its CSV files; return their paths. A table of sentences of the report before goes.
 
     Args:
         folders: The runs.
@@ -93,8 +93,13 @@ def write_report(folders: Sequence[Path], out: Path, outputs: Outputs | None = N
         out: page(runs, names, outputs),
         out.with_suffix(".csv"): as_csv(csv_rows(zip(names, runs, strict=True))),
     }
+    sentences = sentences_file(out)
     if outputs is not None:
-        written[sentences_file(out)] = as_csv(outputs.csv_rows())
+        written[sentences] = as_csv(outputs.csv_rows())
+    else:
+        remove_leftovers(out.parent, sentences.name)
+        with explained(sentences):
+            sentences.unlink(missing_ok=True)
     for path, text in written.items():
         write_text(path, text)
     return list(written)
