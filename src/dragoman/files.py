@@ -347,11 +347,11 @@ def standing(folder: Path) -> Path:
     return folder if folder.exists() or not _old(folder).is_dir() else _old(folder)
 
 
-def own_place(found: Path) -> Path:
+def own_place(path: Path) -> Path:
     """Return where a folder belongs that ``standing`` has returned: there its replacement is written."""
-    name = re.fullmatch(r"\.(.+)\.old", found.name)
-    own = found.with_name(name[1]) if name else found
-    return own if standing(own) == found else found
+    name = re.fullmatch(r"\.(.+)\.old", path.name)
+    own = path.with_name(name[1]) if name else path
+    return own if standing(own) == path else path
 
 
 def flush(path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_run_of_a_gpu_resumes_without_one_if_asked(
     for here, there in (("device: cpu", "device: cuda"), ("precision: fp32", "precision: bf16")):
         settings = settings.replace(here, there)
     (run / "config.yaml").write_text(settings, encoding="utf-8")
-    with pytest.raises(ConfigError, match="no GPU here: use cpu or auto; with --set train"):
+    with pytest.raises(ConfigError, match="no GPU here: use cpu or auto; with train"):
         dragoman.train(out=run, resume=True, quiet=True)
     capsys.readouterr()
     changes = ["train.device=auto", "train.precision=fp32", "train.max_steps=12"]  # (auto would ask the processor)
