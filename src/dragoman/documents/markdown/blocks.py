@@ -66,8 +66,10 @@ class Blocks:
 
 def is_mdx(source: str, name: str) -> bool:
     """True if the braces and tags of a file are those of MDX: by its suffix, its imports or its components."""
+    if name.lower().endswith(".mdx"):
+        return True
     text = _without_fences(source)
-    return name.lower().endswith(".mdx") or (bool(_MDX.search(text)) and not _TEMPLATE_TAG.search(text))
+    return bool(_MDX.search(text)) and not _TEMPLATE_TAG.search(text)
 
 
 def _without_fences(source: str) -> str:

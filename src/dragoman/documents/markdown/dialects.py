@@ -273,18 +273,19 @@ def _braces(text: str, lines: Text, around: Around) -> Lines | None:
 def code_of_template(text: str, lines: Text, around: Around) -> int:
     """Return the number of lines of code that begin here between two tags of a template; 0 if none do."""
     signs = closed(text, 0)
-    if signs and (pair := _LITERAL_PAIRS.get(signs[0])) and (match := pair.match(text)):
-        name = match[1]
+    pair = _LITERAL_PAIRS.get(signs[0]) if signs else None
+    literal = pair.match(text) if pair is not None else None
+    match = literal or _CAPTURE.match(text)
+    if match is None:
+        return 0
+    name = match[1]
 
-        def ends(line: str) -> bool:
-            return any(closing[1] == name for closing in _LITERAL_END.finditer(line))
+    def ends(line: str) -> bool:
+        return any(closing[1] == name for closing in _LITERAL_END.finditer(line))
 
-        return 0 if ends(text) else _until(lines, around, name, ends)
-    if capture := _CAPTURE.match(text):
-        closing = f"end{capture[1]}"
-        count = _until(lines, around, closing, lambda line: closing in line)
-        return count if any(_is_code(around.source[slice(*line)]) for line in lines[1 : max(1, count - 1)]) else 0
-    return 0
+    count = 0 if ends(text) else _until(lines, around, name, ends)
+    inside = lines[1 : max(1, count - 1)]
+    return count if literal or any(_is_code(around.source[slice(*line)]) for line in inside) else 0
 
 
 def _is_code(line: str) -> bool:

@@ -33,9 +33,8 @@ _ALONE = f"{_CJK}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\uac00-\ud7a3\U00020000-
 _W = rf"[^\W{_ALONE}]"
 """A letter, digit or ``_`` of a script with spaces. Words of others stand beside a name without a space, as in
 "打开config.yaml文件"; particles of Korean do so too."""
-_START = rf"(?<![A-Za-z0-9_])(?<![^\W\u00aa{_ALONE}])(?!\u00aa)"
-"""No word goes on here; what stands for a mark (``marks_as_letters``) belongs to the letter before it. The first part
-is the usual case, and fast."""
+_START = rf"(?<![^\W\u00aa{_ALONE}])(?!\u00aa)"
+"""No word goes on here; what stands for a mark (``marks_as_letters``) belongs to the letter before it."""
 _MARK_OF_CJK = "\u3000-\u303f\uff00-\uff0f\uff1a-\uff20"
 _URL_INSIDE = rf"""(?:[^\s<>"'()\[\]{{}}{_CJK}]|\([^\s()<>{_CJK}]*\))"""
 _URL_LAST = rf"""(?:[^\s<>"'()\[\]{{}}.,;:!?…{_CJK}]|\([^\s()<>{_CJK}]*\))"""
