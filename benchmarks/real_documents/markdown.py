@@ -20,11 +20,15 @@ from mdit_py_plugins.tasklists import tasklists_plugin
 from benchmarks.real_documents.judging import Block, UnreadableError, inside, names, plain, words_of
 
 MARKS = {
-    "directive": re.compile(r"^[ \t]*(:::+[ \t]*\w*|(?:!!!|\?\?\?\+?) ?[a-z][\w-]*(?=\s*$| \")|=== )", re.MULTILINE),
+    "directive": re.compile(
+        r"^[ \t]*(:::+[ \t]*\w*|::[a-z][\w-]*(?=$|[\[{])|(?:!!!|\?\?\?\+?) ?[a-z][\w-]*(?=\s*$| \")|=== )", re.MULTILINE
+    ),
     "import": re.compile(
         r"^(?:import\s+[\w$*{'\"].*['\"]|export (?:const|let|default|function|class|[{*])).*$", re.MULTILINE
     ),
     "shortcode": re.compile(r"\{\{[<%].*?[>%]\}\}|\{%.*?%\}|\{\{[^<]*?\}\}|\{#[\w-]+\}|\{: .*?\}", re.DOTALL),
+    "component": re.compile(r"(?<![\w:]):[a-z][\w-]*\{[^{}\n]*\}"),
+    "bracketed": re.compile(r"(?<!\\)\]\{[.#][^{}\n]*\}"),
     "note": re.compile(r"^\[\^[^\]\s]+\]:|\[\^[^\]\s]+\]", re.MULTILINE),
     "alert": re.compile(r"^[ \t]*> ?\[!\w+\]", re.MULTILINE),
     "task": re.compile(r"^[ \t]*[-*+] \[[ xX]\] ", re.MULTILINE),
@@ -36,8 +40,8 @@ STYLE = re.compile(r"<(/?)(strong|em|s|del)>")
 FENCE = re.compile(r"((?:[ \t]|[-*+] |\d+[.)] )*)(`{3,}(?=[^`]*$)|~{3,})")
 """The first line of fenced code."""
 FENCE_END = re.compile(r"([ \t>]*)([`~]{3,})[ \t]*$")
-BELOW_HTML = re.compile(r"(?<=>)\n(?= {0,3}\[[^\]\n]+\]: )")
-"""The line end between HTML and the definition of a link, which some programs read there."""
+BELOW_HTML = re.compile(r"(?<=>)\n(?= {0,3}(?:\[[^\]\n]+\]: |\ue010))")
+"""The line end between HTML and the definition of a link or fenced code, which some programs read there."""
 COMMENTED_TERM = re.compile(r"^<!--[^\n]*-->(?=\n\n?:[ \t])", re.MULTILINE)
 """The term of a definition that a program writes: a comment, which is a paragraph there."""
 SHORTCODE_OF_CODE = re.compile(
@@ -62,10 +66,11 @@ HEAD = re.compile(
 """Front matter in YAML, TOML or JSON."""
 MODULE = re.compile(
     r"^(?:(?:(?:import\s+(?:[\w$*{][^'\"]*?)?['\"][^'\"\n]+['\"]|export\s*\{[^{}\n]*\});?[ \t]*)+$"
-    r"|export\s+(?:const|default|function)\b(?:.+\n)*.*"
+    r"|export\s+(?:const|let|default|async|function|class)\b(?P<code>(?:.+\n)*.*)"
     r"|export\s*\{[^{}]*\}\s*from\s.*)",
     re.MULTILINE,
 )
+BLANK = re.compile(r"\n[ \t]*(?=\n)|\n?\Z")
 COMPONENT = re.compile(
     r"^[ \t]*</?(?:[A-Z][\w.]*)?(?:\s(?:[^<>{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})*)?/?>[ \t]*$", re.MULTILINE
 )
@@ -235,13 +240,13 @@ def _plain_markdown(source: str, is_mdx: bool) -> tuple[str, list[str]]:
 
     source = LIQUID_CODE.sub(lambda match: modules.append(match[0]) or "\n\n", source)
     if is_mdx:
-        for pattern in (MODULE, COMPONENT):
-            source = pattern.sub(taken, source)
+        source = COMPONENT.sub(taken, _without_modules(source, taken))
     source = COMMENT.sub(lambda match: modules.append(match[0]) or "" if match["code"] else match[0], source)
     source = FULL_LINE.sub(lambda match: "<!-- -->" if _is_in_html(match) else taken(match), source)
     source = TEMPLATE.sub(_template, source).replace("][^", "]\u200b[^")  # a link, and a footnote behind it
     source = BELOW_HTML.sub("\n\n", source)
     source = COMMENTED_TERM.sub(lambda match: chr(0xE100 + crc32(match[0].encode()) % 0x1000), source)
+    source = SNIPPET.sub(lambda match: modules.append(match[1]) or f"\n\n{match[2] or ''}\n\n", source)
     for sign in ("[", "{", "::"):  # a label or a variable, no formula
         source = source.replace(f"{sign}$", f"{sign}\\$")
     lines: list[str] = []
@@ -276,15 +281,36 @@ def _plain_markdown(source: str, is_mdx: bool) -> tuple[str, list[str]]:
     return "\n".join(lines), modules
 
 
+def _without_modules(source: str, taken: Callable[[re.Match[str]], str]) -> str:
+    """Return MDX without its modules; one ends at a blank line where its braces and backquotes are in pairs."""
+    made, at = "", 0
+    while match := MODULE.search(source, at):
+        end = match.end()
+        blanks = BLANK.finditer(source, end) if match["code"] else ()
+        end = next(
+            (at for at in (end, *(blank.start() for blank in blanks)) if _is_whole(source[match.start() : at])), end
+        )
+        module = re.compile(r".*", re.DOTALL).match(source, match.start(), end)
+        assert module
+        made, at = made + source[at : match.start()] + taken(module), end
+    return made + source[at:]
+
+
+def _is_whole(code: str) -> bool:
+    return code.count("{") == code.count("}") and code.count("`") % 2 == 0
+
+
 TEMPLATE = re.compile(
-    CODE_SPAN.pattern
-    + r"|(?P<code>\{\{(?![<%])(?:[^{}\n]|\{[^{}\n]*\})*\}\}|\{%(?:(?!%\}).)*%\}|!?\[\[[^\[\]\n|]+(?:\||\]\](?![(\[]))|"
+    CODE_SPAN.pattern + r"|(?P<code>(?<![\w:]):[a-z][\w-]*\{[^{}\n]*\}|"
+    r"\{\{(?![<%])(?:[^{}\n]|\{[^{}\n]*\})*\}\}|\{%(?:(?!%\}).)*%\}|!?\[\[[^\[\]\n|]+(?:\||\]\](?![(\[]))|"
     r"(?<!\])\[\]\[[^\[\]\n]+\]|\{:?[ \t]*[.#][\w-][^{}\n]*\}|\{[\w-]+=[^{}\n]*\})",
     re.DOTALL,
 )
 """Code of a template inside a line, a list of attributes, and a link of a wiki without a text of its own."""
 
 
+SNIPPET = re.compile(r"^(<<<[ \t]*[^\[\]\n]+)(?:\[([^\[\]\n]* [^\[\]\n]*)\])?[ \t]*$", re.MULTILINE)
+"""The code of a file in VitePress, and its name in words."""
 STARS = ("*", "_")
 LIQUID_CODE = re.compile(
     r"^[ \t]*\{%-?\s*highlight\b.*?\{%-?\s*endhighlight\s*-?%\}|"
@@ -319,25 +345,20 @@ FOREIGN = re.compile(r"\]\[[^\[\]=]+\]")
 BREAK = re.compile(r"</?(?:br|p)\b", re.IGNORECASE)
 CALLOUT = re.compile(r"\[!\w[\w-]*\][+-]?")
 """The kind of a callout (Obsidian), which may have a title behind it."""
-COMPONENT_TAG, CUSTOM_TAG = re.compile("<[A-Z]"), re.compile(r"<[a-z]\w*-")
+COMPONENT_TAG = re.compile("<[A-Z]")
 INLINE = re.compile(
     r"</?(?:a|abbr|b|bdi|bdo|cite|code|del|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|u|var)\b", re.I
 )
-VISIBLE_OF_HTML = re.compile(r"(\s(?:alt|title|placeholder|aria-label|content)\s*=\s*)(?:\"([^\"]*)\"|'[^']*')")
+VISIBLE_OF_HTML = re.compile(r"(\s(?:alt|title|placeholder|aria-label|label|content)\s*=\s*)(?:\"([^\"]*)\"|'[^']*')")
 VISIBLE = re.compile(
     r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle)=)"
     r"(?=[\"'])(?:\"([^\"{}]*)\"|'([^'{}]*)')"
 )
 
 
-VISIBLE_OF_CUSTOM = re.compile(VISIBLE_OF_HTML.pattern.replace("content", "content|label"))
-
-
 def _visible(tag: str) -> re.Pattern[str]:
     """Return the pattern of the attributes of a tag that people read."""
-    if COMPONENT_TAG.match(tag):
-        return VISIBLE
-    return VISIBLE_OF_CUSTOM if CUSTOM_TAG.match(tag) else VISIBLE_OF_HTML
+    return VISIBLE if COMPONENT_TAG.match(tag) else VISIBLE_OF_HTML
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> list[str]:

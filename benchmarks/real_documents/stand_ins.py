@@ -90,7 +90,7 @@ def _groups(text: str, words: Sequence[tuple[int, int]]) -> list[list[int]]:
     return groups
 
 
-_LATIN_RUN = re.compile(r"[!-~\u00a1-\u024f\u2070-\u209c\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uac00-\ud7a3]+")
+_LATIN_RUN = re.compile(r"[!-~\u00a1-\u04ff\u2070-\u209c\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uac00-\ud7a3]+")
 """Characters that a script without spaces takes from others, such as a name, and Korean, which has spaces."""
 
 

@@ -55,8 +55,13 @@ def _has_words(cell: str) -> bool:
 def _blocks(data: bytes, separator: str) -> list[Block]:
     rows = _rows(data, separator)
     chosen = _with_words(rows)
+    is_one = bool(rows) and len(rows[0]) == 1  # the only column is translated, though nobody names it
+
+    def is_chosen(j: int, cell: str) -> bool:
+        return (j in chosen or (is_one and j == 0 and _has_words(cell))) and ADDRESS.search(cell) is None
+
     return [
-        Block(f"row {i} cell {j}", [("", cell)], is_text=i > 0 and j in chosen and ADDRESS.search(cell) is None)
+        Block(f"row {i} cell {j}", [("", cell)], is_text=i > 0 and is_chosen(j, cell))
         for i, row in enumerate(rows) for j, cell in enumerate(row)
     ] + [Block(f"row {i}", marks=[str(len(row))], is_text=False) for i, row in enumerate(rows)]  # fmt: skip
 

@@ -102,6 +102,16 @@ def test_a_demo_that_falls_short_says_so_and_is_continued(
         demo.run_demo("de", tmp_path / "other", resume=True)
 
 
+def test_a_demo_that_was_killed_before_its_training_begins_again(tmp_path: Path) -> None:
+    (tmp_path / "run/corpus").mkdir(parents=True)
+    for name in ("config.yaml", *(f"corpus/{name}.{lang}" for name in demo.SPLITS for lang in ("en", "de"))):
+        (tmp_path / "run" / name).write_text("", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"no demo to resume, as .*log.jsonl is missing; leave out --resume"):
+        demo.run_demo("de", tmp_path / "run", resume=True)
+    with pytest.raises(ConfigError, match="max_steps"):  # no refusal of the folder
+        demo.run_demo("de", tmp_path / "run", ("train.max_steps=0",))
+
+
 @pytest.mark.parametrize("share", [0.97, 1.0])
 def test_a_demo_that_reaches_its_goal_says_nothing_is_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], share: float

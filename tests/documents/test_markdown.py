@@ -131,6 +131,32 @@ CASES = {
     "attribute on the next line of a quote": (
         '> A <a href="x"\n>   title="The dog">cat</a> sleeps.\n', '> А <a href="x"\n>   title="Тхе дог">цат</a> слеепс.\n',
     ),
+    "component of MDC": (
+        '::card{title="The dog" icon="a"}\nA cat :badge[Two cows]{color="red"} and :icon{name="b"} :br\nhere.\n#left\nA cow.\n::\n',
+        '::card{title="Тхе дог" icon="a"}\nА цат :badge[Тшо цошс]{color="red"} анд :icon{name="b"} :br\nхере.\n#left\nА цош.\n::\n',
+    ),
+    "options of a component": (
+        "::card\n---\nicon: the-dog\nwide: true\n---\nThe cat.\n::\n", "::card\n---\nicon: the-dog\nwide: true\n---\nТхе цат.\n::\n",
+    ),
+    "leaf directive": ("::film[A film of dogs]{#a}\n\nThe cat.\n", "::film[А филм оф догс]{#a}\n\nТхе цат.\n"),
+    "text with attributes": ("A [red cat]{.red} runs.\n", "А [ред цат]{.red} рунс.\n"),
+    "footnote in a line": ("A dog^[See *the* cat.] runs^[A cow].\n", "А дог^[Сее *тхе* цат.] рунс^[А цош].\n"),
+    "code below HTML": ("<p>\n<b>The dog</b>\n</p>\n```html\n<b>the cat</b>\n```\n\nThe cow.\n",
+                        "<p>\n<b>Тхе дог</b>\n</p>\n```html\n<b>the cat</b>\n```\n\nТхе цош.\n"),
+    "inline HTML in a block of Markdown": (
+        '<div markdown="1">\n<span class="a">\n[The dog](a.md){: .btn }\n</span>\n</div>\n',
+        '<div markdown="1">\n<span class="a">\n[Тхе дог](a.md){: .btn }\n</span>\n</div>\n',
+    ),
+    "code of a file": ("<<< @/a.js#b{1,2 ts:line-numbers} [the dog of b]\n\n<<< @/b.js [c.js]\n",
+                       "<<< @/a.js#b{1,2 ts:line-numbers} [тхе дог оф б]\n\n<<< @/b.js [c.js]\n"),
+    "export over blank lines": (
+        "export async function dogs() {\n  const s = `{\n\nthe ${'}'} cat`\n\n  return <A b={s} />\n}\n\nThe cow.\n",
+        "export async function dogs() {\n  const s = `{\n\nthe ${'}'} cat`\n\n  return <A b={s} />\n}\n\nТхе цош.\n",
+    ),
+    "code in an attribute": (
+        "import A from 'a'\n\n<A title=\"{{{ .dog }}} or cat\">\n\nThe cow.\n\n</A>\n",
+        "import A from 'a'\n\n<A title=\"{{{ .dog }}} ор цат\">\n\nТхе цош.\n\n</A>\n",
+    ),
     "two lines of a quote": ("> The dog\n> sleeps *long\n> here*.\n", "> Тхе дог\n> слеепс *лонг\n> хере*.\n"),
 }  # fmt: skip
 
@@ -181,6 +207,20 @@ def test_a_page_with_tags_of_a_template_is_no_mdx_whatever_its_code_exports() ->
     written, report = translated(source, "reversed")
     assert written == source.replace("The dog", "дог Тхе").replace("A cat", "цат А")
     assert report.left == ()
+
+
+def test_a_text_with_attributes_and_a_footnote_stay_whole_in_another_order() -> None:
+    source = "See [a red cat]{.red} and :abbr[New York]{#ny} here^[A big dog.].\n"
+    written = translated(source, "reversed")[0]
+    assert written == "хере^[дог. биг А]. :abbr[Юорк Неш]{#ny} анд [цат ред а]{.red} Сее\n"
+
+
+def test_texts_in_the_options_of_a_component_are_named() -> None:
+    source = "::card\n---\nitems:\n  - label: The big dog\n---\nThe cat.\n::\n"
+    content, report = translated(source)
+    assert content == source.replace("The cat", "Тхе цат")
+    assert [segment.why for segment in report.left] == ["the options of a component are not translated"]
+    assert "The big dog" in report.left[0].text
 
 
 def test_a_directive_that_is_not_known_is_left_and_named() -> None:

@@ -124,7 +124,9 @@ def train_demo(run: Path, tgt_lang: str, overrides: Sequence[str], minutes: floa
     from dragoman.config import Config, with_overrides
 
     if any((run / name).exists() for name in ("config.yaml", "checkpoints", "bundle")):
-        raise ConfigError(f"{run} already holds a run: go on with --resume, delete it, or choose another --out")
+        from dragoman.training.folder import refuse_a_run
+
+        refuse_a_run(run)  # one that was killed before its first checkpoint begins again
     files, ticker = files_of(run, tgt_lang), Ticker()
     data = {**RECIPE["data"], "tgt_lang": tgt_lang, "train": files["train"], "valid": files["valid"]}
     recipe = {**RECIPE, "data": data, "train": {**RECIPE["train"], "max_minutes": minutes}}
@@ -141,9 +143,8 @@ def train_demo(run: Path, tgt_lang: str, overrides: Sequence[str], minutes: floa
 
 def resume_demo(run: Path, tgt_lang: str, overrides: Sequence[str], minutes: float) -> Trained:
     """Continue the training of an earlier demo for ``minutes``, with more steps if it has done all of its own."""
-    missing = next(
-        (file for names in files_of(run, tgt_lang).values() for file in names.values() if not file.is_file()), None
-    )
+    files = [*(file for names in files_of(run, tgt_lang).values() for file in names.values()), run / "log.jsonl"]
+    missing = next((file for file in files if not file.is_file()), None)
     if missing is not None:
         raise ConfigError(f"{run}: no demo to resume, as {missing} is missing; leave out --resume to start one")
     with loading():

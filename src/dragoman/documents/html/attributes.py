@@ -79,7 +79,7 @@ class TagReader:
             self.left.append(Untranslated(ODD.sub("\ufffd", raw), ODD_TEXT))
             return []
         if attribute.quote:
-            return _quoted(raw, attribute.quote)
+            return quoted(raw, attribute.quote)
         spelled = Spelling.of(raw, is_attribute=True, quote='"')
         if "{" in raw or "<" in raw or not any(map(str.isalpha, spelled.text)):
             return []
@@ -97,8 +97,8 @@ class TagReader:
         )
 
 
-def _quoted(raw: str, quote: str) -> list[Part]:
-    """Return the units of a value and the code between them."""
+def quoted(raw: str, quote: str) -> list[Part]:
+    """Return the units of a value in quotes, which are ``quote``, and the code of templates between them."""
     templates, sentence = Templates(raw), Sentence(quote=quote)
     parts: list[Part] = []
     at = start = 0

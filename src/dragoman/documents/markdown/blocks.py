@@ -13,7 +13,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.documents.markdown.definitions import definition_by_code, description, footnote
-from dragoman.documents.markdown.dialects import ATTRIBUTE_LIST, Around, Lines, code_of_template, recognised
+from dragoman.documents.markdown.dialects import (
+    ATTRIBUTE_LIST,
+    Around,
+    Lines,
+    code_of_template,
+    lines_until,
+    recognised,
+)
 from dragoman.documents.markdown.jsx import brace_pairs
 from dragoman.documents.markdown.state import View, add_raw, read_indented
 from dragoman.errors import ConfigError, not_installed
@@ -33,11 +40,16 @@ _MDX = re.compile(
     r"<[A-Z]\w*(?:\s[^<>]*)?/?>[ \t]*$)",
     re.MULTILINE,
 )
+_COMPONENT = re.compile(r"^[ \t]*::[a-z][\w-]*(?:[\[{][^\n]*)?$", re.MULTILINE)
+"""The first line of a component of Nuxt's MDC."""
 _TEMPLATE_TAG = re.compile(r"^[ \t]*\{%-?[ \t]*[a-z]", re.MULTILINE)
 """A tag of Liquid, Jinja or Nunjucks, at which a program for MDX would stop."""
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})")
 _MARKDOWN_INSIDE = re.compile(r"<[a-z]+\s(?:[^<>]*\s)?markdown(?:=[\"']?\w+[\"']?)?(?:\s[^<>]*)?>\s*\Z")
 _TAG_ONLY = re.compile(r"</?[A-Za-z][\w.-]*(?:\s[^<>]*)?>\s*\Z")
+_INLINE_TAG = re.compile(
+    r"</?(?:a|abbr|b|button|cite|del|em|i|img|ins|kbd|label|mark|q|s|small|span|strong|sub|sup|u)\b"
+)
 _FENCE_LINE = re.compile(r"`{3,}[^`\n]*\Z|~{3,}")
 _DEFINITION = re.compile(r"\[[^\[\]\n]{1,200}\]:[ \t]+\S+[ \t]*\Z")
 _CLOSING = re.compile(r"</[a-z]+>\s*\Z")
@@ -93,6 +105,7 @@ def blocks_of(source: str, mdx: bool) -> Blocks:
     """Return the blocks of a text whose line ends are all LF."""
     env: dict[str, Any] = {
         "mdx": mdx, "braces": brace_pairs(source) if mdx else {}, "fences": [], "misses": {}, "inside": 0,
+        "components": _COMPONENT.search(source) is not None,
     }  # fmt: skip
     tokens = _parser(mdx).parse(source, env)
     blocks = list(_blocks(tokens, source))
@@ -155,18 +168,23 @@ def _without_indents(rule: Callable[..., bool], state: StateBlock, start: int, e
 
 
 def _html_alone(rule: Callable[..., bool]) -> Callable[..., bool]:
-    """Return the rule of HTML, which ends before the definition of a link directly below: programs read it there.
+    """Return the rule of HTML, which ends before what programs read directly below it.
 
-    So it does before code between tags of a template, which reads its file before Markdown.
+    That is the definition of a link, fenced code, and code between tags of a template, which reads its file before
+    Markdown.
     """
 
     def html(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        if state.env["inside"] and _INLINE_TAG.match(state.src, View(state, start, end)[0][0]):
+            return False  # kramdown reads its paragraph as Markdown
         if not rule(state, start, end, silent):
             return False
         view = View(state, start, state.line)
         for i in range(1, 0 if silent else len(view)):
             line = state.src[slice(*view[i])]
-            is_below = _TAG_ONLY.match(state.src[slice(*view[i - 1])]) and _DEFINITION.match(line)
+            is_below = _TAG_ONLY.match(state.src[slice(*view[i - 1])]) and (
+                _DEFINITION.match(line) or (_FENCE_LINE.match(line) and _is_closed(state, line, start + i, end))
+            )
             if is_below or (line.startswith("{%") and _begins_code(state, start + i, end)):
                 state.line = start + i
                 state.tokens[-1].map = [start, state.line]
@@ -174,6 +192,21 @@ def _html_alone(rule: Callable[..., bool]) -> Callable[..., bool]:
         return True
 
     return html
+
+
+def _is_closed(state: StateBlock, fence: str, line: int, end: int) -> bool:
+    """True if fenced code that begins with a line has an end."""
+    signs = fence[: len(fence) - len(fence.lstrip(fence[0]))]
+    lines = View(state, line, end)
+    return (
+        lines_until(
+            lines,
+            _around(state, silent=True),
+            signs,
+            lambda below: below.rstrip(signs[0]) == "" and below.startswith(signs),
+        )
+        > 0
+    )
 
 
 def _begins_code(state: StateBlock, line: int, end: int) -> bool:
@@ -242,7 +275,7 @@ def _dialect(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def _around(state: StateBlock, silent: bool) -> Around:
     env = state.env
-    return Around(state.src, env["mdx"], env["braces"], env["fences"], env["misses"], silent)
+    return Around(state.src, env["mdx"], env["braces"], env["fences"], env["misses"], env["components"], silent)
 
 
 def _is_indented(state: StateBlock, line: int, end: int, indent: int) -> bool:

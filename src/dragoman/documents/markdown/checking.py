@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.documents.markdown.blocks import Blocks, Kind, blocks_of
 from dragoman.documents.markdown.escaping import all_escaped, escaped
 from dragoman.documents.markdown.inline import SPACE, tokens_of
+from dragoman.documents.markdown.masks import INLINE_FOOTNOTE, Span
 from dragoman.documents.markdown.wrapping import Wrapper
 from dragoman.documents.units import Part, Tag, Translations, Unit, units_of, write
 
@@ -128,7 +129,8 @@ class Checked:
     def marks(self, source: str) -> Marks:
         """Return the marks and the code of a paragraph's source."""
         if source not in self._known:
-            self._known[source] = _marks_of(tokens_of(source, self._source.references, self._mdx), source)
+            parsed = tokens_of(source, self._source.references, self._mdx)
+            self._known[source] = _marks_of(parsed, source, self.marks)
         return self._known[source]
 
     def _keeps_marks(self, unit: Unit, translations: Translations) -> bool:
@@ -200,8 +202,14 @@ def _as_html(tag: Tag) -> Tag:
     return Tag(tag.place, (f"<{slash}{_HTML[str(tag.parts[0])]}>",), tag.kind, tag.name)
 
 
-def _marks_of(parsed: tuple[Sequence[Token], Sequence[Any]], source: str) -> Marks:
-    """Return the marks and the code of a paragraph, each sorted: a translation may have another order."""
+def _marks_of(parsed: tuple[Sequence[Token], Sequence[Span]], source: str, inside: Callable[[str], Marks]) -> Marks:
+    """Return the marks and the code of a paragraph, each sorted: a translation may have another order.
+
+    Args:
+        parsed: See ``tokens_of``.
+        source: The paragraph.
+        inside: Returns those of the text of a footnote in it.
+    """
     tokens, spans = parsed
     marks, code = [], []
     waiting = [*tokens]
@@ -215,7 +223,11 @@ def _marks_of(parsed: tuple[Sequence[Token], Sequence[Any]], source: str) -> Mar
             marks.append(_MARK_OF_HTML.get(token.content, "html"))
         elif token.type not in _TEXT:
             marks.append(" ".join([token.type, *(str(value) for key, value in token.attrs.items() if key != "title")]))
-    marks += [f"{span.kind} {span.name} {source[span.start : span.end]}" for span in spans if span.kind == "point"]
+    for span in spans:
+        if span.name == INLINE_FOOTNOTE:
+            marks.append(f"{INLINE_FOOTNOTE} {inside(source[span.start + 2 : span.end - 1])}")
+        elif span.kind == "point":
+            marks.append(f"point {span.name} {source[span.start : span.end]}")
     marks += [
         _MARK_OF_HTML.get(source[span.start : span.end], f"{span.kind} {span.name}")
         for span in spans

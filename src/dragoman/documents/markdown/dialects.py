@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from dragoman.documents.markdown.jsx import tag_end
+from dragoman.documents.markdown.jsx import module_lines, tag_end
 from dragoman.documents.markdown.masks import closed, spans
 
 
@@ -25,6 +25,8 @@ class Around:
     """Opening fences of directives that are not closed yet."""
     misses: dict[str, int]
     """For a kind of markup: the place up to which its end is known not to come."""
+    components: bool
+    """True if there are components of Nuxt's MDC."""
     silent: bool
     """True if nobody wants more than to know that a paragraph ends here."""
 
@@ -80,6 +82,11 @@ _LITERAL_END = re.compile(r"\{(?:\{[<%]|%-?)\s*+(?:/\s*+|end)([\w-]+)")
 _MOST_LINES = 5_000
 
 _COLONS = re.compile(r"(:{3,})[ \t]*(\{[^{}\n]*\}|[\w-]*)[ \t]*(.*)")
+_COMPONENT_LINE = re.compile(r"::(?:[A-Za-z][\w-]*(?:\[([^\[\]\n]*)\])?(?:\{[^\n]*\})?)?\Z")
+"""A line of a component in Nuxt's MDC, or of a leaf directive of remark; its end is ``::``."""
+_SLOT = re.compile(r"#[a-z][\w-]*(?:\{[^{}\n]*\})?\Z")
+_YAML_KEY = re.compile(r"[\w-]+:(?:[ \t]|\Z)")
+_YAML_TEXT = re.compile(r"[^\W\d_]{2}[,;]?[ \t]{1,9}[^\W\d_]{2}")
 _NAMED = re.compile(r"\{[ \t]*[\w:+-][\w:.+-]*[ \t]*\}\Z")
 """The name of a directive in braces; other braces hold attributes, as in Pandoc's ``::: {style="color: red"}``."""
 _OBJECT = re.compile(r":::[ \t]+[\w-]+(?:[.:/][\w-]+)+[ \t]*\Z")
@@ -94,6 +101,8 @@ _SLASHES = re.compile(r"/{3,}[ \t]*(?:[\w-]+[ \t]*(?:\|[ \t]*(.*))?)?\Z")
 _OPTION = re.compile(r"[\w-]+:(?:[ \t].*)?\Z")
 _ABBREVIATION = re.compile(r"\*\[[^\]\n]+\]:[ \t]*")
 _SNIPPET = re.compile(r"(?:;*-{1,}8<-{1,}.*|<<<[ \t]*\S.*|\[TOC\]|\[\[_?TOC_?\]\]|\[\[toc\]\]|\[toc\]|\+\+\+.*)\Z")
+_NAMED_SNIPPET = re.compile(r"<<<[ \t]*[^\s\[\]][^\[\]]*\[([^\[\]]*[^\W\d_][ \t]+[^\[\]]*)\]\Z")
+"""The code of a file in VitePress, and its name in words."""
 _LATEX = re.compile(r"\\(?!begin\b)[a-zA-Z]+\*?(?:\[[^\]\n]*\])?(?:\{[^{}\n]*\})*[ \t]*\Z")
 _BEGIN = re.compile(r"\\begin\{([\w*]+)\}")
 ATTRIBUTE_LIST = re.compile(r"\{:?[ \t]*[#.][^{}]*\}\Z")
@@ -120,7 +129,7 @@ def recognised(lines: Text, around: Around) -> Lines | None:
     return _simple_table(lines[:1_000], around.source) if made is None and "--" in signs else made
 
 
-def _until(lines: Text, around: Around, kind: str, ends: Callable[[str], object]) -> int:
+def lines_until(lines: Text, around: Around, kind: str, ends: Callable[[str], object]) -> int:
     """Return the number of lines up to the one for which ``ends`` is true, 0 if there is none."""
     if lines[0][0] < around.misses.get(kind, -1):
         return 0
@@ -138,7 +147,7 @@ def _options(lines: Text, around: Around) -> int:
     while count < len(lines) and _FIELD.match(around.source[lines[count][0] : lines[count][1]].rstrip()):
         count += 1
     if count == 1 and len(lines) > 1 and around.source[lines[1][0] : lines[1][1]].rstrip() == "---":
-        return 1 + _until(lines[1:], around, "options", lambda line: line == "---") if len(lines) > 2 else 1
+        return 1 + lines_until(lines[1:], around, "options", lambda line: line == "---") if len(lines) > 2 else 1
     return count
 
 
@@ -159,6 +168,8 @@ def _title(text: str, start: int, end: int, kind: str = "text") -> tuple[tuple[i
 
 
 def _colons(text: str, lines: Text, around: Around) -> Lines | None:
+    if component := _COMPONENT_LINE.match(text):
+        return _component_head(lines, around, _title(text, *component.span(1)) if component[1] else ())
     if _OBJECT.match(text):
         sources = (around.source[start:end] for start, end in lines[1:])
         return Lines(1 + sum(1 for _ in takewhile(lambda line: line.startswith((" ", "\t")) and line.strip(), sources)))
@@ -169,7 +180,7 @@ def _colons(text: str, lines: Text, around: Around) -> Lines | None:
     in_braces = bool(_NAMED.match(match[2]))
     if name in _LITERAL or (in_braces and name not in PROSE):
         length = len(match[1])
-        count = _until(lines, around, "colons", lambda line: line.strip(":") == "" and len(line) >= length)
+        count = lines_until(lines, around, "colons", lambda line: line.strip(":") == "" and len(line) >= length)
         is_code = name in _LITERAL or ":" in name or name.startswith("auto") or count < 3
         return Lines(count or 1, why="" if is_code else f"the directive {name} is not known")
     if in_braces:
@@ -178,7 +189,23 @@ def _colons(text: str, lines: Text, around: Around) -> Lines | None:
     titles = () if name == "code-group" else _title(text, match.start(3), match.end(3))
     if not match[2] and match[3].startswith(("<", "|")):
         return None
+    return _component_head(lines, around, titles)
+
+
+def _component_head(lines: Text, around: Around, titles: tuple[tuple[int, int, str], ...]) -> Lines:
+    """Return the first line of a component and its options, which are YAML between two lines ``---``."""
+    if len(lines) > 2 and _YAML_KEY.match(around.source, *lines[2]):
+        count = _options(lines, around)
+        sources = (around.source[slice(*lines[i])] for i in range(2, count - 1))
+        if any(_YAML_TEXT.search(source) for source in sources):
+            return Lines(count, why="the options of a component are not translated")
+        return Lines(count, titles)
     return Lines(1, titles)
+
+
+def _slot(text: str, lines: Text, around: Around) -> Lines | None:
+    """Recognise the name of a component's slot in Nuxt's MDC, such as ``#title``."""
+    return Lines() if around.components and _SLOT.match(text) else None
 
 
 def _fence(text: str, lines: Text, around: Around) -> Lines | None:
@@ -223,6 +250,8 @@ def _abbreviation(text: str, lines: Text, around: Around) -> Lines | None:
 
 
 def _single(text: str, lines: Text, around: Around) -> Lines | None:
+    if named := _NAMED_SNIPPET.match(text):
+        return Lines(1, _title(text, *named.span(1)))
     return Lines() if _SNIPPET.match(text) or _LATEX.match(text) or _TARGET.match(text) else None
 
 
@@ -232,7 +261,7 @@ def _brackets(text: str, lines: Text, around: Around) -> Lines | None:
     if match is None:
         return None
     closing = f"[/{match[1]}]"
-    count = 1 if text.endswith(closing) else _until(lines, around, closing, lambda line: line.endswith(closing))
+    count = 1 if text.endswith(closing) else lines_until(lines, around, closing, lambda line: line.endswith(closing))
     return Lines(count) if count else None
 
 
@@ -283,7 +312,7 @@ def code_of_template(text: str, lines: Text, around: Around) -> int:
     def ends(line: str) -> bool:
         return any(closing[1] == name for closing in _LITERAL_END.finditer(line))
 
-    count = 0 if ends(text) else _until(lines, around, name, ends)
+    count = 0 if ends(text) else lines_until(lines, around, name, ends)
     inside = lines[1 : max(1, count - 1)]
     return count if literal or any(_is_code(around.source[slice(*line)]) for line in inside) else 0
 
@@ -303,13 +332,13 @@ def _component(text: str, lines: Text, around: Around) -> Lines | None:
     if text.startswith(("<%", "<?")):
         return _braces(text, lines, around)
     if text.startswith("<!--") and around.mdx:
-        count = 1 if "-->" in text else _until(lines, around, "comment", lambda line: "-->" in line)
+        count = 1 if "-->" in text else lines_until(lines, around, "comment", lambda line: "-->" in line)
         return Lines(count) if count else None
     if not around.mdx:
         return None
     if (code := _PAGE_CODE.match(text)) and not text.endswith("/>"):
         closing = f"</{code[1]}>"
-        count = 1 if closing in text else _until(lines, around, closing, lambda line: closing in line)
+        count = 1 if closing in text else lines_until(lines, around, closing, lambda line: closing in line)
         return Lines(count) if count else None
     lines = lines[:500]
     place, source = lines[0][0], around.source
@@ -336,27 +365,27 @@ def _dollars(text: str, lines: Text, around: Around) -> Lines | None:
         return Lines()
     if "$$" in text[2:]:
         return None
-    count = _until(lines, around, "dollars", lambda line: "$$" in line)
+    count = lines_until(lines, around, "dollars", lambda line: "$$" in line)
     last = around.source[slice(*lines[count - 1])].strip() if count else ""
     return Lines(count) if count and (last.startswith("$$") or last.endswith("$$")) else None
 
 
 def _formula(text: str, lines: Text, around: Around) -> Lines | None:
     if text == "\\[":
-        return Lines(count) if (count := _until(lines, around, "bracket", lambda line: line == "\\]")) else None
+        return Lines(count) if (count := lines_until(lines, around, "bracket", lambda line: line == "\\]")) else None
     begin = _BEGIN.match(text)
     if begin is None:
         return None
     closing = f"\\end{{{begin[1]}}}"
     return (
         Lines(count)
-        if (count := 1 if closing in text else _until(lines, around, "begin", lambda line: closing in line))
+        if (count := 1 if closing in text else lines_until(lines, around, "begin", lambda line: closing in line))
         else None
     )
 
 
 def _module(text: str, lines: Text, around: Around) -> Lines | None:
-    """Recognise imports and exports of MDX, up to a blank line outside their braces."""
+    """Recognise imports and exports of MDX."""
     start = lines[0][0]
     if start and around.source[start - 1] != "\n":
         return None
@@ -364,34 +393,23 @@ def _module(text: str, lines: Text, around: Around) -> Lines | None:
         return None
     if start < around.misses.get("module", -1):
         return None
-    depth, count = 0, 0
-    for first, end in lines[:_MOST_LINES]:
-        line = around.source[first:end]
-        if not line.strip() and depth <= 0:
-            break
-        depth += sum(map(line.count, "{[(")) - sum(map(line.count, "}])"))
-        count += 1
-        if depth <= 0 and count < len(lines) and not _continues(around.source[slice(*lines[count])]):
-            break
-    if depth > 0:
-        around.misses["module"] = lines[count - 1][1]
-    return Lines(count) if depth <= 0 else Lines(1)
-
-
-def _continues(line: str) -> bool:
-    return bool(line.strip()) and line[:1] in " \t.})];"
+    lines = lines[:_MOST_LINES]
+    count = module_lines(around.source, lines)
+    if not count:
+        around.misses["module"] = lines[-1][1]
+    return Lines(count or 1)
 
 
 def _comment(text: str, lines: Text, around: Around) -> Lines | None:
     if text == "%%":
-        return Lines(count) if (count := _until(lines, around, "percent", lambda line: line == "%%")) else None
+        return Lines(count) if (count := lines_until(lines, around, "percent", lambda line: line == "%%")) else None
     return Lines() if text.startswith("%%") and text.endswith("%%") and len(text) > 4 else None
 
 
 def _grid(text: str, lines: Text, around: Around) -> Lines | None:
     if not _GRID.match(text):
         return None
-    count = _until(lines, around, "grid", lambda line: not line.startswith(("|", "+")))
+    count = lines_until(lines, around, "grid", lambda line: not line.startswith(("|", "+")))
     return Lines(count - 1 if count else len(lines), why="a grid table cannot be translated")
 
 
@@ -407,5 +425,5 @@ _BY_SIGN: dict[str, tuple[Callable[[str, Text, Around], Lines | None], ...]] = {
     ":": (_colons,), "`": (_fence,), "~": (_fence,), "!": (_admonition,), "?": (_admonition,), "=": (_admonition,),
     "/": (_slashes,), "*": (_abbreviation,), "{": (_braces,), "<": (_single, _component), "$": (_dollars,),
     "\\": (_formula, _single), "[": (_brackets, _single), "(": (_single,), "-": (_single,), ";": (_single,),
-    "%": (_comment,), "+": (_single, _grid), "i": (_module,), "e": (_module,),
+    "%": (_comment,), "#": (_slot,), "+": (_single, _grid), "i": (_module,), "e": (_module,),
 }  # fmt: skip

@@ -12,8 +12,9 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.documents import markup
+from dragoman.documents.html.attributes import quoted
 from dragoman.documents.markdown.escaping import in_quotes, in_title
-from dragoman.documents.markdown.masks import CODE_ELEMENTS, MASK, Span, masked, spans
+from dragoman.documents.markdown.masks import CODE_ELEMENTS, INLINE_FOOTNOTE, MASK, Span, masked, spans
 from dragoman.documents.units import Part, Tag, Unit, join_points, units_of
 from dragoman.errors import ConfigError, not_installed
 
@@ -27,8 +28,8 @@ _TITLE = re.compile(
     r"(?<=\s)(?:\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z)", re.DOTALL
 )
 _SHOWN = re.compile(
-    r"(?<=\s)(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|aria-label)="
-    r"(?:\"([^\"\\{}]*)\"|'([^'\\{}]*)')"
+    r"(?<=[\s{])(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|aria-label)="
+    r"(?:\"([^\"\\]*)\"|'([^'\\]*)')"
 )
 _OPENED, _CLOSED = re.compile(r"<([A-Za-z][\w.:-]*)"), re.compile(r"</([A-Za-z][\w.:-]*)")
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w.:-]*)")
@@ -92,7 +93,7 @@ def units(
 ) -> tuple[list[Part], list[Wrapped]] | None:
     """Return the units of a paragraph, divided by hard line breaks; None if its tokens are not in its order."""
     tokens, found_spans = tokens_of(paragraph.text, references, mdx)
-    walk = _Walk(paragraph, found_spans, escape)
+    walk = _Walk(paragraph, found_spans, escape, lambda inside: units(inside, references, mdx, escape))
     if not walk.follow(tokens, 0) or walk.at != len(paragraph.text):
         return None
     walk.end_unit()
@@ -102,8 +103,11 @@ def units(
 class _Walk:
     """Follows the tokens of a paragraph and collects its units."""
 
-    def __init__(self, paragraph: Paragraph, found_spans: Sequence[Span], escape: Callable[[str], str]) -> None:
-        self.source, self.between, self.escape = paragraph.text, paragraph.between, escape
+    def __init__(
+        self, paragraph: Paragraph, found_spans: Sequence[Span], escape: Callable[[str], str],
+        inside: Callable[[Paragraph], tuple[list[Part], list[Wrapped]] | None],
+    ) -> None:  # fmt: skip
+        self.source, self.between, self.escape, self.inside = paragraph.text, paragraph.between, escape, inside
         self.line_ends = [match.start() for match in re.finditer("\n", paragraph.text)]
         self.spans, self.span_starts = found_spans, [span.start for span in found_spans]
         self.at = 0
@@ -233,10 +237,18 @@ class _Walk:
                     self._part_elements(start, span.name)
                 if span.name.startswith("jsx"):
                     self._html(start, stop, span)
+                elif span.name == INLINE_FOOTNOTE:
+                    self._tag(start, stop, "point", span.name, *self._footnote(start, stop))
                 else:
                     shown = self._with_markers(shown_in(self.source[start:stop]), start)
                     self._tag(start, stop, span.kind, span.name, *shown)
             start = stop
+
+    def _footnote(self, start: int, end: int) -> list[Part]:
+        """Return a footnote such as ``^[A dog.]`` with units of its own: its words are no part of the sentence."""
+        first, last = bisect_left(self.line_ends, start), bisect_left(self.line_ends, end)
+        made = self.inside(Paragraph(self.source[start + 2 : end - 1], self.between[first:last]))
+        return [self.original(start, end)] if made is None else ["^[", *made[0], "]"]
 
     def _special(self, start: int, end: int, text: str) -> None:
         """Add an escaped character or an entity."""
@@ -405,15 +417,20 @@ def attributes(tag: str) -> list[Part]:
 
 def shown_in(source: str) -> list[Part]:
     """Return a component or a shortcode as parts, with a unit for each quoted attribute that people read."""
-    if "=" not in source or not source.startswith(("<", "{{<", "{{%", "{%")) or source.startswith("<%"):
+    if "=" not in source or not source.startswith(("<", ":", "{{<", "{{%", "{%")) or source.startswith("<%"):
         return [source]
-    escape = html.escape if source.startswith("<") else in_quotes
+    escape = html.escape if source.startswith(("<", ":")) else in_quotes
     parts: list[Part] = []
     at = 0
     for match in _SHOWN.finditer(source):
         group = 1 if match[1] is not None else 2
-        text = html.unescape(match[group]) if escape is html.escape else match[group]
-        parts += [source[at : match.start(group)], Unit(text, raw=[match[group]], escape=escape)]
+        raw = match[group]
+        has_code = "{" in raw or "}" in raw
+        if has_code and escape is in_quotes:
+            continue
+        text = html.unescape(raw) if escape is html.escape else raw
+        unit = quoted(raw, "\"'"[group - 1]) if has_code else [Unit(text, raw=[raw], escape=escape)]
+        parts += [source[at : match.start(group)], *unit]
         at = match.end(group)
     return [*parts, source[at:]]
 

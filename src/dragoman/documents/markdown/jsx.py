@@ -1,8 +1,9 @@
-"""Tags and braces of MDX, whose attributes may hold JavaScript."""
+"""Tags, braces and modules of MDX, which hold JavaScript."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _BRACE = re.compile(r"/\*|[{}]")
 _NAME = re.compile(r"</?(?:[A-Za-z][\w.:-]*)?")
@@ -13,6 +14,17 @@ _COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*+(?:\*/)?")
 _TEXT = re.compile(r"(?<![=-])>([^<>{}]++)(?=<[/A-Za-z>]|\{)|\}([^<>{}]++)(?=</)")
 _SHOWN = re.compile(r"<[A-Za-z][^<>]*\s(?:alt|title|label|placeholder|aria-label)=[\"']([^\"'{}]++)")
 _WORD = re.compile(r"[^\W\d_]{2}")
+
+_IN_CODE = re.compile(
+    r"(?<!:)//.*|(?<!\w)(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")|\\."
+    r"|(?:(?<=[(=,:\[!&|?;])|(?<=[(=,:\[!&|?;] ))/(?![/*])(?:[^/\\]|\\.)++/|/\*|[`{}()\[\]]"
+)
+"""What a line of JavaScript opens and closes, and the comments, strings and regular expressions between."""
+_IN_TEMPLATE = re.compile(r"\\.|`|\$\{")
+_IN_COMMENT = re.compile(r"\*/")
+
+_TOKENS = {"`": _IN_TEMPLATE, "/*": _IN_COMMENT}
+_OPENING = ("`", "${", "{", "(", "[", "/*")
 
 MOST_OF_A_TAG = 20_000
 """Largest number of characters of a tag; anything longer is text."""
@@ -65,6 +77,30 @@ def tag_end(text: str, at: int, braces: dict[int, int], shift: int = 0) -> int |
                 return None
             place = closing - shift + 1
     return None
+
+
+def module_lines(source: str, lines: Sequence[tuple[int, int]]) -> int:
+    """Return the number of lines of an import or export that begins with the first line; 0 if it does not end.
+
+    It ends where no bracket, string or comment is open and the next line does not go on with it; a blank line inside
+    of them belongs to it, as for a parser of JavaScript (micromark-extension-mdxjs-esm).
+
+    Args:
+        source: The text of the file.
+        lines: Start and end of the line that begins it, and of those below.
+    """
+    opened: list[str] = []
+    for i, (at, end) in enumerate(lines):
+        while token := _TOKENS.get(opened[-1] if opened else "", _IN_CODE).search(source, at, end):
+            sign, at = token[0], token.end()
+            if sign in ("}", ")", "]", "*/") or sign == "`" == "".join(opened[-1:]):
+                del opened[-1:]
+            elif sign in _OPENING:
+                opened.append(sign)
+        below = source[slice(*lines[i + 1])] if i + 1 < len(lines) else ""
+        if not opened and not (below.strip() and below[0] in " \t.})];"):
+            return i + 1
+    return 0
 
 
 def texts_in(code: str) -> list[str]:

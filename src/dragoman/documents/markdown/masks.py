@@ -24,6 +24,9 @@ MASK_SIGN = "\u2e4f"
 """Punctuation that Markdown gives no meaning: stands for a sign at an end of a span, next to which emphasis may end."""
 
 
+INLINE_FOOTNOTE = "inline footnote"
+
+
 @dataclass(frozen=True)
 class Span:
     """A stretch of a paragraph: a point, the begin or the end of an element, or text that holds no markup."""
@@ -34,7 +37,7 @@ class Span:
     name: str
 
 
-_TRIGGER = re.compile(r"[`\\{<$\[!=+^~%:]|https?://")
+_TRIGGER = re.compile(r"[`\\{<$\[\]!=+^~%:]|https?://")
 _TICKS = re.compile(r"`+")
 _URL = re.compile(r"https?://[\w/?#&=%.+,:;@~$!*'-]+")
 _ATTRIBUTES = re.compile(
@@ -44,13 +47,17 @@ _ATTRIBUTES = re.compile(
 _ROLE = re.compile(r"\{[A-Za-z][\w:.+-]*\}(?=`)")
 _TARGET = re.compile(r"<[^<>`]*>\Z")
 _NOTE = re.compile(r"\[\^[^\]\s\[^]+\]")
+_INLINE_NOTE = re.compile(r"\^\[(?:[^\[\]]|\[[^\[\]]*\])++\]")
 _CITATION = re.compile(r"\[-?@[^\[\]\n]+\](?![(\[])")
 _LABEL = re.compile(r"\[([^\[\]\n]*)\]")
 _IN_BRACKETS = re.compile(r"\[(/?)([a-z][\w-]*)(?:[= \t][^\[\]\n]*)?\](?!\()")
 _MOST_OF_A_LABEL = 400
 _PLAIN_WORD = re.compile(r"[^\W\d_](?:(?![A-Z])[^\W\d_]){3,}")
 _WORD_PART = re.compile(r"~[^\s~]+~(?!~)\w*|\^[^\s^]+\^(?!\^)\w*")
-_DIRECTIVE = re.compile(r":[a-z][\w-]*(?=\[[^\[\]]*\])")
+_DIRECTIVE = re.compile(
+    r":[a-z][\w-]*(?:(\[[^\[\]]*\])|\{(?:[^{}\"'\n]|\"[^\"\n]*\"|'[^'\n]*')*\})|:(?:br|[a-z]+-[\w-]+)(?!\S)"
+)
+"""A directive of remark, or a component of Nuxt's MDC."""
 _BLOCK_ID = re.compile(r"\^[\w-]+\s*\Z")
 _DOLLAR_END = re.compile(r"(?<=[^\s\\$])\$(?![\w$])")
 _FORMULAS = {
@@ -290,7 +297,15 @@ class _Scan:
             match = pattern.match(self.text, at)
             if match and _reference(match[0][1:-1]) not in self.references:
                 return self._add(at, match.end(), "point", name)
-        return self._foreign(at) if self.text[at - 1 : at] == "]" else 0
+        if self.text[at - 1 : at] == "]":
+            return self._foreign(at)
+        attributes = _ATTRIBUTES.match(self.text, label.end()) if (label := _LABEL.match(self.text, at)) else None
+        return self._bracketed(at, at, attributes) if attributes else 0
+
+    def _bracketed(self, at: int, bracket: int, attributes: re.Match[str]) -> int:
+        """Add the signs around a text with attributes, such as ``[text]{.red}``."""
+        self.closers[attributes.start() - 1] = Span(attributes.start() - 1, attributes.end(), "close", "bracketed")
+        return self._add(at, bracket + 1, "open", "bracketed")
 
     def _foreign(self, at: int) -> int:
         """Add a link whose label another program defines, such as ``[the class][package.Class]``."""
@@ -342,6 +357,8 @@ class _Scan:
     def _raised(self, at: int) -> int:
         """Add raised or lowered letters; a formula such as ``H~2~O`` is kept whole, a word before them is not."""
         text = self.text
+        if note := _INLINE_NOTE.match(text, at):
+            return self._add(at, note.end(), "point", INLINE_FOOTNOTE)
         if text.startswith("^[", at) or text.startswith("~~", at):
             return at + 2
         if text.startswith("^^", at):
@@ -379,4 +396,7 @@ class _Scan:
         match = _DIRECTIVE.match(self.text, at)
         if match is None or self.text[at - 1 : at].isalnum():
             return 0
-        return self._add(at, match.end(), "point", "directive")
+        attributes = _ATTRIBUTES.match(self.text, match.end(1)) if match[1] else None
+        if attributes:
+            return self._bracketed(at, match.start(1), attributes)
+        return self._add(at, match.start(1) if match[1] else match.end(), "point", "directive")
