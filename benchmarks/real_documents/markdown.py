@@ -29,6 +29,20 @@ MARKS = {
     "shortcode": re.compile(r"\{\{[<%].*?[>%]\}\}|\{%.*?%\}|\{\{[^<]*?\}\}|\{#[\w-]+\}|\{: .*?\}", re.DOTALL),
     "component": re.compile(r"(?<![\w:]):[a-z][\w-]*\{[^{}\n]*\}"),
     "bracketed": re.compile(r"(?<!\\)\]\{[.#][^{}\n]*\}"),
+    "include": re.compile(
+        r"\[!(?:(?:INCLUDE|include|code[\w-]*)\s*\[[^\[\]\n]*\]\([^()\n]*\)|(?:div|VIDEO)\s[^\[\]\n]*)\]"
+    ),
+    "colons with attributes": re.compile(
+        r":::[\w-]+(?:\s+[\w-]+=\"[^\"\n]*\")*\s*:::|^:::\s*(?:zone|moniker)\b.*$", re.M
+    ),
+    "head of a slide": re.compile(r"^---\n(?:[a-z][\w-]*:(?: .*)?\n(?:[ \t].*\n)*)+---$", re.MULTILINE),
+    "picture behind a slide": re.compile(r"!\[(?:bg|w:|h:|width:|height:)[^\]\n]*\](?=\()"),
+    "directive of DocC": re.compile(r"^[ \t]*@[A-Z]\w*(?=\(.*$|[ \t]*\{?[ \t]*$)", re.MULTILINE),
+    "property": re.compile(r"^[ \t]*(?:[-*] )?[a-z][\w-]*::(?=[ \t])", re.MULTILINE),
+    "quote of Org": re.compile(r"#\+(?:BEGIN|END)_\w+"),
+    "keys": re.compile(r"\+\+[a-z]+(?:\+[a-z]+)+\+\+"),
+    "tab": re.compile(r"^@tab(?::active)?\b", re.MULTILINE),
+    "section of an RFC": re.compile(r"^--- (?:abstract|middle|back|note_\w+)$", re.MULTILINE),
     "note": re.compile(r"^\[\^[^\]\s]+\]:|\[\^[^\]\s]+\]", re.MULTILINE),
     "alert": re.compile(r"^[ \t]*> ?\[!\w+\]", re.MULTILINE),
     "task": re.compile(r"^[ \t]*[-*+] \[[ xX]\] ", re.MULTILINE),
@@ -51,6 +65,10 @@ SHORTCODE_OF_CODE = re.compile(
 )
 """A shortcode whose inside is code: data of a page, a program, a formula."""
 MYST = re.compile(r"^([ \t]*)(```+|~~~+)(\{([\w:-]+)\}.*)\n((?:.*\n)*?)\1\2[ \t]*$", re.MULTILINE)
+ADMONISH = re.compile(
+    r"^(`{3,}|~{3,})[ \t]*admonish\b[^\"\n]*(?:\"([^\"\n]*)\")?.*\n((?:.*\n)*?)\1[ \t]*$", re.MULTILINE
+)
+"""A box of mdbook-admonish, whose inside is Markdown."""
 PROSE = names(
     "note warning tip important caution attention danger error hint seealso admonition versionadded versionchanged "
     "deprecated dropdown list-table figure margin sidebar epigraph topic rubric table centered pull-quote highlights "
@@ -108,6 +126,7 @@ def markdown(data: bytes, is_mdx: bool = False) -> list[Block]:
     is_mdx = is_mdx or _is_mdx(body)
     if is_mdx:
         body = _without_expressions(body, shown)
+    body = ADMONISH.sub(lambda match: f":::{{note}} {match[2] or ''}\n{match[3]}:::", body)
     while (opened := MYST.sub(_opened, body)) != body:
         body = opened
     body = SHORTCODE_OF_CODE.sub(_as_fence, body)
@@ -246,6 +265,7 @@ def _plain_markdown(source: str, is_mdx: bool) -> tuple[str, list[str]]:
     source = TEMPLATE.sub(_template, source).replace("][^", "]\u200b[^")  # a link, and a footnote behind it
     source = BELOW_HTML.sub("\n\n", source)
     source = COMMENTED_TERM.sub(lambda match: chr(0xE100 + crc32(match[0].encode()) % 0x1000), source)
+    source = PROGRAM_LINES.sub(lambda match: _program_line(match[0], modules), _without_docc_indents(source))
     source = SNIPPET.sub(lambda match: modules.append(match[1]) or f"\n\n{match[2] or ''}\n\n", source)
     for sign in ("[", "{", "::"):  # a label or a variable, no formula
         source = source.replace(f"{sign}$", f"{sign}\\$")
@@ -301,12 +321,42 @@ def _is_whole(code: str) -> bool:
 
 
 TEMPLATE = re.compile(
-    CODE_SPAN.pattern + r"|(?P<code>(?<![\w:]):[a-z][\w-]*\{[^{}\n]*\}|"
+    CODE_SPAN.pattern
+    + r"|(?P<code>\[!(?:(?:INCLUDE|include|code[\w-]*)\s*\[[^\[\]\n]*\]\([^()\n]*\)|(?:div|VIDEO)\s[^\[\]\n]*)\]|"
+    r"!\[(?:bg|w:|h:|width:|height:)[^\]\n]*\]\([^()\n]*\)|(?<![\w:]):[a-z][\w-]*\{[^{}\n]*\}|"
     r"\{\{(?![<%])(?:[^{}\n]|\{[^{}\n]*\})*\}\}|\{%(?:(?!%\}).)*%\}|!?\[\[[^\[\]\n|]+(?:\||\]\](?![(\[]))|"
     r"(?<!\])\[\]\[[^\[\]\n]+\]|\{:?[ \t]*[.#][\w-][^{}\n]*\}|\{[\w-]+=[^{}\n]*\})",
     re.DOTALL,
 )
 """Code of a template inside a line, a list of attributes, and a link of a wiki without a text of its own."""
+
+
+PROGRAM_LINES = re.compile(
+    r"^---\n(?:[a-z][\w-]*:(?: .*)?\n(?:[ \t].*\n)*)+---$|^--- (?:abstract|middle|back|note_\w+)$"
+    r"|^:::[\w-]+(?:[ \t]+[\w-]+=\"[^\"\n]*\")*[ \t]*:::$|^[ \t]*(?:[-*] )?[a-z][\w-]*::(?:[ \t].*)?$"
+    r"|^[ \t]*@[A-Z]\w*(?:\(.*|[ \t]*\{?[ \t]*)$|^[ \t]*\}$|^\{[a-z][\w-]*: [^{}\n]*\}$|^::[a-z]+::$",
+    re.MULTILINE,
+)
+"""Lines that a single program reads: Slidev, kramdown-rfc, DocFX, Logseq, DocC, Markua."""
+DOCC_TEXT = re.compile(r"(?:\b(?:alt|title): *|@(?:Tab|DisplayName|TitleHeading)\()\"([^\"]*)\"")
+
+
+def _program_line(line: str, modules: list[str]) -> str:
+    """Return the text that people read of a line of markup, as paragraphs; its code goes to ``modules``."""
+    texts = [found[found.lastindex or 1] for found in (*VISIBLE.finditer(line), *DOCC_TEXT.finditer(line))]
+    modules.append(DOCC_TEXT.sub("", VISIBLE.sub(r"\1", line)))
+    return "\n\n" + "".join(f"{text}\n\n" for text in texts)
+
+
+def _without_docc_indents(source: str) -> str:
+    """Return a source whose text inside a directive of DocC has no indent."""
+    depth, lines = 0, []
+    for line in source.split("\n"):
+        depth -= depth > 0 and line.strip() == "}"
+        own = min(4 * depth, len(line) - len(line.lstrip(" ")))
+        lines.append(line[own:])
+        depth += bool(re.match(r"[ \t]*@[A-Z]\w*(?:\(.*\))?[ \t]*\{[ \t]*$", line))
+    return "\n".join(lines)
 
 
 SNIPPET = re.compile(r"^(<<<[ \t]*[^\[\]\n]+)(?:\[([^\[\]\n]* [^\[\]\n]*)\])?[ \t]*$", re.MULTILINE)
@@ -351,7 +401,7 @@ INLINE = re.compile(
 )
 VISIBLE_OF_HTML = re.compile(r"(\s(?:alt|title|placeholder|aria-label|label|content)\s*=\s*)(?:\"([^\"]*)\"|'[^']*')")
 VISIBLE = re.compile(
-    r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle)=)"
+    r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|alt-text)=)"
     r"(?=[\"'])(?:\"([^\"{}]*)\"|'([^'{}]*)')"
 )
 

@@ -157,6 +157,49 @@ CASES = {
         "import A from 'a'\n\n<A title=\"{{{ .dog }}} or cat\">\n\nThe cow.\n\n</A>\n",
         "import A from 'a'\n\n<A title=\"{{{ .dog }}} ор цат\">\n\nТхе цош.\n\n</A>\n",
     ),
+    "extensions of DocFX": (
+        '[!INCLUDE [the note](a.md)]\n\n> [!div class="checklist"]\n> * A dog\n\n'
+        ':::image type="content" source="a.png" alt-text="A cat":::\n\n::: zone pivot="the-dog"\n\n'
+        'A :::no-loc text="Dog"::: runs, see [!INCLUDE [the cat](b.md)].\n\n> [!VIDEO https://a.org]\n',
+        '[!INCLUDE [the note](a.md)]\n\n> [!div class="checklist"]\n> * А дог\n\n'
+        ':::image type="content" source="a.png" alt-text="А цат":::\n\n::: zone pivot="the-dog"\n\n'
+        'А :::no-loc text="Dog"::: рунс, сее [!INCLUDE [the cat](b.md)].\n\n> [!VIDEO https://a.org]\n',
+    ),
+    "heads of slides": (
+        "# A dog\n\n---\nlayout: two-cols\nclass: big\n---\n\nA cat\n\n::right::\n\nA cow\n\n---\n\nA dog\n",
+        "# А дог\n\n---\nlayout: two-cols\nclass: big\n---\n\nА цат\n\n::right::\n\nА цош\n\n---\n\nА дог\n",
+    ),
+    "pictures of slides": ("![bg left:40%](a.png)\n\n![w:32 h:32](b.png) A dog\n", "![bg left:40%](a.png)\n\n![w:32 h:32](b.png) А дог\n"),
+    "directives of DocC": (
+        '@Metadata {\n    @DisplayName("A dog")\n    @Image(source: "a", alt: "A cat")\n}\n\n@Row {\n    @Column(size: 2) {\n'
+        "        The cow *runs*.\n    }\n}\n\nThe end.\n",
+        '@Metadata {\n    @DisplayName("А дог")\n    @Image(source: "a", alt: "А цат")\n}\n\n@Row {\n    @Column(size: 2) {\n'
+        "        Тхе цош *рунс*.\n    }\n}\n\nТхе енд.\n",
+    ),
+    "sections of an RFC": (
+        '--- abstract\n\nA dog.\n\n| a | b |\n|---\n| the dog | the cat |\n{: #tab title="The cow"}\n\n--- back\n',
+        '--- abstract\n\nА дог.\n\n| а | б |\n|---\n| тхе дог | тхе цат |\n{: #tab title="Тхе цош"}\n\n--- back\n',
+    ),
+    "head, verse and citation of Pandoc": (
+        "% The dog\n% A cat\n\n| The line\n|   goes on\n\nAs [see @smith, here] says.\n",
+        "% Тхе дог\n% А цат\n\n| Тхе лине\n|   гоес он\n\nАс [сее @smith, хере] саюс.\n",
+    ),
+    "outline of Logseq": (
+        "type:: a, b\n\n- TODO A dog\n  id:: 1a\n- #+BEGIN_QUOTE\n  A cat\n  #+END_QUOTE\n",
+        "type:: a, b\n\n- TODO А дог\n  id:: 1a\n- #+BEGIN_QUOTE\n  А цат\n  #+END_QUOTE\n",
+    ),
+    "Markua": (
+        '{class: info}\nW> A dog\nW> runs.\n\n{format: c, title: "A cat"}\n```\nthe code\n```\n',
+        '{class: info}\nW> А дог\nW> рунс.\n\n{format: c, title: "А цат"}\n```\nthe code\n```\n',
+    ),
+    "boxes of mdbook-admonish": (
+        '```admonish warning title="A dog"\nThe *cat*.\n```\n\n~~~admonish\nA cow\n~~~\n',
+        '```admonish warning title="А дог"\nТхе *цат*.\n```\n\n~~~admonish\nА цош\n~~~\n',
+    ),
+    "tabs of VuePress": (":::: tabs\n@tab A dog\nA cat\n@tab:active A cow#2\nThe end\n::::\n",
+                         ":::: tabs\n@tab А дог\nА цат\n@tab:active А цош#2\nТхе енд\n::::\n"),
+    "keys and a bar": ('Press ++ctrl+alt+del++ or ++esc++.\n\n[=50% "A dog"]\n', 'Пресс ++ctrl+alt+del++ ор ++esc++.\n\n[=50% "А дог"]\n'),
+    "text of a figure": (":::{figure} a.png\n:alt: A dog\n:name: the-dog\nA cat\n:::\n", ":::{figure} a.png\n:alt: А дог\n:name: the-dog\nА цат\n:::\n"),
     "two lines of a quote": ("> The dog\n> sleeps *long\n> here*.\n", "> Тхе дог\n> слеепс *лонг\n> хере*.\n"),
 }  # fmt: skip
 

@@ -13,15 +13,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.documents.markdown.definitions import definition_by_code, description, footnote
-from dragoman.documents.markdown.dialects import (
-    ATTRIBUTE_LIST,
-    Around,
-    Lines,
-    code_of_template,
-    lines_until,
-    recognised,
-)
+from dragoman.documents.markdown.dialects import ATTRIBUTE_LIST, code_of_template, recognised
 from dragoman.documents.markdown.jsx import brace_pairs
+from dragoman.documents.markdown.lines import Around, Lines, lines_until
+from dragoman.documents.markdown.programs import PROPERTY
 from dragoman.documents.markdown.state import View, add_raw, read_indented
 from dragoman.errors import ConfigError, not_installed
 
@@ -31,9 +26,14 @@ if TYPE_CHECKING:
 
 Kind = Literal["text", "cell", "title", "quoted", "html", "raw", "definition", "left"]
 
-_TASK = re.compile(r"\[[ xX]\][ \t]+")
-_ALERT = re.compile(r"\[![\w-]+\][+-]?[ \t]*")
-_NOTICE = re.compile(r"!{1,4}[ \t]+(?=\S)")
+_TASK = re.compile(r"(?:\[[ xX]\]|TODO|DOING|DONE|NOW|LATER|WAITING)[ \t]+(?=\S)")
+"""The mark of a task, also as Logseq writes it."""
+_ALERT = re.compile(r"\[!(?:[\w-]+|(?:div|VIDEO)[ \t][^\[\]\n]*)\][+-]?[ \t]*")
+_NOTICE = re.compile(r"(?:!{1,4}|[A-Z]>)[ \t]+(?=\S)")
+_VERSE = re.compile(r"\|[ \t]+(?=\S)[^|\n]*(?<!\|)\Z")
+"""A line of a verse, or of an address, in Pandoc."""
+_DELIMITERS = re.compile(r"(?=[^-\n]*-)[|:+= \t-]++\Z")
+"""The line below the headings of a table; that of kramdown may have fewer cells than its table."""
 _HAS_LETTERS = re.compile(r"[^\W\d_]")
 _MDX = re.compile(
     r"^(?:import\s[^'\"\n]*['\"][^'\"\n]+['\"];?[ \t]*$|export\s+(?:const|default|function)\b|"
@@ -356,9 +356,34 @@ def _paragraph(lines: tuple[tuple[int, int], ...], in_quote: bool, in_list: bool
         lines = lines[1:]
     elif all(_NOTICE.match(source, start, stop) for start, stop in lines):
         lines = tuple((_NOTICE.match(source, start, stop).end(), stop) for start, stop in lines)  # type: ignore[union-attr]
-    for is_list, group in groupby(lines, lambda line: bool(ATTRIBUTE_LIST.match(source, *line))):
-        if not is_list:
+    if all(source[start] == "|" for start, end in lines if start < end):
+        rows = [_DELIMITERS.match(source, *line) for line in lines]
+        if all(_VERSE.match(source, *line) for line in lines):
+            yield from (
+                Block("text", ((source.index("|", start) + 1 + _indent(source, start + 1), end),))
+                for start, end in lines
+            )
+            return
+        if any(rows):
+            yield from (
+                Block("cell", (cell,))
+                for line, rule in zip(lines, rows, strict=True)
+                if not rule
+                for cell in _cells(source, *line)
+            )
+            return
+    for is_kept, group in groupby(lines, lambda line: _is_kept(source, *line)):
+        if not is_kept:
             yield Block("text", tuple(group))
+
+
+def _indent(source: str, start: int) -> int:
+    return len(source[start : start + 80]) - len(source[start : start + 80].lstrip(" \t"))
+
+
+def _is_kept(source: str, start: int, end: int) -> bool:
+    """True if a line of a paragraph is a list of its attributes, or a property."""
+    return bool(ATTRIBUTE_LIST.match(source, start, end) or PROPERTY.match(source, start, end))
 
 
 def _with_uncovered(blocks: list[Block], tokens: Sequence[Token], source: str) -> list[Block]:

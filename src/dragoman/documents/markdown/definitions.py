@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from dragoman.documents.markdown.dialects import Lines
+from dragoman.documents.markdown.lines import Lines
 from dragoman.documents.markdown.state import View, add_raw, read_inside
 
 if TYPE_CHECKING:

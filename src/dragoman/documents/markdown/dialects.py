@@ -6,48 +6,13 @@ Each function gets the lines from one on and returns a ``Lines`` if they are its
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from itertools import takewhile
 
+from dragoman.documents.markdown import programs
 from dragoman.documents.markdown.jsx import module_lines, tag_end
+from dragoman.documents.markdown.lines import MOST_LINES, Around, Lines, Text, lines_until, title_of
 from dragoman.documents.markdown.masks import closed, spans
-
-
-@dataclass(frozen=True)
-class Around:
-    """The place of lines in their document: what a line may mean depends on it."""
-
-    source: str
-    mdx: bool
-    braces: dict[int, int]
-    fences: list[str]
-    """Opening fences of directives that are not closed yet."""
-    misses: dict[str, int]
-    """For a kind of markup: the place up to which its end is known not to come."""
-    components: bool
-    """True if there are components of Nuxt's MDC."""
-    silent: bool
-    """True if nobody wants more than to know that a paragraph ends here."""
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Lines that are kept, but for their titles."""
-
-    count: int = 1
-    titles: tuple[tuple[int, int, str], ...] = ()
-    """First character in the first line, the one behind the last, and the kind: ``quoted`` or ``text``."""
-    indent: int = 0
-    """Number of spaces in front of the lines that belong to them; 0 if none do."""
-    why: str = ""
-    """Reason why their text is left, to be reported; "" for code."""
-    joins: bool = False
-    """True if they may belong to the paragraph before them: a list of its attributes."""
-
-
-Text = Sequence[tuple[int, int]]
-"""The places of the first character and of the end of each line."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -79,22 +44,22 @@ _CAPTURE = re.compile(r"\{%-?\s*(set|capture)\s+[\w.]+\s*-?%\}")
 """A block whose content a template stores, for Nunjucks, Jinja and Liquid: text, or a program that a page shows."""
 _ENTITY = re.compile(r"&#?\w{1,31};\Z")
 _LITERAL_END = re.compile(r"\{(?:\{[<%]|%-?)\s*+(?:/\s*+|end)([\w-]+)")
-_MOST_LINES = 5_000
 
 _COLONS = re.compile(r"(:{3,})[ \t]*(\{[^{}\n]*\}|[\w-]*)[ \t]*(.*)")
-_COMPONENT_LINE = re.compile(r"::(?:[A-Za-z][\w-]*(?:\[([^\[\]\n]*)\])?(?:\{[^\n]*\})?)?\Z")
-"""A line of a component in Nuxt's MDC, or of a leaf directive of remark; its end is ``::``."""
+_COMPONENT_LINE = re.compile(r"::(?:[A-Za-z][\w-]*(?:\[([^\[\]\n]*)\])?(?:\{[^\n]*\}|::)?)?\Z")
+"""A line of a component in Nuxt's MDC, of a leaf directive of remark, or of a slot of Slidev; its end is ``::``."""
 _SLOT = re.compile(r"#[a-z][\w-]*(?:\{[^{}\n]*\})?\Z")
 _YAML_KEY = re.compile(r"[\w-]+:(?:[ \t]|\Z)")
-_YAML_TEXT = re.compile(r"[^\W\d_]{2}[,;]?[ \t]{1,9}[^\W\d_]{2}")
 _NAMED = re.compile(r"\{[ \t]*[\w:+-][\w:.+-]*[ \t]*\}\Z")
 """The name of a directive in braces; other braces hold attributes, as in Pandoc's ``::: {style="color: red"}``."""
 _OBJECT = re.compile(r":::[ \t]+[\w-]+(?:[.:/][\w-]+)+[ \t]*\Z")
 """An object of a program that mkdocstrings documents in its place; indented lines below are its options."""
-_NOT_A_TITLE = re.compile(r"\{[^{}]*\}\Z")
+_ADMONISH = re.compile(r"(`{3,}|~{3,})[ \t]*admonish\b[^\"\n]*?(?:(?:title=|[ \t])\"([^\"\n]*)\")?[^\"\n]*\Z")
+"""The first line of a box of mdbook-admonish, whose inside is Markdown."""
 _MYST_FENCE = re.compile(r"(`{3,}|~{3,})\{([\w:-]+)\}[ \t]*(.*)")
 _FENCE_END = re.compile(r"(`{3,}|~{3,})[ \t]*\Z")
 _FIELD = re.compile(r":[\w-]+:(?:[ \t].*)?\Z")
+_SHOWN_FIELD = re.compile(r":(?:alt|caption|title):[ \t]+(\S.*)")
 _ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]?[\w-]+(?:[ \t]+[\w-]+)*(?:[ \t]+\"(.*)\")?[ \t]*\Z")
 _TAB = re.compile(r"===[!+]?[ \t]+(?:\"(.+)\"|'(.+)')[ \t]*\Z")
 _SLASHES = re.compile(r"/{3,}[ \t]*(?:[\w-]+[ \t]*(?:\|[ \t]*(.*))?)?\Z")
@@ -129,18 +94,6 @@ def recognised(lines: Text, around: Around) -> Lines | None:
     return _simple_table(lines[:1_000], around.source) if made is None and "--" in signs else made
 
 
-def lines_until(lines: Text, around: Around, kind: str, ends: Callable[[str], object]) -> int:
-    """Return the number of lines up to the one for which ``ends`` is true, 0 if there is none."""
-    if lines[0][0] < around.misses.get(kind, -1):
-        return 0
-    last = min(len(lines), _MOST_LINES) - 1
-    for i in range(1, last + 1):
-        if ends(around.source[lines[i][0] : lines[i][1]].rstrip()):
-            return i + 1
-    around.misses[kind] = lines[last][1]
-    return 0
-
-
 def _options(lines: Text, around: Around) -> int:
     """Return the number of lines of a directive's head: its first line and its options."""
     count = 1
@@ -151,25 +104,17 @@ def _options(lines: Text, around: Around) -> int:
     return count
 
 
-def _title(text: str, start: int, end: int, kind: str = "text") -> tuple[tuple[int, int, str], ...]:
-    """Return a title without its brackets and what stands around it."""
-    end = start + len(text[start:end].rstrip())
-    if rest := _NOT_A_TITLE.search(text, start, end):
-        end = rest.start()
-    while start < end and text[start].isspace():
-        start += 1
-    while start < end and text[end - 1].isspace():
-        end -= 1
-    for opening, closing in (("[", "]"), ('"', '"')):
-        if end - start > 2 and text[start] == opening and text[end - 1] == closing:
-            start, end, kind = start + 1, end - 1, "quoted" if opening == '"' else kind
-            break
-    return ((start, end, kind),) if start < end else ()
+def _option_titles(lines: Text, count: int, around: Around) -> tuple[tuple[int, int, str], ...]:
+    """Return the places of the texts among the options of a directive, counted from its first character."""
+    matches = (_SHOWN_FIELD.match(around.source, *lines[i]) for i in range(1, count))
+    return tuple(
+        (m.start(1) - lines[0][0], m.start(1) - lines[0][0] + len(m[1].rstrip()), "text") for m in matches if m
+    )
 
 
 def _colons(text: str, lines: Text, around: Around) -> Lines | None:
     if component := _COMPONENT_LINE.match(text):
-        return _component_head(lines, around, _title(text, *component.span(1)) if component[1] else ())
+        return _component_head(lines, around, title_of(text, *component.span(1)) if component[1] else ())
     if _OBJECT.match(text):
         sources = (around.source[start:end] for start, end in lines[1:])
         return Lines(1 + sum(1 for _ in takewhile(lambda line: line.startswith((" ", "\t")) and line.strip(), sources)))
@@ -184,9 +129,10 @@ def _colons(text: str, lines: Text, around: Around) -> Lines | None:
         is_code = name in _LITERAL or ":" in name or name.startswith("auto") or count < 3
         return Lines(count or 1, why="" if is_code else f"the directive {name} is not known")
     if in_braces:
-        titles = _title(text, match.start(3), match.end(3)) if name in _TITLED else ()
-        return Lines(_options(lines, around), titles)
-    titles = () if name == "code-group" else _title(text, match.start(3), match.end(3))
+        titles = title_of(text, match.start(3), match.end(3)) if name in _TITLED else ()
+        count = _options(lines, around)
+        return Lines(count, (*titles, *_option_titles(lines, count, around)))
+    titles = () if name == "code-group" else title_of(text, match.start(3), match.end(3))
     if not match[2] and match[3].startswith(("<", "|")):
         return None
     return _component_head(lines, around, titles)
@@ -197,7 +143,7 @@ def _component_head(lines: Text, around: Around, titles: tuple[tuple[int, int, s
     if len(lines) > 2 and _YAML_KEY.match(around.source, *lines[2]):
         count = _options(lines, around)
         sources = (around.source[slice(*lines[i])] for i in range(2, count - 1))
-        if any(_YAML_TEXT.search(source) for source in sources):
+        if any(programs.TEXT_OF_YAML.search(source) for source in sources):
             return Lines(count, why="the options of a component are not translated")
         return Lines(count, titles)
     return Lines(1, titles)
@@ -215,13 +161,17 @@ def _fence(text: str, lines: Text, around: Around) -> Lines | None:
         if not around.silent:
             around.fences.pop()
         return Lines()
-    match = _MYST_FENCE.match(text)
-    if match is None or match[2] not in PROSE:
+    admonish = _ADMONISH.match(text)
+    match = admonish or _MYST_FENCE.match(text)
+    if match is None or (not admonish and match[2] not in PROSE):
         return None
     if not around.silent:
         around.fences.append(match[1])
-    titles = _title(text, match.start(3), match.end(3)) if match[2] in _TITLED else ()
-    return Lines(_options(lines, around), titles)
+    if admonish:
+        return Lines(1, ((*match.span(2), "quoted"),) if match[2] else ())
+    titles = title_of(text, match.start(3), match.end(3)) if match[2] in _TITLED else ()
+    count = _options(lines, around)
+    return Lines(count, (*titles, *_option_titles(lines, count, around)))
 
 
 def _admonition(text: str, lines: Text, around: Around) -> Lines | None:
@@ -241,17 +191,17 @@ def _slashes(text: str, lines: Text, around: Around) -> Lines | None:
         if not _OPTION.match(around.source[lines[count][0] : lines[count][1]].rstrip()):
             break
         count += 1
-    return Lines(count, _title(text, match.start(1), match.end(1)) if match[1] else ())
+    return Lines(count, title_of(text, match.start(1), match.end(1)) if match[1] else ())
 
 
 def _abbreviation(text: str, lines: Text, around: Around) -> Lines | None:
     match = _ABBREVIATION.match(text)
-    return Lines(1, _title(text, match.end(), len(text))) if match else None
+    return Lines(1, title_of(text, match.end(), len(text))) if match else None
 
 
 def _single(text: str, lines: Text, around: Around) -> Lines | None:
     if named := _NAMED_SNIPPET.match(text):
-        return Lines(1, _title(text, *named.span(1)))
+        return Lines(1, title_of(text, *named.span(1)))
     return Lines() if _SNIPPET.match(text) or _LATEX.match(text) or _TARGET.match(text) else None
 
 
@@ -393,7 +343,7 @@ def _module(text: str, lines: Text, around: Around) -> Lines | None:
         return None
     if start < around.misses.get("module", -1):
         return None
-    lines = lines[:_MOST_LINES]
+    lines = lines[:MOST_LINES]
     count = module_lines(around.source, lines)
     if not count:
         around.misses["module"] = lines[-1][1]
@@ -422,8 +372,10 @@ def _simple_table(lines: Text, source: str) -> Lines | None:
 
 
 _BY_SIGN: dict[str, tuple[Callable[[str, Text, Around], Lines | None], ...]] = {
-    ":": (_colons,), "`": (_fence,), "~": (_fence,), "!": (_admonition,), "?": (_admonition,), "=": (_admonition,),
-    "/": (_slashes,), "*": (_abbreviation,), "{": (_braces,), "<": (_single, _component), "$": (_dollars,),
-    "\\": (_formula, _single), "[": (_brackets, _single), "(": (_single,), "-": (_single,), ";": (_single,),
-    "%": (_comment,), "#": (_slot,), "+": (_single, _grid), "i": (_module,), "e": (_module,),
+    ":": (programs.colons, _colons), "`": (_fence,), "~": (_fence,), "!": (_admonition,), "?": (_admonition,),
+    "=": (_admonition,), "/": (_slashes,), "*": (_abbreviation,), "{": (_braces, programs.braces),
+    "<": (_single, _component), "$": (_dollars,), "\\": (_formula, _single), "(": (_single,), ";": (_single,),
+    "[": (_brackets, programs.brackets, _single), "-": (programs.head_of_a_slide, _single), "@": (programs.at_sign,),
+    "}": (programs.closing_brace,), "%": (programs.percent, _comment), "#": (_slot,), "+": (_single, _grid),
+    "i": (_module,), "e": (_module,),
 }  # fmt: skip

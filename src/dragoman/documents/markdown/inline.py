@@ -28,7 +28,7 @@ _TITLE = re.compile(
     r"(?<=\s)(?:\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z)", re.DOTALL
 )
 _SHOWN = re.compile(
-    r"(?<=[\s{])(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|aria-label)="
+    r"(?<=[\s{])(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|aria-label|alt-text)="
     r"(?:\"([^\"\\]*)\"|'([^'\\]*)')"
 )
 _OPENED, _CLOSED = re.compile(r"<([A-Za-z][\w.:-]*)"), re.compile(r"</([A-Za-z][\w.:-]*)")
@@ -417,7 +417,7 @@ def attributes(tag: str) -> list[Part]:
 
 def shown_in(source: str) -> list[Part]:
     """Return a component or a shortcode as parts, with a unit for each quoted attribute that people read."""
-    if "=" not in source or not source.startswith(("<", ":", "{{<", "{{%", "{%")) or source.startswith("<%"):
+    if "=" not in source or not source.startswith(("<", ":", "{:", "{{<", "{{%", "{%")) or source.startswith("<%"):
         return [source]
     escape = html.escape if source.startswith(("<", ":")) else in_quotes
     parts: list[Part] = []

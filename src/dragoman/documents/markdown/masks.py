@@ -49,6 +49,20 @@ _TARGET = re.compile(r"<[^<>`]*>\Z")
 _NOTE = re.compile(r"\[\^[^\]\s\[^]+\]")
 _INLINE_NOTE = re.compile(r"\^\[(?:[^\[\]]|\[[^\[\]]*\])++\]")
 _CITATION = re.compile(r"\[-?@[^\[\]\n]+\](?![(\[])")
+_CITED_IN = re.compile(r"\[[^\[\]\n@]{1,80}[ ]-?@\w[^\[\]\n]*(\])(?![(\[])")
+"""A citation with words before its key, such as ``[see @smith]``."""
+_INCLUDED = re.compile(
+    r"\[!(?:(?:INCLUDE|include|code[\w-]*)[ \t]*\[[^\[\]\n]*\]\([^()\n]*\)|(?:div|VIDEO)[ \t][^\[\]\n]*)\]"
+)
+"""An extension of DocFX."""
+_COLONS = re.compile(r":::[\w-]+(?:[ \t]+[\w-]+=\"[^\"\n]*\")*[ \t]*:::")
+_KEYS = re.compile(r"\+\+(?:[\w-]+(?:\+[\w-]+)+|ctrl|alt|shift|cmd|win|enter|tab|esc|escape|space|del|f\d{1,2})\+\+")
+"""Keys of a keyboard, as PyMdown writes them."""
+_SLIDE = r"fit|contain|cover|auto|vertical|left(?::\d+%)?|right(?::\d+%)?|\d+%|[a-z-]{1,20}:[^\s\[\]]+"
+_PICTURE = re.compile(
+    rf"!\[(?:bg|[wh]:[^\s\[\]]+|width:[^\s\[\]]+|height:[^\s\[\]]+)(?:[ \t]+(?:{_SLIDE}))*\]\([^()\n]*\)"
+)
+"""A picture behind a slide of Marp, or one with a size."""
 _LABEL = re.compile(r"\[([^\[\]\n]*)\]")
 _IN_BRACKETS = re.compile(r"\[(/?)([a-z][\w-]*)(?:[= \t][^\[\]\n]*)?\](?!\()")
 _MOST_OF_A_LABEL = 400
@@ -219,6 +233,8 @@ class _Scan:
 
     def _whole(self, at: int) -> int:
         """Add a stretch that is kept whole."""
+        if picture := _PICTURE.match(self.text, at):
+            return self._add(at, picture.end(), "point", "picture")
         signs = closed(self.text, at)
         if signs is None:
             return 0
@@ -286,6 +302,11 @@ class _Scan:
     def _bracket(self, at: int) -> int:
         if self.text.startswith("[[", at):
             return self._wiki(at)
+        if included := _INCLUDED.match(self.text, at):
+            return self._add(at, included.end(), "point", "include")
+        if cited := _CITED_IN.match(self.text, at):
+            self.closers[cited.start(1)] = Span(cited.start(1), cited.end(), "close", "citation")
+            return self._add(at, at + 1, "open", "citation")
         if short := _IN_BRACKETS.match(self.text, at):
             closing = short[0] if short[1] else f"[/{short[2]}]"
             if short[1]:
@@ -382,6 +403,8 @@ class _Scan:
     def _pair(self, at: int) -> int:
         """Add the signs around marked or inserted text, such as ``==text==``."""
         text, sign = self.text, self.text[at : at + 2]
+        if keys := _KEYS.match(text, at):
+            return self._add(at, keys.end(), "point", "keys")
         if sign not in _PAIRS or text[at + 2 : at + 3] in ("", sign[0]) or text[at + 2].isspace():
             return at + 2 if sign in _PAIRS else 0
         if text[at - 1 : at].isalnum() or text[at - 1 : at] == sign[0]:
@@ -393,6 +416,8 @@ class _Scan:
         return self._add(at, at + 2, "open", _PAIRS[sign])
 
     def _directive(self, at: int) -> int:
+        if colons := _COLONS.match(self.text, at):
+            return self._add(at, colons.end(), "point", "colons")
         match = _DIRECTIVE.match(self.text, at)
         if match is None or self.text[at - 1 : at].isalnum():
             return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from dragoman.documents.markdown.dialects import Lines
+from dragoman.documents.markdown.lines import Lines
 
 if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
