@@ -84,8 +84,8 @@ def names(text: str) -> frozenset[str]:
 
 
 def plain(text: str) -> str:
-    """Return a text with single spaces."""
-    return " ".join(text.split())
+    """Return a text with single spaces and without soft hyphens."""
+    return " ".join(text.replace("\u00ad", "").split())
 
 
 _NUMBER = re.compile("\0\\d+")
@@ -257,7 +257,7 @@ def _by_element(block: Block, divided: Counter[str]) -> dict[str, list[Counter[s
 def _is_told(block: Block, told: Sequence[str]) -> bool:
     """True if the report names a text that has the block's words, or a part of the block's text."""
     text = block.text
-    words = {word for _, piece in block.pieces for word in WORD.findall(re.sub(r"\{[^{}]*\}", "", piece))}
+    words = {word for _, piece in block.pieces for word in WORD.findall(re.sub(r"\{[^{}]*\}|\u00ad", "", piece))}
     others = [(other, set(WORD.findall(other))) for other in told]
     return any(
         words <= own or (own <= words and 2 * len(own) > len(words)) or (len(other) > 3 and other in text)

@@ -65,9 +65,8 @@ SHORTCODE_OF_CODE = re.compile(
 )
 """A shortcode whose inside is code: data of a page, a program, a formula."""
 MYST = re.compile(r"^([ \t]*)(```+|~~~+)(\{([\w:-]+)\}.*)\n((?:.*\n)*?)\1\2[ \t]*$", re.MULTILINE)
-ADMONISH = re.compile(
-    r"^(`{3,}|~{3,})[ \t]*admonish\b[^\"\n]*(?:\"([^\"\n]*)\")?.*\n((?:.*\n)*?)\1[ \t]*$", re.MULTILINE
-)
+ADMONISH = re.compile(r"^([ \t]*)(`{3,}|~{3,})[ \t]*admonish\b([^`\n]*)\n((?:.*\n)*?)[ \t]*\2[ \t]*$", re.MULTILINE)
+ADMONISH_TITLE = re.compile(r"(?:title=| )(?:\"([^\"]*)\"|'([^']*)')")
 """A box of mdbook-admonish, whose inside is Markdown."""
 PROSE = names(
     "note warning tip important caution attention danger error hint seealso admonition versionadded versionchanged "
@@ -126,7 +125,7 @@ def markdown(data: bytes, is_mdx: bool = False) -> list[Block]:
     is_mdx = is_mdx or _is_mdx(body)
     if is_mdx:
         body = _without_expressions(body, shown)
-    body = ADMONISH.sub(lambda match: f":::{{note}} {match[2] or ''}\n{match[3]}:::", body)
+    body = ADMONISH.sub(_admonish, body)
     while (opened := MYST.sub(_opened, body)) != body:
         body = opened
     body = SHORTCODE_OF_CODE.sub(_as_fence, body)
@@ -141,6 +140,13 @@ def markdown(data: bytes, is_mdx: bool = False) -> list[Block]:
         marks = [" ".join(VISIBLE.sub(r"\1", match).split()) for match in _matches(pattern, prose)]
         blocks.append(Block(name, marks=marks, is_text=False))
     return [block for block in blocks if block.pieces or block.marks or block.name in MARKS]
+
+
+def _admonish(match: re.Match[str]) -> str:
+    """Return a box of mdbook-admonish as a directive."""
+    title = ADMONISH_TITLE.search(match[3])
+    text = title[title.lastindex or 0] if title else ""
+    return f"{match[1]}:::{{note}} {text}\n\n{match[4]}\n{match[1]}:::"
 
 
 DEFINED_BY_CODE = re.compile(r"^([ \t]{0,3}\[[^\[\]\n]+\]:[ \t]*)\{\{[<%][^\n]*[>%]\}\}", re.MULTILINE)

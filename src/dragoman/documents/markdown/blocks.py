@@ -236,8 +236,7 @@ def _note_lines(state: StateBlock, tokens: Sequence[Token]) -> None:
             lines = [(start, start + len(token.content))]
         last_start, last_end = lines[-1]
         lines[-1] = last_start, last_start + len(state.src[last_start:last_end].rstrip())
-        is_quote = len(state.tokens) > len(tokens) and state.tokens[-len(tokens) - 1].type == "blockquote_open"
-        token.meta = {"lines": tuple(lines), "quote": is_quote}
+        token.meta = {"lines": tuple(lines)}
 
 
 def _cells(source: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -326,7 +325,7 @@ def _blocks(tokens: Sequence[Token], source: str) -> Iterator[Block]:
                     Block("left", (line,), "its table has no column for it") for line in token.meta.get("surplus", ())
                 )
             elif lines:
-                yield from _paragraph(lines, token.meta["quote"], tokens[i - 2].type == "list_item_open", source)
+                yield from _paragraph(lines, tokens[i - 2].type == "list_item_open", source)
         elif token.type == "raw":
             yield from _raw(token)
         elif token.map is not None and token.type in ("html_block", "definition"):
@@ -345,9 +344,10 @@ def _raw(token: Token) -> Iterator[Block]:
         yield Block("raw", ((lines[0][0], lines[-1][1]),))
 
 
-def _paragraph(lines: tuple[tuple[int, int], ...], in_quote: bool, in_list: bool, source: str) -> Iterator[Block]:
+def _paragraph(lines: tuple[tuple[int, int], ...], in_list: bool, source: str) -> Iterator[Block]:
     """Yield a paragraph without the mark of a task, an alert or a notice in front of its text."""
     first, end = lines[0]
+    in_quote = source[max(0, first - 20) : first].rstrip(" \t").endswith(">")
     if in_list and (task := _TASK.match(source, first, end)):
         lines = ((task.end(), end), *lines[1:])
     elif in_quote and (alert := _ALERT.match(source, first, end)):

@@ -54,8 +54,9 @@ _NAMED = re.compile(r"\{[ \t]*[\w:+-][\w:.+-]*[ \t]*\}\Z")
 """The name of a directive in braces; other braces hold attributes, as in Pandoc's ``::: {style="color: red"}``."""
 _OBJECT = re.compile(r":::[ \t]+[\w-]+(?:[.:/][\w-]+)+[ \t]*\Z")
 """An object of a program that mkdocstrings documents in its place; indented lines below are its options."""
-_ADMONISH = re.compile(r"(`{3,}|~{3,})[ \t]*admonish\b[^\"\n]*?(?:(?:title=|[ \t])\"([^\"\n]*)\")?[^\"\n]*\Z")
+_ADMONISH = re.compile(r"(`{3,}|~{3,})[ \t]*admonish\b([^`]*)\Z")
 """The first line of a box of mdbook-admonish, whose inside is Markdown."""
+_ADMONISH_TITLE = re.compile(r"(?<=title=)(?:\"([^\"\n]*)\"|'([^'\n]*)')|(?<=[ \t])\"([^\"\n]*)\"[ \t]*\Z")
 _MYST_FENCE = re.compile(r"(`{3,}|~{3,})\{([\w:-]+)\}[ \t]*(.*)")
 _FENCE_END = re.compile(r"(`{3,}|~{3,})[ \t]*\Z")
 _FIELD = re.compile(r":[\w-]+:(?:[ \t].*)?\Z")
@@ -168,7 +169,12 @@ def _fence(text: str, lines: Text, around: Around) -> Lines | None:
     if not around.silent:
         around.fences.append(match[1])
     if admonish:
-        return Lines(1, ((*match.span(2), "quoted"),) if match[2] else ())
+        title = _ADMONISH_TITLE.search(text, admonish.start(2))
+        if title and "<" in title[title.lastindex or 0]:
+            return Lines(1, why="a title with HTML is not translated")
+        return Lines(
+            1, ((*title.span(title.lastindex or 0), "quoted"),) if title and title[title.lastindex or 0] else ()
+        )
     titles = title_of(text, match.start(3), match.end(3)) if match[2] in _TITLED else ()
     count = _options(lines, around)
     return Lines(count, (*titles, *_option_titles(lines, count, around)))
