@@ -35,7 +35,7 @@ MARKS = {
     "colons with attributes": re.compile(
         r":::[\w-]+(?:\s+[\w-]+=\"[^\"\n]*\")*\s*:::|^:::\s*(?:zone|moniker)\b.*$", re.M
     ),
-    "head of a slide": re.compile(r"^---\n(?:[a-z][\w-]*:(?: .*)?\n(?:[ \t].*\n)*)+---$", re.MULTILINE),
+    "head of a slide": re.compile(r"(?:(?<=\n\n)|\A)---\n(?:[a-z][\w-]*:(?: .*)?\n(?:[ \t].*\n)*)+---$", re.MULTILINE),
     "picture behind a slide": re.compile(r"!\[(?:bg|w:|h:|width:|height:)[^\]\n]*\](?=\()"),
     "directive of DocC": re.compile(r"^[ \t]*@[A-Z]\w*(?=\(.*$|[ \t]*\{?[ \t]*$)", re.MULTILINE),
     "property": re.compile(r"^[ \t]*(?:[-*] )?[a-z][\w-]*::(?=[ \t])", re.MULTILINE),
@@ -338,7 +338,7 @@ TEMPLATE = re.compile(
 
 
 PROGRAM_LINES = re.compile(
-    r"^---\n(?:[a-z][\w-]*:(?: .*)?\n(?:[ \t].*\n)*)+---$|^--- (?:abstract|middle|back|note_\w+)$"
+    r"(?:(?<=\n\n)|\A)---\n(?:[a-z][\w-]*:(?: .*)?\n(?:[ \t].*\n)*)+---$|^--- (?:abstract|middle|back|note_\w+)$"
     r"|^:::[\w-]+(?:[ \t]+[\w-]+=\"[^\"\n]*\")*[ \t]*:::$|^[ \t]*(?:[-*] )?[a-z][\w-]*::(?:[ \t].*)?$"
     r"|^[ \t]*@[A-Z]\w*(?:\(.*|[ \t]*\{?[ \t]*)$|^[ \t]*\}$|^\{[a-z][\w-]*: [^{}\n]*\}$|^::[a-z]+::$",
     re.MULTILINE,

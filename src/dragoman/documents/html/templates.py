@@ -12,7 +12,7 @@ import re
 
 from dragoman.documents.html.directives import Code, Directives, balanced
 
-START = re.compile(r"<[%?]|</%|<[/]?[#@][A-Za-z]|\{[{%#:/@*$!A-Za-z]|[$#]\{|\[[\[(]\$|%[A-Za-z_ \t]|##|@[a-z]|\}")
+START = re.compile(r"<[%?]|</%|<[/]?[#@][A-Za-z]|\{[{%#:/@*$!A-Za-z]|[$#]\{|\[[\[(]\$|%[A-Za-z_ \t]|##|@[a-z{]|\}")
 """Where code may begin; ``Templates.at`` says whether it does."""
 
 _STATEMENT = re.compile(
@@ -71,6 +71,9 @@ class Templates:
         start = self._source[at : at + 2]
         if start[:1] == "}":
             return self._closing_brace(at) if in_text else None
+        if start == "@{":  # Blade's sign that the braces are for another program
+            code = self._braces(at + 1) if self._source.startswith("{{", at + 1) else None
+            return code if code is not None and code.is_value else None
         if start[:1] == "@":
             return (self._angular(at) or self._directives.blade(at)) if in_text else None
         if start == "{{":

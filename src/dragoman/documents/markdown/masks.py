@@ -320,8 +320,11 @@ class _Scan:
                 return self._add(at, match.end(), "point", name)
         if self.text[at - 1 : at] == "]":
             return self._foreign(at)
-        attributes = _ATTRIBUTES.match(self.text, label.end()) if (label := _LABEL.match(self.text, at)) else None
-        return self._bracketed(at, at, attributes) if attributes else 0
+        label = _LABEL.match(self.text, at) if self.text[at - 1 : at] != "!" else None
+        attributes = _ATTRIBUTES.match(self.text, label.end()) if label else None
+        if label is None or attributes is None or _reference(label[1]) in self.references:
+            return 0
+        return self._bracketed(at, at, attributes)
 
     def _bracketed(self, at: int, bracket: int, attributes: re.Match[str]) -> int:
         """Add the signs around a text with attributes, such as ``[text]{.red}``."""

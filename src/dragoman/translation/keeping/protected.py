@@ -73,7 +73,7 @@ PATTERNS = {
         r"\{\w+,\s*(?:plural|select|selectordinal|number|date|time)\b(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}",  # ICU
         r"(?<![\d%])%\(\w++\)[#0+-]*+\d*+(?:\.\d++)?+[diouxXeEfFgGcrsa]",
         r"(?<![\d%])%(?:\d++\$)?+[#0+-]*+\d*+(?:\.\d++)?+(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsap@](?![A-Za-z0-9])",
-        rf"{_START}(?<!%)%[A-Z][A-Z0-9_]+%",
+        rf"{_START}(?<!%)%[A-Za-z_][A-Za-z0-9_.-]{{0,60}}[A-Za-z0-9_]%(?!{_W}|%)",  # of Symfony, of Windows
         rf"{_START}(?<!\$)\$[A-Za-z_]{_W}*",
         r"\[[A-Z0-9_]+\]",
         rf"{_START}__[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__(?!{_W})",
