@@ -340,7 +340,7 @@ TEMPLATE = re.compile(
 PROGRAM_LINES = re.compile(
     r"(?:(?<=\n\n)|\A)---\n(?:[a-z][\w-]*:(?: .*)?\n(?:[ \t].*\n)*)+---$|^--- (?:abstract|middle|back|note_\w+)$"
     r"|^:::[\w-]+(?:[ \t]+[\w-]+=\"[^\"\n]*\")*[ \t]*:::$|^[ \t]*(?:[-*] )?[a-z][\w-]*::(?:[ \t].*)?$"
-    r"|^[ \t]*@[A-Z]\w*(?:\(.*|[ \t]*\{?[ \t]*)$|^[ \t]*\}$|^\{[a-z][\w-]*: [^{}\n]*\}$|^::[a-z]+::$",
+    r"|^[ \t]*@[A-Z]\w*(?:\(.*|[ \t]*\{?[ \t]*)$|^\{[a-z][\w-]*: [^{}\n]*\}$|^::[a-z]+::$",
     re.MULTILINE,
 )
 """Lines that a single program reads: Slidev, kramdown-rfc, DocFX, Logseq, DocC, Markua."""

@@ -200,6 +200,18 @@ CASES = {
                          ":::: tabs\n@tab А дог\nА цат\n@tab:active А цош#2\nТхе енд\n::::\n"),
     "keys and a bar": ('Press ++ctrl+alt+del++ or ++esc++.\n\n[=50% "A dog"]\n', 'Пресс ++ctrl+alt+del++ ор ++esc++.\n\n[=50% "А дог"]\n'),
     "text of a figure": (":::{figure} a.png\n:alt: A dog\n:name: the-dog\nA cat\n:::\n", ":::{figure} a.png\n:alt: А дог\n:name: the-dog\nА цат\n:::\n"),
+    "shortcodes around words": (
+        'A {{< button href="x" >}}big dog{{< /button >}} and {% capture y %}two cats{% endcapture %}.\n',
+        'А {{< button href="x" >}}биг дог{{< /button >}} анд {% capture y %}тшо цатс{% endcapture %}.\n',
+    ),
+    "code between tags over lines": (
+        "{%\n  highlight\n  c\n%}\nthe code\n{%\n  endhighlight\n%}\n\nThe dog.\n",
+        "{%\n  highlight\n  c\n%}\nthe code\n{%\n  endhighlight\n%}\n\nТхе дог.\n",
+    ),
+    "code below a summary": (
+        "<details>\n<summary>The dog</summary>\n```\nthe code\n\nthe end\n```\n</details>\n",
+        "<details>\n<summary>Тхе дог</summary>\n```\nthe code\n\nthe end\n```\n</details>\n",
+    ),
     "two lines of a quote": ("> The dog\n> sleeps *long\n> here*.\n", "> Тхе дог\n> слеепс *лонг\n> хере*.\n"),
 }  # fmt: skip
 
@@ -256,6 +268,17 @@ def test_a_text_with_attributes_and_a_footnote_stay_whole_in_another_order() -> 
     source = "See [a red cat]{.red} and :abbr[New York]{#ny} here^[A big dog.].\n"
     written = translated(source, "reversed")[0]
     assert written == "хере^[дог. биг А]. :abbr[Юорк Неш]{#ny} анд [цат ред а]{.red} Сее\n"
+
+
+def test_a_shortcode_keeps_its_words_in_another_order_and_its_title_is_named() -> None:
+    source = (
+        'A {{< button >}}big dog{{< /button >}} runs.\n\n{{% notice tip "The big cat" %}}\nA cow.\n{{% /notice %}}\n'
+    )
+    content, report = translated(source, "reversed")
+    assert content == (
+        'рунс. {{< button >}}дог биг{{< /button >}} А\n\n{{% notice tip "The big cat" %}}\nцош. А\n{{% /notice %}}\n'
+    )
+    assert [(segment.text, segment.why) for segment in report.left] == [("The big cat", "text in a shortcode")]
 
 
 def test_texts_in_the_options_of_a_component_are_named() -> None:

@@ -43,6 +43,12 @@ _SIGNS = "*_~`[]<>&!\\()"
 """Characters that may be markup inside a paragraph."""
 
 _IN_CODE = "text in JavaScript"
+_SHORTCODE = re.compile(
+    r"\{(?:\{[<%]|%-?)\s*(?!if|elsif|unless|assign|case|when|for|include|extends|block|import|from|set|ref)\w"
+)
+"""A shortcode or a tag of a template whose strings may be shown; conditions and addresses are not."""
+_STRING = re.compile(r"(?<![=:\w])\"([^\"\\\n]{3,300})\"")
+_WORDS = re.compile(r"[^\W\d_]{2}[,;]?[ ]{1,9}[^\W\d_]{2}")
 _NO_EXPRESSIONS = ("<script", "<style", "<!--")
 _ESCAPES: dict[str, Callable[[str], str]] = {"cell": in_cell, "quoted": in_quotes}
 _QUOTE = re.compile(r"(?:[ \t]{0,3}>)++ ?")
@@ -156,6 +162,10 @@ class _Body:
             shown = shown_in(source)
             if self.mdx and not source.startswith(_NO_EXPRESSIONS):
                 self._name_texts_in("".join(part for part in shown if isinstance(part, str)))
+            if _SHORTCODE.match(source):
+                self.left += [
+                    Untranslated(m[1], "text in a shortcode") for m in _STRING.finditer(source) if _WORDS.search(m[1])
+                ]
             return shown
         if block.kind == "definition":
             title = _TITLE.search(source)

@@ -182,8 +182,9 @@ def _html_alone(rule: Callable[..., bool]) -> Callable[..., bool]:
         view = View(state, start, state.line)
         for i in range(1, 0 if silent else len(view)):
             line = state.src[slice(*view[i])]
-            is_below = _TAG_ONLY.match(state.src[slice(*view[i - 1])]) and (
-                _DEFINITION.match(line) or (_FENCE_LINE.match(line) and _is_closed(state, line, start + i, end))
+            above = state.src[slice(*view[i - 1])].rstrip()
+            is_below = (_TAG_ONLY.match(above) and _DEFINITION.match(line)) or (
+                above.endswith(">") and _FENCE_LINE.match(line) and _is_closed(state, line, start + i, end)
             )
             if is_below or (line.startswith("{%") and _begins_code(state, start + i, end)):
                 state.line = start + i

@@ -259,14 +259,17 @@ def code_of_template(text: str, lines: Text, around: Around) -> int:
     """Return the number of lines of code that begin here between two tags of a template; 0 if none do."""
     signs = closed(text, 0)
     pair = _LITERAL_PAIRS.get(signs[0]) if signs else None
-    literal = pair.match(text) if pair is not None else None
+    start = lines[0][0]
+    literal = pair.match(around.source, start) if pair is not None else None
     match = literal or _CAPTURE.match(text)
     if match is None:
         return 0
-    name = match[1]
+    name, above = match[1], ""
 
     def ends(line: str) -> bool:
-        return any(closing[1] == name for closing in _LITERAL_END.finditer(line))
+        nonlocal above
+        above = f"{above} {line}"[-1_000:]  # a tag may stand on several lines
+        return any(closing[1] == name for closing in _LITERAL_END.finditer(above))
 
     count = 0 if ends(text) else lines_until(lines, around, name, ends)
     inside = lines[1 : max(1, count - 1)]

@@ -9,7 +9,7 @@ linear.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Literal
@@ -66,6 +66,9 @@ _PICTURE = re.compile(
 _LABEL = re.compile(r"\[([^\[\]\n]*)\]")
 _IN_BRACKETS = re.compile(r"\[(/?)([a-z][\w-]*)(?:[= \t][^\[\]\n]*)?\](?!\()")
 _MOST_OF_A_LABEL = 400
+_SHORTCODE = re.compile(r"\{(?:\{[<%]|%-?)\s*(?!else|if|for|raw|set\b)([a-z][\w-]*)")
+"""A shortcode of Hugo or a tag of a template, which may have an end."""
+_SHORTCODE_END = re.compile(r"\{(?:\{[<%]\s*+/\s*+|%-?\s*+end)([a-z][\w-]*+)\s*+(?:[>%]\}|-?%)\}")
 _PLAIN_WORD = re.compile(r"[^\W\d_](?:(?![A-Z])[^\W\d_]){3,}")
 _WORD_PART = re.compile(r"~[^\s~]+~(?!~)\w*|\^[^\s^]+\^(?!\^)\w*")
 _DIRECTIVE = re.compile(
@@ -165,6 +168,9 @@ class _Scan:
         self.ticks: dict[int, list[int]] = {}  # places of runs of backticks by their length
         for match in _TICKS.finditer(text):
             self.ticks.setdefault(len(match[0]), []).append(match.start())
+        self.shortcode_ends: dict[str, list[re.Match[str]]] = {}
+        for match in _SHORTCODE_END.finditer(text) if "{" in text else ():
+            self.shortcode_ends.setdefault(match[1], []).append(match)
         self.dollars = [match.start() for match in _DOLLAR_END.finditer(text)]
         self.braces = brace_pairs(text) if mdx else {}
         self.floor = 0  # end of the last span
@@ -239,7 +245,16 @@ class _Scan:
         if signs is None:
             return 0
         end = self._find(signs[1], at + len(signs[0]))
-        return self._add(at, end + len(signs[1]), "point", "code") if end >= 0 else 0
+        if end < 0:
+            return 0
+        end += len(signs[1])
+        name = _SHORTCODE.match(self.text, at)
+        ends = self.shortcode_ends.get(name[1], []) if name else []
+        i = bisect_left(ends, end, key=lambda closing: closing.start())
+        if i == len(ends) or not self.text[end : ends[i].start()].strip() or ends[i].start() in self.closers:
+            return self._add(at, end, "point", "code")
+        self.closers[ends[i].start()] = Span(*ends[i].span(), "close", "shortcode")
+        return self._add(at, end, "open", "shortcode")
 
     def _brace(self, at: int) -> int:
         for sign, end_sign in _ENDS.items():
