@@ -208,6 +208,10 @@ CASES = {
         "{%\n  highlight\n  c\n%}\nthe code\n{%\n  endhighlight\n%}\n\nThe dog.\n",
         "{%\n  highlight\n  c\n%}\nthe code\n{%\n  endhighlight\n%}\n\nТхе дог.\n",
     ),
+    "code in a comment": (
+        "<!--\n- <b>the dog</b>\n```\nthe code\n\nthe end\n```\n-->\n\nThe cat.\n",
+        "<!--\n- <b>the dog</b>\n```\nthe code\n\nthe end\n```\n-->\n\nТхе цат.\n",
+    ),
     "code below a summary": (
         "<details>\n<summary>The dog</summary>\n```\nthe code\n\nthe end\n```\n</details>\n",
         "<details>\n<summary>Тхе дог</summary>\n```\nthe code\n\nthe end\n```\n</details>\n",

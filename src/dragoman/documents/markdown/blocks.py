@@ -50,6 +50,7 @@ _TAG_ONLY = re.compile(r"</?[A-Za-z][\w.-]*(?:\s[^<>]*)?>\s*\Z")
 _INLINE_TAG = re.compile(
     r"</?(?:a|abbr|b|button|cite|del|em|i|img|ins|kbd|label|mark|q|s|small|span|strong|sub|sup|u)\b"
 )
+_HTML_WITH_OWN_END = re.compile(r"<(?:!|\?|(?:script|pre|style|textarea)\b)", re.IGNORECASE)
 _FENCE_LINE = re.compile(r"`{3,}[^`\n]*\Z|~{3,}")
 _DEFINITION = re.compile(r"\[[^\[\]\n]{1,200}\]:[ \t]+\S+[ \t]*\Z")
 _CLOSING = re.compile(r"</[a-z]+>\s*\Z")
@@ -179,8 +180,10 @@ def _html_alone(rule: Callable[..., bool]) -> Callable[..., bool]:
             return False  # kramdown reads its paragraph as Markdown
         if not rule(state, start, end, silent):
             return False
+        if silent or _HTML_WITH_OWN_END.match(state.src, View(state, start, end)[0][0]):
+            return True  # such HTML goes on over blank lines
         view = View(state, start, state.line)
-        for i in range(1, 0 if silent else len(view)):
+        for i in range(1, len(view)):
             line = state.src[slice(*view[i])]
             above = state.src[slice(*view[i - 1])].rstrip()
             is_below = (_TAG_ONLY.match(above) and _DEFINITION.match(line)) or (
