@@ -339,7 +339,7 @@ TEMPLATE = re.compile(
 
 PROGRAM_LINES = re.compile(
     r"(?:(?<=\n\n)|\A)---\n(?:[a-z][\w-]*:(?: .*)?\n(?:[ \t].*\n)*)+---$|^--- (?:abstract|middle|back|note_\w+)$"
-    r"|^:::[\w-]+(?:[ \t]+[\w-]+=\"[^\"\n]*\")*[ \t]*:::$|^[ \t]*(?:[-*] )?[a-z][\w-]*::(?:[ \t].*)?$"
+    r"|^[ \t]*:::[\w-]+(?:[ \t]+[\w-]+=\"[^\"\n]*\")*[ \t]*:::$|^[ \t]*(?:[-*] )?[a-z][\w-]*::(?:[ \t].*)?$"
     r"|^[ \t]*@[A-Z]\w*(?:\(.*|[ \t]*\{?[ \t]*)$|^\{[a-z][\w-]*: [^{}\n]*\}$|^::[a-z]+::$",
     re.MULTILINE,
 )
@@ -405,7 +405,7 @@ COMPONENT_TAG = re.compile("<[A-Z]")
 INLINE = re.compile(
     r"</?(?:a|abbr|b|bdi|bdo|cite|code|del|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|u|var)\b", re.I
 )
-VISIBLE_OF_HTML = re.compile(r"(\s(?:alt|title|placeholder|aria-label|label|content)\s*=\s*)(?:\"([^\"]*)\"|'[^']*')")
+VISIBLE_OF_HTML = re.compile(r"(\s(?:alt|title|placeholder|aria-label|label(?==)|content)\s*=\s*)(?:\"([^\"]*)\"|'[^']*')")
 VISIBLE = re.compile(
     r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|alt-text)=)"
     r"(?=[\"'])(?:\"([^\"{}]*)\"|'([^'{}]*)')"

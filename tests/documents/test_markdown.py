@@ -208,6 +208,10 @@ CASES = {
         "{%\n  highlight\n  c\n%}\nthe code\n{%\n  endhighlight\n%}\n\nThe dog.\n",
         "{%\n  highlight\n  c\n%}\nthe code\n{%\n  endhighlight\n%}\n\nТхе дог.\n",
     ),
+    "tag of MDX that a line with an angle bracket ends": (
+        "<Dog />\n\n<div\n  big left-1/2\n  >The dog<br>runs</div>\n\n<pre>\n  <b>the code</b>\n</pre>\n",
+        "<Dog />\n\n<div\n  big left-1/2\n  >Тхе дог<br>рунс</div>\n\n<pre>\n  <b>the code</b>\n</pre>\n",
+    ),
     "code in a comment": (
         "<!--\n- <b>the dog</b>\n```\nthe code\n\nthe end\n```\n-->\n\nThe cat.\n",
         "<!--\n- <b>the dog</b>\n```\nthe code\n\nthe end\n```\n-->\n\nТхе цат.\n",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.documents.markdown.definitions import definition_by_code, description, footnote
 from dragoman.documents.markdown.dialects import ATTRIBUTE_LIST, code_of_template, recognised
-from dragoman.documents.markdown.jsx import brace_pairs
+from dragoman.documents.markdown.jsx import brace_pairs, tag_end
 from dragoman.documents.markdown.lines import Around, Lines, lines_until
 from dragoman.documents.markdown.programs import PROPERTY
 from dragoman.documents.markdown.state import View, add_raw, read_indented
@@ -53,6 +53,8 @@ _INLINE_TAG = re.compile(
 _HTML_WITH_OWN_END = re.compile(r"<(?:!|\?|(?:script|pre|style|textarea)\b)", re.IGNORECASE)
 _FENCE_LINE = re.compile(r"`{3,}[^`\n]*\Z|~{3,}")
 _DEFINITION = re.compile(r"\[[^\[\]\n]{1,200}\]:[ \t]+\S+[ \t]*\Z")
+_MOST_OF_A_TAG = 2_000
+"""Number of characters in front of a ``>`` in which the tag that it ends is sought."""
 _CLOSING = re.compile(r"</[a-z]+>\s*\Z")
 
 
@@ -129,6 +131,8 @@ def _parser(mdx: bool) -> Any:
     for name in ("paragraph", "heading", "lheading", "table"):
         ruler.at(name, _noting(rules[name].fn), {"alt": rules[name].alt})
     ruler.at("html_block", _html_alone(rules["html_block"].fn), {"alt": rules["html_block"].alt})
+    if mdx:
+        ruler.at("blockquote", _no_end_of_a_tag(rules["blockquote"].fn), {"alt": rules["blockquote"].alt})
     ruler.before("table", "dialect", _dialect, ends)
     ruler.before("table", "footnote", footnote, ends)
     ruler.before("table", "definition_by_code", definition_by_code)
@@ -166,6 +170,19 @@ def _without_indents(rule: Callable[..., bool], state: StateBlock, start: int, e
     made = rule(state, start, end, False)
     state.sCount[start + 1 : last] = own
     return made
+
+
+def _no_end_of_a_tag(rule: Callable[..., bool]) -> Callable[..., bool]:
+    """Return the rule of quotes, which leaves a line whose ``>`` ends a tag that begins above it."""
+
+    def quote(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        place = View(state, start, end)[0][0]
+        tag = state.src.rfind("<", max(0, place - _MOST_OF_A_TAG), place) if state.src[place : place + 1] == ">" else -1
+        if tag >= 0 and tag_end(state.src, tag, state.env["braces"]) == place + 1:
+            return False
+        return rule(state, start, end, silent)
+
+    return quote
 
 
 def _html_alone(rule: Callable[..., bool]) -> Callable[..., bool]:

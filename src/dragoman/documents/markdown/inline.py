@@ -419,20 +419,26 @@ def shown_in(source: str) -> list[Part]:
     """Return a component or a shortcode as parts, with a unit for each quoted attribute that people read."""
     if "=" not in source or not source.startswith(("<", ":", "{:", "{{<", "{{%", "{%")) or source.startswith("<%"):
         return [source]
-    escape = html.escape if source.startswith(("<", ":")) else in_quotes
+    is_html = source.startswith(("<", ":"))
     parts: list[Part] = []
     at = 0
     for match in _SHOWN.finditer(source):
         group = 1 if match[1] is not None else 2
         raw = match[group]
         has_code = "{" in raw or "}" in raw
-        if has_code and escape is in_quotes:
+        if has_code and not is_html:
             continue
-        text = html.unescape(raw) if escape is html.escape else raw
-        unit = quoted(raw, "\"'"[group - 1]) if has_code else [Unit(text, raw=[raw], escape=escape)]
+        quote = source[match.end(group)]
+        escape = partial(_in_attribute, quote=quote) if is_html else in_quotes
+        text = html.unescape(raw) if is_html else raw
+        unit = quoted(raw, quote) if has_code else [Unit(text, raw=[raw], escape=escape)]
         parts += [source[at : match.start(group)], *unit]
         at = match.end(group)
     return [*parts, source[at:]]
+
+
+def _in_attribute(text: str, quote: str) -> str:
+    return html.escape(text, quote=False).replace(quote, html.escape(quote))
 
 
 def title_unit(source: str, sign: str) -> Unit:
