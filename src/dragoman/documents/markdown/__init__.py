@@ -49,7 +49,7 @@ _SHORTCODE = re.compile(
 """A shortcode or a tag of a template whose strings may be shown; conditions and addresses are not."""
 _STRING = re.compile(r"(?<![=:\w])\"([^\"\\\n]{3,300})\"")
 _WORDS = re.compile(r"[^\W\d_]{2}[,;]?[ ]{1,9}[^\W\d_]{2}")
-_NO_EXPRESSIONS = ("<script", "<style", "<!--")
+_NO_EXPRESSIONS = ("<script", "<style", "<pre", "<!--")
 _ESCAPES: dict[str, Callable[[str], str]] = {"cell": in_cell, "quoted": in_quotes}
 _QUOTE = re.compile(r"(?:[ \t]{0,3}>)++ ?")
 _TITLE = re.compile(r"(?<=[\s>])(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))\s*\Z", re.DOTALL)
