@@ -272,6 +272,7 @@ def _plain_markdown(source: str, is_mdx: bool) -> tuple[str, list[str]]:
     source = BELOW_HTML.sub("\n\n", source)
     source = COMMENTED_TERM.sub(lambda match: chr(0xE100 + crc32(match[0].encode()) % 0x1000), source)
     source = PROGRAM_LINES.sub(lambda match: _program_line(match[0], modules), _without_docc_indents(source))
+    source = re.sub(r"^\*\[[^\]\n]+\]:[ \t]*(?:#\S*)?$", "", source, flags=re.MULTILINE)  # without a text
     source = SNIPPET.sub(lambda match: modules.append(match[1]) or f"\n\n{match[2] or ''}\n\n", source)
     for sign in ("[", "{", "::"):  # a label or a variable, no formula
         source = source.replace(f"{sign}$", f"{sign}\\$")
@@ -405,7 +406,9 @@ COMPONENT_TAG = re.compile("<[A-Z]")
 INLINE = re.compile(
     r"</?(?:a|abbr|b|bdi|bdo|cite|code|del|em|font|i|ins|kbd|mark|q|s|samp|small|span|strong|sub|sup|u|var)\b", re.I
 )
-VISIBLE_OF_HTML = re.compile(r"(\s(?:alt|title|placeholder|aria-label|label(?==)|content)\s*=\s*)(?:\"([^\"]*)\"|'[^']*')")
+VISIBLE_OF_HTML = re.compile(
+    r"(\s(?:alt|title|placeholder|aria-label|label(?==)|content)\s*=\s*)(?:\"([^\"]*)\"|'[^']*')"
+)
 VISIBLE = re.compile(
     r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|alt-text)=)"
     r"(?=[\"'])(?:\"([^\"{}]*)\"|'([^'{}]*)')"

@@ -212,6 +212,7 @@ CASES = {
         "<Dog />\n\n<div\n  big left-1/2\n  >The dog<br>runs</div>\n\n<pre>\n  <b>the code</b>\n</pre>\n",
         "<Dog />\n\n<div\n  big left-1/2\n  >Тхе дог<br>рунс</div>\n\n<pre>\n  <b>the code</b>\n</pre>\n",
     ),
+    "bullets that are indented too far": ("The dog\n\t- a cat\n\t\t- a cow\n", "Тхе дог\n\t- а цат\n\t\t- а цош\n"),
     "code in a comment": (
         "<!--\n- <b>the dog</b>\n```\nthe code\n\nthe end\n```\n-->\n\nThe cat.\n",
         "<!--\n- <b>the dog</b>\n```\nthe code\n\nthe end\n```\n-->\n\nТхе цат.\n",

@@ -29,6 +29,7 @@ Kind = Literal["text", "cell", "title", "quoted", "html", "raw", "definition", "
 _TASK = re.compile(r"(?:\[[ xX]\]|TODO|DOING|DONE|NOW|LATER|WAITING)[ \t]+(?=\S)")
 """The mark of a task, also as Logseq writes it."""
 _ALERT = re.compile(r"\[!(?:[\w-]+|(?:div|VIDEO)[ \t][^\[\]\n]*)\][+-]?[ \t]*")
+_BULLET = re.compile(r"[-*+][ \t]+(?=\S)")
 _NOTICE = re.compile(r"(?:!{1,4}|[A-Z]>)[ \t]+(?=\S)")
 _VERSE = re.compile(r"\|[ \t]+(?=\S)[^|\n]*(?<!\|)\Z")
 """A line of a verse, or of an address, in Pandoc."""
@@ -395,7 +396,19 @@ def _paragraph(lines: tuple[tuple[int, int], ...], in_list: bool, source: str) -
             return
     for is_kept, group in groupby(lines, lambda line: _is_kept(source, *line)):
         if not is_kept:
-            yield Block("text", tuple(group))
+            yield from (Block("text", own) for own in _at_bullets(list(group), source))
+
+
+def _at_bullets(lines: list[tuple[int, int]], source: str) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield the lines of a paragraph, divided where one begins with a bullet: people mean a list, indented too far."""
+    own: list[tuple[int, int]] = []
+    for start, end in lines:
+        bullet = _BULLET.match(source, start, end)
+        if bullet and own:
+            yield tuple(own)
+            own = []
+        own.append((bullet.end() if bullet else start, end))
+    yield tuple(own)
 
 
 def _indent(source: str, start: int) -> int:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 _BRACE = re.compile(r"/\*|[{}]")
 _NAME = re.compile(r"</?(?:[A-Za-z][\w.:-]*)?")
-_ATTRIBUTE = re.compile(r"[ \t\n]*(?:([A-Za-z_@:$][\w.:@$-]*+(?:/[\w.:-]++)*)([ \t\n]*=[ \t\n]*(\"[^\"]*\"|'[^']*'|(?=\{)))?|(?=\{))")
+_ATTRIBUTE = re.compile(
+    r"[ \t\n]*(?:([A-Za-z_@:$][\w.:@$-]*+(?:/[\w.:-]++)*)([ \t\n]*=[ \t\n]*(\"[^\"]*\"|'[^']*'|(?=\{)))?|(?=\{))"
+)
 _END = re.compile(r"[ \t\n]*/?>")
 
 _COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*+(?:\*/)?")
