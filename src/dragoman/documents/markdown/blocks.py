@@ -31,7 +31,7 @@ _TASK = re.compile(r"(?:\[[ xX]\]|TODO|DOING|DONE|NOW|LATER|WAITING)[ \t]+(?=\S)
 _ALERT = re.compile(r"\[!(?:[\w-]+|(?:div|VIDEO)[ \t][^\[\]\n]*)\][+-]?[ \t]*")
 _BULLET = re.compile(r"[-*+][ \t]+(?=\S)")
 _NOTICE = re.compile(r"(?:!{1,4}|[A-Z]>)[ \t]+(?=\S)")
-_VERSE = re.compile(r"\|[ \t]+(?=\S)[^|\n]*(?<!\|)\Z")
+_VERSE = re.compile(r"\|[ \t]+([^\s|][^|\n]*)\Z")
 """A line of a verse, or of an address, in Pandoc."""
 _DELIMITERS = re.compile(r"(?=[^-\n]*-)[|:+= \t-]++\Z")
 """The line below the headings of a table; that of kramdown may have fewer cells than its table."""
@@ -378,22 +378,9 @@ def _paragraph(lines: tuple[tuple[int, int], ...], in_list: bool, source: str) -
         lines = lines[1:]
     elif all(_NOTICE.match(source, start, stop) for start, stop in lines):
         lines = tuple((_NOTICE.match(source, start, stop).end(), stop) for start, stop in lines)  # type: ignore[union-attr]
-    if all(source[start] == "|" for start, end in lines if start < end):
-        rows = [_DELIMITERS.match(source, *line) for line in lines]
-        if all(_VERSE.match(source, *line) for line in lines):
-            yield from (
-                Block("text", ((source.index("|", start) + 1 + _indent(source, start + 1), end),))
-                for start, end in lines
-            )
-            return
-        if any(rows):
-            yield from (
-                Block("cell", (cell,))
-                for line, rule in zip(lines, rows, strict=True)
-                if not rule
-                for cell in _cells(source, *line)
-            )
-            return
+    if rows := _rows(lines, source):
+        yield from rows
+        return
     for is_kept, group in groupby(lines, lambda line: _is_kept(source, *line)):
         if not is_kept:
             yield from (Block("text", own) for own in _at_bullets(list(group), source))
@@ -411,8 +398,16 @@ def _at_bullets(lines: list[tuple[int, int]], source: str) -> Iterator[tuple[tup
     yield tuple(own)
 
 
-def _indent(source: str, start: int) -> int:
-    return len(source[start : start + 80]) - len(source[start : start + 80].lstrip(" \t"))
+def _rows(lines: Sequence[tuple[int, int]], source: str) -> list[Block]:
+    """Return the lines of a verse, or the cells of a table that GitHub would not read; nothing if it is neither."""
+    if not all(source.startswith("|", start) for start, _ in lines):
+        return []
+    verse = [_VERSE.match(source, *line) for line in lines]
+    if all(verse):
+        return [Block("text", (line.span(1),)) for line in verse if line]
+    is_rule = [bool(_DELIMITERS.match(source, *line)) for line in lines]
+    rows = [line for line, is_kept in zip(lines, is_rule, strict=True) if not is_kept] if any(is_rule) else []
+    return [Block("cell", (cell,)) for row in rows for cell in _cells(source, *row)]
 
 
 def _is_kept(source: str, start: int, end: int) -> bool:
