@@ -290,6 +290,14 @@ def test_a_shortcode_keeps_its_words_in_another_order_and_its_title_is_named() -
     assert [(segment.text, segment.why) for segment in report.left] == [("The big cat", "text in a shortcode")]
 
 
+def test_the_text_of_a_property_is_named() -> None:
+    content, report = translated("type:: a\ntitle:: The big dog\n\nA cat.\n")
+    assert content == "type:: a\ntitle:: The big dog\n\nА цат.\n"
+    assert [(segment.text, segment.why) for segment in report.left] == [
+        ("title:: The big dog", "a property is not translated")
+    ]
+
+
 def test_texts_in_the_options_of_a_component_are_named() -> None:
     source = "::card\n---\nitems:\n  - label: The big dog\n---\nThe cat.\n::\n"
     content, report = translated(source)

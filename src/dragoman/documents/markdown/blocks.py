@@ -16,7 +16,7 @@ from dragoman.documents.markdown.definitions import definition_by_code, descript
 from dragoman.documents.markdown.dialects import ATTRIBUTE_LIST, code_of_template, recognised
 from dragoman.documents.markdown.jsx import brace_pairs, tag_end
 from dragoman.documents.markdown.lines import Around, Lines, lines_until
-from dragoman.documents.markdown.programs import PROPERTY
+from dragoman.documents.markdown.programs import PROPERTY, TEXT_OF_YAML
 from dragoman.documents.markdown.state import View, add_raw, read_indented
 from dragoman.errors import ConfigError, not_installed
 
@@ -384,6 +384,9 @@ def _paragraph(lines: tuple[tuple[int, int], ...], in_list: bool, source: str) -
     for is_kept, group in groupby(lines, lambda line: _is_kept(source, *line)):
         if not is_kept:
             yield from (Block("text", own) for own in _at_bullets(list(group), source))
+            continue
+        texts = [line for line in group if PROPERTY.match(source, *line) and TEXT_OF_YAML.search(source, *line)]
+        yield from (Block("left", (line,), "a property is not translated") for line in texts)
 
 
 def _at_bullets(lines: list[tuple[int, int]], source: str) -> Iterator[tuple[tuple[int, int], ...]]:
