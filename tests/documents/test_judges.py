@@ -53,6 +53,31 @@ def test_a_declaration_of_angular_is_code() -> None:
     assert faults_of("<p>Write @let for a dog</p>", "<p>Write @let for a dog</p>", ".html") == ["untranslated"]
 
 
+PROGRAMS = (  # markup that a single program reads, and what a translation once made of it
+    ("[!INCLUDE [the note](a.md)]\n", "[ноте\\] тхе](a.md) \\[!ИНЦЛУДЕ\n"),
+    ('> [!div class="checklist"]\n> * 1\n', '> цласс="цхецклист"] [!див\n> * 1\n'),
+    ('A :::no-loc text="Dog"::: b\n', 'А :no-loc тежт="Дог"::: :: b\n'),
+    ('::: zone pivot="the-dog"\n\n1\n', '::: zone пивот="тхе-дог"\n\n1\n'),
+    ("1\n\n---\nlayout: two\n---\n\n2\n", "1\n\n---\nтшо лаюоут:\n---\n\n2\n"),
+    ("![bg left:40%](a.png)\n", "![лефт:40% бг](a.png)\n"),
+    ("@Row {\n    @Column {\n        1\n    }\n}\n", "@Row { 1\n    @Column { } }\n"),
+    ("id:: 1\n\n2\n", "1 ид::\n\n2\n"),
+    ("- #+BEGIN_QUOTE\n  1\n  #+END_QUOTE\n", "- #+END_QUOTE\n  1\n  Тхе\n"),
+    ("++ctrl+alt+del++\n", "++цтрл+алт+дел++\n"),
+    ("@tab:active 1\n2\n", "@tab:ацтиве 1\n2\n"),
+    ("--- abstract\n\n1\n", "абстрацт ---\n\n1\n"),
+    ("[1]{.red}\n", "\\[1]{.ред}\n"),
+    (':icon{name="dog"} 1\n', ':ицон{наме="дог"} 1\n'),
+    ("::card\n1\n::\n", "::цард\n1\n::\n"),
+)
+
+
+@pytest.mark.parametrize(("source", "damaged"), PROGRAMS)
+def test_the_markup_of_a_program_is_a_mark(source: str, damaged: str) -> None:
+    assert faults_of(source, source) == []
+    assert faults_of(source, damaged) != []
+
+
 @pytest.mark.parametrize(
     ("msgid", "msgstr", "kinds"),
     [
