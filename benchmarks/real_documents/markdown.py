@@ -267,11 +267,11 @@ def _plain_markdown(source: str, is_mdx: bool) -> tuple[str, list[str]]:
     if is_mdx:
         source = COMPONENT.sub(taken, _without_modules(source, taken))
     source = COMMENT.sub(lambda match: modules.append(match[0]) or "" if match["code"] else match[0], source)
+    source = PROGRAM_LINES.sub(lambda match: _program_line(match[0], modules), _without_indents(source))
     source = FULL_LINE.sub(lambda match: "<!-- -->" if _is_in_html(match) else taken(match), source)
     source = TEMPLATE.sub(_template, source).replace("][^", "]\u200b[^")  # a link, and a footnote behind it
     source = BELOW_HTML.sub("\n\n", source)
     source = COMMENTED_TERM.sub(lambda match: chr(0xE100 + crc32(match[0].encode()) % 0x1000), source)
-    source = PROGRAM_LINES.sub(lambda match: _program_line(match[0], modules), _without_docc_indents(source))
     source = re.sub(r"^\*\[[^\]\n]+\]:[ \t]*(?:#\S*)?$", "", source, flags=re.MULTILINE)  # without a text
     source = SNIPPET.sub(lambda match: modules.append(match[1]) or f"\n\n{match[2] or ''}\n\n", source)
     for sign in ("[", "{", "::"):  # a label or a variable, no formula
@@ -355,14 +355,18 @@ def _program_line(line: str, modules: list[str]) -> str:
     return "\n\n" + "".join(f"{text}\n\n" for text in texts)
 
 
-def _without_docc_indents(source: str) -> str:
-    """Return a source whose text inside a directive of DocC has no indent."""
-    depth, lines = 0, []
+def _without_indents(source: str) -> str:
+    """Return a source whose text inside a directive of DocC, and in a row or column of DocFX, has no indent."""
+    sizes: list[int] = []
+    lines = []
     for line in source.split("\n"):
-        depth -= depth > 0 and line.strip() == "}"
-        own = min(4 * depth, len(line) - len(line.lstrip(" ")))
-        lines.append(line[own:])
-        depth += bool(re.match(r"[ \t]*@[A-Z]\w*(?:\(.*\))?[ \t]*\{[ \t]*$", line))
+        if sizes and re.match(r"\s*(?:\}|:::(?:row|column)-end:::)\s*$", line):
+            sizes.pop()
+        lines.append(line[min(sum(sizes), len(line) - len(line.lstrip(" "))) :])
+        if re.match(r"[ \t]*@[A-Z]\w*(?:\(.*\))?[ \t]*\{[ \t]*$", line):
+            sizes.append(4)
+        elif re.match(r"[ \t]*:::(?:row|column)\b(?!-).*:::[ \t]*$", line):
+            sizes.append(3)
     return "\n".join(lines)
 
 

@@ -165,6 +165,10 @@ CASES = {
         ':::image type="content" source="a.png" alt-text="А цат":::\n\n::: zone pivot="the-dog"\n\n'
         'А :::no-loc text="Dog"::: рунс, сее [!INCLUDE [the cat](b.md)].\n\n> [!VIDEO https://a.org]\n',
     ),
+    "rows and columns of DocFX": (
+        ':::row:::\n   :::column span="2":::\n      The dog\n\n      - A cat\n   :::column-end:::\n:::row-end:::\n\nA cow.\n',
+        ':::row:::\n   :::column span="2":::\n      Тхе дог\n\n      - А цат\n   :::column-end:::\n:::row-end:::\n\nА цош.\n',
+    ),
     "heads of slides": (
         "# A dog\n\n---\nlayout: two-cols\nclass: big\n---\n\nA cat\n\n::right::\n\nA cow\n\n---\n\nA dog\n",
         "# А дог\n\n---\nlayout: two-cols\nclass: big\n---\n\nА цат\n\n::right::\n\nА цош\n\n---\n\nА дог\n",

@@ -17,6 +17,7 @@ PROPERTY = re.compile(r"[a-z][\w-]*::(?=[ \t]|\Z)|#\+(?:BEGIN|END)_\w+")
 _WITH_ATTRIBUTES = re.compile(
     r":{3}[ \t]*[\w-]+(?:[ \t]+[\w-]+=\"[^\"\n]*\")*[ \t]*:{3}\Z|:{3}[ \t]*(?:zone|moniker)\b[^\n]*\Z"
 )
+_ROW = re.compile(r":::[ \t]*(?:row|column)\b(?!-)")
 _KEY = re.compile(r"[a-z][\w.-]*:(?:[ \t]|\Z)")
 _BELOW_A_KEY = re.compile(r"[ \t]+\S|- |#")
 _SECTION = re.compile(r"--- (?:abstract|middle|back|note_\w+)\Z")
@@ -31,7 +32,9 @@ _MOST_OF_A_HEAD = 60
 
 def colons(text: str, lines: Text, around: Around) -> Lines | None:
     """Recognise an extension of DocFX, such as ``:::image source="a.png" alt-text="A dog":::``."""
-    return Lines() if _WITH_ATTRIBUTES.match(text) else None
+    if not _WITH_ATTRIBUTES.match(text):
+        return None
+    return Lines(indent=3 if _ROW.match(text) else 0)  # people indent what stands in a row and in a column
 
 
 def head_of_a_slide(text: str, lines: Text, around: Around) -> Lines | None:
