@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
 
 _NOTE = re.compile(r"\[\^[^\]\s]+\]:[ \t]*")
-_BY_CODE = re.compile(r"\[([^\[\]\n]{1,200})\]:[ \t]+(\{[%{][^\n]*[%}]\}\S*)[ \t]*\Z")
+_BY_CODE = re.compile(r"\[([^\[\]\n]{1,200})\]:[ \t]+(\{[%{][^\n]*[%}]\}[^\s}]*+)[ \t]*+\Z")
 
 
 def _marked(state: StateBlock, start: int, end: int, marker: tuple[int, int], indent: int) -> None:

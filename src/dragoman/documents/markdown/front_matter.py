@@ -25,9 +25,9 @@ MOST_CHARACTERS = 200_000
 """Largest front matter of which texts are translated, in characters."""
 
 _KEYS = "|".join(TEXTS)
-_YAML = re.compile(rf"^[\"']?({_KEYS})[\"']?:[ \t]+(\S[^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
-_TOML = re.compile(rf"^[\"']?({_KEYS})[\"']?[ \t]*=[ \t]*(\S[^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
-_JSON_TOKEN = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|[{}\[\]:,]")
+_YAML = re.compile(rf"^[\"']?({_KEYS})[\"']?:[ \t]++(\S[^\r\n]*+)\r?$", re.MULTILINE)
+_TOML = re.compile(rf"^[\"']?({_KEYS})[\"']?[ \t]*+=[ \t]*+(\S[^\r\n]*+)\r?$", re.MULTILINE)
+_JSON_TOKEN = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|\\.|[{}\[\]:,]")
 _YAML_END = re.compile(r"^(?:---|\.\.\.)[^\S\n]*$", re.MULTILINE)
 _TOML_END = re.compile(r"^\+\+\+[^\S\n]*$", re.MULTILINE)
 _BASIC = re.compile(r"\"(?:[^\"\\]|\\.)*+\"")
@@ -80,7 +80,7 @@ Value = tuple[int, int, Callable[[str], str | None], Callable[[str], str]]
 
 def _yaml_values(source: str) -> Iterator[Value]:
     for match in _YAML.finditer(source):
-        start, value = match.start(2), match[2]
+        start, value = match.start(2), match[2].rstrip(" \t")
         if value[0] not in "\"'":
             value = _COMMENT.sub("", value).rstrip()
         if _BLOCK.match(value):
@@ -149,7 +149,7 @@ def _is_plain(text: str) -> bool:
 def _toml_values(source: str) -> Iterator[Value]:
     table = re.compile(r"^[ \t]*\[", re.MULTILINE).search(source)
     for match in _TOML.finditer(source, 0, table.start() if table else len(source)):
-        start, value = match.start(2), match[2]
+        start, value = match.start(2), match[2].rstrip(" \t")
         if value.startswith(('"""', "'''")):
             yield start, start + len(value), lambda text: None, str
         elif value[0] in "\"'":

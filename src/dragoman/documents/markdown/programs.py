@@ -21,12 +21,12 @@ _ROW = re.compile(r":::[ \t]*(?:row|column)\b(?!-)")
 _KEY = re.compile(r"[a-z][\w.-]*:(?:[ \t]|\Z)")
 _BELOW_A_KEY = re.compile(r"[ \t]+\S|- |#")
 _SECTION = re.compile(r"--- (?:abstract|middle|back|note_\w+)\Z")
-_DIRECTIVE = re.compile(r"@([A-Z]\w*)(?:\(.*\))?[ \t]*(\{)?[ \t]*\}?\Z")
+_DIRECTIVE = re.compile(r"@([A-Z]\w*)(?:\(.*\))?[ \t]*+(\{)?[ \t]*+\}?\Z")
 _SHOWN = re.compile(r"\b(?:alt|title|caption):[ \t]*\"((?:[^\"\\]|\\.)*)\"")
 _SHOWN_NAME = re.compile(r"@(?:Tab|DisplayName|TitleHeading)\(\"((?:[^\"\\]|\\.)*)\"")
 _TAB = re.compile(r"@(?:tab|slot)(?::active)?(?:[ \t]+([^#]*))?(?:#.*)?\Z")
 _PROGRESS = re.compile(r"\[=[\d.]+%?[ \t]+\"([^\"\n]*)\"\](?:\{[^{}\n]*\})?\Z")
-_ATTRIBUTES = re.compile(r"\{[a-z][\w-]*:[ \t]*[^{}\n]+\}\Z")
+_ATTRIBUTES = re.compile(r"\{[a-z][\w-]*+:[ \t]*+[^{}\n]++\}\Z")
 _MOST_OF_A_HEAD = 60
 
 

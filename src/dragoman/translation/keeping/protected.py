@@ -303,7 +303,7 @@ _TIMES = re.compile(r"^\s*\d{1,2}:\d\d(?::\d\d)?[.,]\d{1,3}\s*-->")  # of SubRip
 _STATEMENT = re.compile(
     r"^\s*(?:#include\s*[<\"]|@?import\b.*;\s*$|from\s+[\w.]+\s+import\b|(?:async\s+)?def\s+\w+\(|class\s+\w+\s*[({:]|function\b.*\(|"
     r"(?:const|let|var|int|float|double|char|auto|public|private|static)\s++\w[^\n]*[=({;]|(?:if|for|while|switch)\s*\(.*\)\s*\{|"
-    r"return\b.*;\s*$|\}|[\w.\[\]>-]+\s*(?:[-+*/|&]?=)\s*\S.*[;)\]}\"']\s*$|[\w.]+(?:->|::|\.)\w+\(.*\)\s*;?\s*$)"
+    r"return\b.*;\s*$|\}|[\w.\[\]>-]+\s*(?:[-+*/|&]?=)\s*\S.*[;)\]}\"']\s*$|[\w.]+(?:->|::|\.)\w+\(.*\)\s*+;?\s*+$)"
 )
 _CODE = re.compile(r"[;{}()=]")
 
