@@ -66,8 +66,8 @@ SHORTCODE_OF_CODE = re.compile(
 """A shortcode whose inside is code: data of a page, a program, a formula."""
 MYST = re.compile(r"^([ \t]*)(```+|~~~+)(\{([\w:-]+)\}.*)\n((?:.*\n)*?)\1\2[ \t]*$", re.MULTILINE)
 ADMONISH = re.compile(r"^([ \t]*)(`{3,}|~{3,})[ \t]*admonish\b([^`\n]*)\n((?:.*\n)*?)[ \t]*\2[ \t]*$", re.MULTILINE)
-ADMONISH_TITLE = re.compile(r"(?:title=| )(?:\"([^\"]*)\"|'([^']*)')")
 """A box of mdbook-admonish, whose inside is Markdown."""
+ADMONISH_TITLE = re.compile(r"(?:title=| )(?:\"([^\"]*)\"|'([^']*)')")
 PROSE = names(
     "note warning tip important caution attention danger error hint seealso admonition versionadded versionchanged "
     "deprecated dropdown list-table figure margin sidebar epigraph topic rubric table centered pull-quote highlights "
@@ -328,10 +328,10 @@ def _is_whole(code: str) -> bool:
 
 
 TEMPLATE = re.compile(
-    CODE_SPAN.pattern + r"|(?P<code>:::[\w-]+(?:[ \t]+[\w-]+=\"[^\"\n]*\")*[ \t]*:::|\+\+[a-z]+(?:\+[a-z]+)+\+\+|"
-    r"\[!(?:(?:INCLUDE|include|code[\w-]*)\s*\[[^\[\]\n]*\]\([^()\n]*\)|(?:div|VIDEO)\s[^\[\]\n]*)\]|"
-    r"!\[(?:bg|w:|h:|width:|height:)[^\]\n]*\]\([^()\n]*\)|(?<![\w:]):[a-z][\w-]*\{[^{}\n]*\}|"
-    r"\{\{(?![<%])(?:[^{}\n]|\{[^{}\n]*\})*\}\}|\{%(?:(?!%\}).)*%\}|!?\[\[[^\[\]\n|]+(?:\||\]\](?![(\[]))|"
+    CODE_SPAN.pattern + r"|(?P<code>:::[\w-]+(?:[ \t]+[\w-]+=\"[^\"\n]*\")*[ \t]*:::|"
+    r"!\[(?:bg|w:|h:|width:|height:)[^\]\n]*\]\([^()\n]*\)|"
+    + "".join(f"{MARKS[name].pattern}|" for name in ("include", "component", "keys"))
+    + r"\{\{(?![<%])(?:[^{}\n]|\{[^{}\n]*\})*\}\}|\{%(?:(?!%\}).)*%\}|!?\[\[[^\[\]\n|]+(?:\||\]\](?![(\[]))|"
     r"(?<!\])\[\]\[[^\[\]\n]+\]|\{:?[ \t]*[.#][\w-][^{}\n]*\}|\{[\w-]+=[^{}\n]*\})",
     re.DOTALL,
 )
@@ -339,8 +339,8 @@ TEMPLATE = re.compile(
 
 
 PROGRAM_LINES = re.compile(
-    r"(?:(?<=\n\n)|\A)---\n(?:[a-z][\w-]*:(?: .*)?\n(?:[ \t].*\n)*)+---$|^--- (?:abstract|middle|back|note_\w+)$"
-    r"|^[ \t]*:::[\w-]+(?:[ \t]+[\w-]+=\"[^\"\n]*\")*[ \t]*:::$|^[ \t]*(?:[-*] )?[a-z][\w-]*::(?:[ \t].*)?$"
+    "|".join(MARKS[name].pattern for name in ("head of a slide", "section of an RFC"))
+    + r"|^[ \t]*:::[\w-]+(?:[ \t]+[\w-]+=\"[^\"\n]*\")*[ \t]*:::$|^[ \t]*(?:[-*] )?[a-z][\w-]*::(?:[ \t].*)?$"
     r"|^[ \t]*@[A-Z]\w*(?:\(.*|[ \t]*\{?[ \t]*)$|^\{[a-z][\w-]*: [^{}\n]*\}$|^::[a-z]+::$",
     re.MULTILINE,
 )

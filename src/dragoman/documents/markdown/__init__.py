@@ -23,6 +23,7 @@ from dragoman.documents.markdown.escaping import as_it_is, in_cell, in_quotes
 from dragoman.documents.markdown.inline import Paragraph, Wrapped, shown_in, title_unit, units
 from dragoman.documents.markdown.jsx import texts_in
 from dragoman.documents.markdown.masks import spans
+from dragoman.documents.markdown.programs import TEXT_OF_YAML
 from dragoman.documents.markdown.wrapping import WRAPPING_SIGNS, Wrapper
 from dragoman.documents.units import Part, Unit
 from dragoman.errors import DataError
@@ -48,7 +49,6 @@ _SHORTCODE = re.compile(
 )
 """A shortcode or a tag of a template whose strings may be shown; conditions and addresses are not."""
 _STRING = re.compile(r"(?<![=:\w])\"([^\"\\\n]{3,300})\"")
-_WORDS = re.compile(r"[^\W\d_]{2}[,;]?[ ]{1,9}[^\W\d_]{2}")
 _NO_EXPRESSIONS = ("<script", "<style", "<pre", "<!--")
 _ESCAPES: dict[str, Callable[[str], str]] = {"cell": in_cell, "quoted": in_quotes}
 _QUOTE = re.compile(r"(?:[ \t]{0,3}>)++ ?")
@@ -164,7 +164,9 @@ class _Body:
                 self._name_texts_in("".join(part for part in shown if isinstance(part, str)))
             if _SHORTCODE.match(source):
                 self.left += [
-                    Untranslated(m[1], "text in a shortcode") for m in _STRING.finditer(source) if _WORDS.search(m[1])
+                    Untranslated(m[1], "text in a shortcode")
+                    for m in _STRING.finditer(source)
+                    if TEXT_OF_YAML.search(m[1])
                 ]
             return shown
         if block.kind == "definition":
