@@ -6,6 +6,7 @@ fast at small sizes is measured again at larger ones, where fixed costs no longe
 
 from __future__ import annotations
 
+import gc
 import math
 import signal
 import time
@@ -49,6 +50,7 @@ def _limited(seconds: float) -> Any:
 def seconds(call: Callable[[Any], Any], text: Any, repeats: int) -> float:
     """Return the smallest CPU time of several calls; infinity if one takes ``LIMIT_S``."""
     smallest = math.inf
+    gc.disable()  # as timeit does: only large texts reach the collections of old objects
     try:
         with _limited(LIMIT_S):
             for _ in range(repeats):
@@ -56,7 +58,9 @@ def seconds(call: Callable[[Any], Any], text: Any, repeats: int) -> float:
                 call(text)
                 smallest = min(smallest, time.thread_time() - start)
     except TooLong:
-        return math.inf if smallest == math.inf else smallest
+        pass
+    finally:
+        gc.enable()
     return smallest
 
 
@@ -93,11 +97,12 @@ def exponent(call: Callable[[Any], Any], made: Callable[[int], Any], largest: in
     if math.inf in times.values() or len(times) == 1:  # exponential, or too slow at once
         return 99.0
     first = max(min(times), last // STEPS)
-    results = []
+    short, long, results = math.inf, times[last], []
     for _ in range(3):
-        times[first] = min(times[first], seconds(call, made(first), 5))
-        times[last] = min(times[last], seconds(call, made(last), 2))
-        results.append(math.log(times[last] / times[first]) / math.log(last / first))
+        # a text with one character more may be refused at once: the slowest of eight lengths is compared
+        short = min(short, max(seconds(call, made(first + more), 5) for more in range(8)))
+        long = min(long, seconds(call, made(last), 2))
+        results.append(math.log(long / short) / math.log(last / first))
         if results[-1] <= MOST:
             break
     return round(results[-1], 2)

@@ -144,6 +144,10 @@ _MD = (
     "a|**a|*a|*|**|_|_a|`|``|``` |~~|~~a|[|]|[a](|[a](b)|[a]|![|](|](<|<http:|<a>|<b|</b>|\\|\\[|&#1;|&amp;|#| |  \n|\n|\n\n"
     '|> |- |  - |1. |    |[a]: b\n|[a]:|| a|a|b\n-|-\n|---\n|===\n|```\n|~~~\n|<!--|<p>|"|\'|(|)|!|*a* |a_|<a href="|***|[a][|[^1]|`a` |://'
 )
+_BLOCKS = (
+    "a\n|- a\n|  - a\n|1. a\n|> a\n|# a\n|[a]: b\n|[^a]: b\n|| a |\n|| - |\n|```\n|~~~\n|:::\n|***\n|\n|    a\n|<p>\n|</p>\n|"
+    "<A>\n|</A>\n|<!--\n|-->\n|{% a %}\n|: a\n|$$\n|===\n|:: a\n|import a\n|!!! a\n"
+)
 _FIELDS = (
     "<w:r><w:fldChar w:fldCharType='begin'/></w:r>|<w:r><w:fldChar w:fldCharType='separate'/></w:r>|<w:r><w:fldChar w:fldCharType='end'/></w:r>|"
     "<w:r><w:t>a</w:t></w:r>|<w:hyperlink w:tooltip='a'>|</w:hyperlink>|<w:r><docPr descr='a dog' title=\"b\"/></w:r>|<w:ins>|</w:ins>|"
@@ -218,6 +222,8 @@ PARSERS = [
     Parser(".txt", document(".txt"), _PROSE),
     Parser(".md", document(".md"), _MD, ("documents/markdown/__init__.py",), markdown.MOST_MARKS - 200),
     Parser(".mdx", document(".mdx"), _MD, (), markdown.MOST_MARKS - 200),
+    Parser(".md, blocks", document(".md"), _BLOCKS),
+    Parser(".mdx, blocks", document(".mdx"), _BLOCKS),
     Parser(".markdown", document(".markdown", "---\n"), "---\n|...\n|a\n| |\n|-", (), markdown.MOST_MARKS - 200),
     Parser(".html", document(".html"), _HTML, ("documents/web.py", "documents/markup.py")),
     Parser(".htm", document(".htm", "<meta "), "charset=|<meta |<?xml |encoding=\"|a| |>"),

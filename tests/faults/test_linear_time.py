@@ -33,7 +33,7 @@ def _superlinear(cases: Iterable[Case], n: int, sizes: tuple[int, int]) -> dict[
     return {result.where: (result.exponent, result.text) for result in results if result.exponent > most}
 
 
-@amounts(8, 400)
+@amounts(8, 4000)
 def test_L1_every_regular_expression_takes_linear_time(n: int, figure: Figure) -> None:
     cases = list(pattern_cases(n))
     assert _superlinear(cases, n, (2048, 8192)) == {}

@@ -141,7 +141,7 @@ def recognise(data: bytes, lang: str | None = None) -> Encoding | None:
 
 def _without_mark(data: bytes) -> str | None:
     """Return the order of UTF-16 without a mark, by the zeros next to ASCII; None if the bytes are none."""
-    if len(data) % 2 or b"\0" not in data:
+    if len(data) % 2 or data.count(0) <= len(data) / 800:  # too few for the share below
         return None
     shares = {}
     for codec, low, high in (("utf-16-le", data[::2], data[1::2]), ("utf-16-be", data[1::2], data[::2])):

@@ -32,7 +32,7 @@ DARK_OF = {
 FONTS = '"DejaVu Sans", Verdana, "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsoft YaHei", sans-serif'
 """Fonts in order of preference. Places are computed for DejaVu Sans; Verdana is as wide."""
 
-_PICTURE = re.compile(r'<image xlink:href="data:image/png;base64,([^"]*+)" id="[^"]*+"([^>]*+)>')
+_PICTURE = re.compile(r'<image xlink:href="data:image/png;base64,([^"]*+)" id="[^"]*+"([^<>]*+)>')
 _PATH = re.compile(r' d="([^"]*+)"')
 _LONG = re.compile(r"(?<!\d)\d++\.\d{3,}")  # in a tag: hundredths of a point are enough
 

@@ -17,7 +17,7 @@ from typing import Any
 
 REPORTS = Path(__file__).with_name("chinese_reports.yaml")
 LABELS = Path(__file__).with_name("chinese_labels.yaml")
-_TEXT = re.compile(r"(<text\b[^>]*>)([^<]*)(</text>)")
+_TEXT = re.compile(r"(<text\b[^<>]*>)([^<]*)(</text>)")
 _HEAD = re.compile(r"<(title|desc)>([^<]*)</(?:title|desc)>")
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`[])")
 _RANGE = re.compile(r"(?<![\d.,])([\d.,]+) to ([\d.,]+)")

@@ -155,7 +155,7 @@ def sections(numbers: dict[str, Any]) -> list[Section]:
 
 def _named(name: str) -> str:
     """Return the name of a bug with names of Python as code."""
-    return re.sub(r"\S*__\S+", r"`\g<0>`", name)
+    return re.sub(r"(?<!\S)\S*__\S+", r"`\g<0>`", name)
 
 
 def _symptom(symptom: dict[str, Any]) -> str:

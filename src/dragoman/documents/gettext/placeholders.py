@@ -21,7 +21,6 @@ _C_FULL = _C + rf"(?:{_C_LENGTH}[diouxXeEfFgGaAcsCSpnm]|<PRI[A-Za-z0-9]+>)"
 _OBJC = _C + r"(?:hh|h|ll|l|q|j|z|t|L)?[@diouxXeEfFgGaAcsCSpn]"
 _PYTHON = rf"%(?:\([^()\n]*\))?[-+ #0]*+{_WIDTH}[hlL]?[diouxXeEfFgGcrsa]"
 _BRACE = r"\{(?!\{)(?:[^{}\n]|\{[^{}\n]*\})*\}"
-_SHORT_BRACE = r"\{\w+\}"
 
 
 @dataclass(frozen=True)

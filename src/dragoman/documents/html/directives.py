@@ -29,8 +29,8 @@ _SMARTY = re.compile(
     rf"\{{(?:(?:{_WITH_ARGUMENTS})\s(?=[^{{}}]{{0,200}}[$=(\"'])|(?:{_WITHOUT})\s{{0,20}}\}}|/[a-z]\w{{0,50}}\}})"
 )
 _SMARTY_VALUE = re.compile(r"\{(?:\$[A-Za-z_]|[lr]delim\}|[a-z]\w{0,50}\s{1,20}[a-z]\w{0,50}=[\"'$])")
-_SIGN_IN_BRACES = re.compile(r"'(?:[^'\\\n]|\\.){0,500}'|\"(?:[^\"\\\n]|\\.){0,500}\"|[{}]|</?[A-Za-z!]")
-_SIGN_IN_BRACKETS = re.compile(r"'(?:[^'\\\n]|\\.){0,500}'|\"(?:[^\"\\\n]|\\.){0,500}\"|[()]|</?[A-Za-z!]")
+_SIGN_IN_BRACES = re.compile(r"'(?:[^'\\\n]|\\.){0,300}+'|\"(?:[^\"\\\n]|\\.){0,300}+\"|[{}]|</?[A-Za-z!]")
+_SIGN_IN_BRACKETS = re.compile(r"'(?:[^'\\\n]|\\.){0,300}+'|\"(?:[^\"\\\n]|\\.){0,300}+\"|[()]|</?[A-Za-z!]")
 
 _IS_BLADE = re.compile(r"(?<!\w)@(?:(?:if|foreach|forelse|unless|extends|section|yield|include)\s?\(|csrf\b|endif\b)")
 _BLADE = re.compile(r"@([a-z][A-Za-z]{1,30})( ?\()?")

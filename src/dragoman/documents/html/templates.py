@@ -33,7 +33,7 @@ _ANGULAR = re.compile(
 )
 _FLUID = re.compile(r"\{(?:[a-z]\w{0,50}:[A-Za-z][\w.]{0,100}\(|[\w.]{1,100}\s{0,100}->\s{0,100}[a-z]\w{0,50}:)")
 """A function of TYPO3's Fluid, such as ``{f:count(subject: dogs)}`` and ``{dog.name -> f:format.raw()}``."""
-_FLUID_SIGN = re.compile(r"'(?:[^'\\\n]|\\.){0,500}'|[{}<]")
+_FLUID_SIGN = re.compile(r"'(?:[^'\\\n]|\\.){0,300}+'|[{}<]")
 _PERCENT = re.compile(r"%(?:[A-Za-z]+(?:[._][A-Za-z]+)+|[A-Z]{3,})%")
 _PHP_VALUE = re.compile(r"<\?(?:=|php\s+(?:echo|print|_e)\b)")
 _PHP = re.compile(r"<\?(?:php\b|=|\s)", re.IGNORECASE)

@@ -34,7 +34,6 @@ _ENDS_FOREIGN = names(
 
 _SPECIAL = re.compile(rf"<|{START.pattern}")
 _COMMENT = re.compile(r"<!--(?:-?>|.*?(?:--!?>|\Z))", re.DOTALL)
-_DOCTYPE = re.compile(r"<!doctype[^>]*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z]")
 _GAP = re.compile(r"[\s/]*")
 _NAME = re.compile(r"[^\s/>{<]*")

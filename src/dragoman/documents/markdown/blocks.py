@@ -130,7 +130,8 @@ def _parser(mdx: bool) -> Any:
     paragraph_only: Any = {"alt": ["paragraph"]}
     rules = {rule.name: rule for rule in ruler.__rules__}
     for name in ("paragraph", "heading", "lheading", "table"):
-        ruler.at(name, _noting(rules[name].fn), {"alt": rules[name].alt})
+        rule = _without_indents(rules[name].fn) if mdx else rules[name].fn
+        ruler.at(name, _noting(rule), {"alt": rules[name].alt})
     ruler.at("html_block", _html_alone(rules["html_block"].fn), {"alt": rules["html_block"].alt})
     if mdx:
         ruler.at("blockquote", _no_end_of_a_tag(rules["blockquote"].fn), {"alt": rules["blockquote"].alt})
@@ -151,8 +152,7 @@ def _noting(rule: Callable[..., bool]) -> Callable[..., bool]:
 
     def noting(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         n_tokens = len(state.tokens)
-        is_mdx = state.env["mdx"] and not silent
-        if not (_without_indents(rule, state, start, end) if is_mdx else rule(state, start, end, silent)):
+        if not rule(state, start, end, silent):
             return False
         if not silent:
             _note_lines(state, state.tokens[n_tokens:])
@@ -161,16 +161,37 @@ def _noting(rule: Callable[..., bool]) -> Callable[..., bool]:
     return noting
 
 
-def _without_indents(rule: Callable[..., bool], state: StateBlock, start: int, end: int) -> bool:
-    """Apply a rule of MDX, where an indent makes no code: an indented line may begin a block below a paragraph."""
-    last = start + 1
-    while last < end and not state.isEmpty(last):
-        last += 1
-    own = state.sCount[start + 1 : last]
-    state.sCount[start + 1 : last] = [min(n, state.blkIndent + 3) for n in own]
-    made = rule(state, start, end, False)
-    state.sCount[start + 1 : last] = own
-    return made
+class _Shallow:
+    """Indents of lines, of which those down to the next blank line are too small to begin code.
+
+    A line is looked at when its indent is asked for: a rule that asks for two lines does not wait for all below them.
+    """
+
+    def __init__(self, state: StateBlock, start: int) -> None:
+        self._state, self._start, self._last = state, start, start
+        self._own, self._most = state.sCount, state.blkIndent + 3
+
+    def __getitem__(self, line: int) -> int:
+        while self._last < line and not self._state.isEmpty(self._last + 1):
+            self._last += 1
+        return min(self._own[line], self._most) if self._start < line <= self._last else self._own[line]
+
+    def __setitem__(self, line: int, indent: int) -> None:
+        self._own[line] = indent
+
+
+def _without_indents(rule: Callable[..., bool]) -> Callable[..., bool]:
+    """Return a rule of MDX, where an indent makes no code: an indented line may begin a block below a paragraph."""
+
+    def shallow(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        own: Any = state.sCount
+        lines: Any = _Shallow(state, start)
+        state.sCount = lines
+        made = rule(state, start, end, silent)
+        state.sCount = own
+        return made
+
+    return shallow
 
 
 def _no_end_of_a_tag(rule: Callable[..., bool]) -> Callable[..., bool]:
@@ -196,24 +217,26 @@ def _html_alone(rule: Callable[..., bool]) -> Callable[..., bool]:
     def html(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         if state.env["inside"] and _INLINE_TAG.match(state.src, View(state, start, end)[0][0]):
             return False  # kramdown reads its paragraph as Markdown
-        if not rule(state, start, end, silent):
-            return False
-        if silent or _HTML_WITH_OWN_END.match(state.src, View(state, start, end)[0][0]):
-            return True  # such HTML goes on over blank lines
-        view = View(state, start, state.line)
-        for i in range(1, len(view)):
-            line = state.src[slice(*view[i])]
-            above = state.src[slice(*view[i - 1])].rstrip()
-            is_below = (_TAG_ONLY.match(above) and _DEFINITION.match(line)) or (
-                above.endswith(">") and _FENCE_LINE.match(line) and _is_closed(state, line, start + i, end)
-            )
-            if is_below or (line.startswith("{%") and _begins_code(state, start + i, end)):
-                state.line = start + i
-                state.tokens[-1].map = [start, state.line]
-                break
-        return True
+        place = View(state, start, end)[0][0]
+        if not silent and state.src.startswith("<", place) and not _HTML_WITH_OWN_END.match(state.src, place):
+            end = _end_of_html(state, start, end)  # HTML with an end of its own goes on over blank lines
+        return rule(state, start, end, silent)
 
     return html
+
+
+def _end_of_html(state: StateBlock, start: int, end: int) -> int:
+    """Return the first line below HTML that cannot be its own: a blank one, or what programs read."""
+    view = View(state, start, end)
+    for i in range(1, len(view)):
+        line = state.src[slice(*view[i])]
+        above = state.src[slice(*view[i - 1])].rstrip()
+        is_below = (_TAG_ONLY.match(above) and _DEFINITION.match(line)) or (
+            above.endswith(">") and _FENCE_LINE.match(line) and _is_closed(state, line, start + i, end)
+        )
+        if not line or is_below or (line.startswith("{%") and _begins_code(state, start + i, end)):
+            return start + i
+    return end
 
 
 def _is_closed(state: StateBlock, fence: str, line: int, end: int) -> bool:

@@ -119,6 +119,7 @@ class _Walk:
         self.start, self.shrunk = 0, 0  # where the open unit begins, and how much shorter spaces are than its breaks
         self.elements = set(_OPENED.findall(paragraph.text)) & set(_CLOSED.findall(paragraph.text))
         self.open_elements = Counter[str]()
+        self.n_open = 0  # opening tags of the open unit without their closing ones
         self.opened: list[tuple[str, int]] = []  # links and images that are not closed, and where their text begins
         self.is_apart = False  # the tag to add stands between two units
 
@@ -143,7 +144,7 @@ class _Walk:
         if self.breaks:
             self.wrapped.append(Wrapped(self.unit, tuple(self.breaks), self.at - self.start - self.shrunk))
         self.unit, self.entities, self.breaks = Unit(escape=self.escape), {}, []
-        self.start, self.shrunk = self.at, 0
+        self.start, self.shrunk, self.n_open = self.at, 0, 0
 
     def follow(self, tokens: Sequence[Token], shift: int) -> bool:
         """Add all tokens, whose places are counted from ``shift``; False if one stands before the one before it."""
@@ -209,8 +210,7 @@ class _Walk:
         """End the unit between two links or shortcodes side by side, whose words would run together."""
         tags = self.unit.tags
         is_behind_one = bool(tags) and tags[-1].name == name and tags[-1].kind == "close"
-        balance = sum(tag.kind == "open" for tag in tags) - sum(tag.kind == "close" for tag in tags)
-        if is_behind_one and tags[-1].place == len(self.unit.text) and start == self.at and not balance:
+        if is_behind_one and tags[-1].place == len(self.unit.text) and start == self.at and not self.n_open:
             self.end_unit()
 
     def _add_text(self, source: str, text: str, end: int) -> None:
@@ -273,6 +273,7 @@ class _Walk:
             self.at = self.start = end
             return
         self.unit.tags.append(Tag(len(self.unit.text), written, kind, name))
+        self.n_open += (kind == "open") - (kind == "close")
         self.unit.raw += written
         self.at = end
 
@@ -319,6 +320,7 @@ class _Walk:
         if source in ("]", "][]"):
             label = self.source[text_start:start]
             self.unit.tags.append(Tag(len(self.unit.text), (f"][{label}]",), "close", name))
+            self.n_open -= 1
             self.unit.raw.append(source)
             self.at = end
             return True

@@ -14,10 +14,10 @@ from dragoman.errors import DataError
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _TIME = r"(?:(\d{1,9}):)?(\d{2}):(\d{2})\.(\d{3})"
-_TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t]+(.*))?[ \t]*\Z")
+_TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t]++(.*+))?\Z")
 _NEARLY = re.compile(
     r"[ \t]*(?:(\d{1,9})[:.])?(\d{1,2})[:.](\d{1,2})[.,:](\d{1,9})[ \t]*-->"
-    r"[ \t]*(?:(\d{1,9})[:.])?(\d{1,2})[:.](\d{1,2})[.,:](\d{1,9})(?:[ \t]+(.*))?[ \t]*\Z"
+    r"[ \t]*(?:(\d{1,9})[:.])?(\d{1,2})[:.](\d{1,2})[.,:](\d{1,9})(?:[ \t]++(.*+))?\Z"
 )
 """Times that other programs write, with too few digits or a comma."""
 

@@ -36,6 +36,9 @@ _HYPHENED = re.compile(r"-(?=[^\W\d_])")
 _BEFORE_HYPHEN = re.compile(rf"(?=.*[^\W\d_])(?:[\w{MARKS}]++-)+")  # "mid-" of "mid-1990s", "2-for-" of "2-for-1"
 _AND_HYPHEN = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{MARKS}])*+-\w")  # "th-c" in "18th-century"
 _BETWEEN_BLOCKS = re.compile(r"</?(?:br|p|div|li|[uod]l|d[td]|t[dhr]|h[1-6]|hr|option)\b", re.IGNORECASE)
+_LONGEST = 100
+"""Most characters of a hyphenated word on each side of its number."""
+
 _OPENS, _CLOSES = "(", ")"  # results of ``_touching`` for any mark that opens, or closes
 
 
@@ -99,9 +102,9 @@ def _whole_word(text: str, number: Span) -> tuple[int, int]:
     Such words are "mid-1990s", "post-2008" and "18th-century", but not "21-year-old".
     """
     start, end = number.start, number.end
-    while _in_hyphened(text[start - 1 : start]):
+    while start > number.start - _LONGEST and _in_hyphened(text[start - 1 : start]):
         start -= 1
-    while _in_hyphened(text[end : end + 1]):
+    while end < number.end + _LONGEST and _in_hyphened(text[end : end + 1]):
         end += 1
     end -= len(text[:end]) - len(text[:end].rstrip("-"))
     before, after = kinds(text[start : number.start]), kinds(text[number.end : end])
