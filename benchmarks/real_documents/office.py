@@ -5,10 +5,12 @@ lxml reads every XML part; python-docx, python-pptx and odfpy open the whole.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +21,7 @@ from odf.opendocument import load as load_odf
 
 from benchmarks.real_documents.judging import (
     LATIN_WORD,
+    UNSPACED,
     Block,
     Fault,
     UnreadableError,
@@ -39,7 +42,9 @@ NO_TEXT = names(
 SHOWN = {
     "docPr": ("descr", "title"), "cNvPr": ("descr", "title"), "hyperlink": ("tooltip",), "hlinkClick": ("tooltip",),
     "tblCaption": ("val",), "tblDescription": ("val",), "alias": ("val",), "listItem": ("displayText",),
-    "shape": ("alt",),
+    "shape": ("alt",), "textpath": ("string",), "content-control": ("alias",), "text-input": ("description",),
+    "conditional-text": ("string-value-if-true", "string-value-if-false"), "hidden-text": ("string-value",),
+    "toc-mark": ("string-value",), "alphabetical-index-mark": ("string-value",),
 }  # fmt: skip
 """Attributes that people read."""
 SUFFIXES = tuple(names(".docx .docm .dotx .dotm .pptx .pptm .ppsx .ppsm .potx .potm .odt .ott .odp .otp"))
@@ -53,6 +58,10 @@ NOT_READ = tuple(
         "word/commentsE word/commentsI word/glossary"
     )
 )
+FIELD_WORDS = re.compile(r"\s*(?:XE|TC|QUOTE|FILLIN)\s+\"([^\"\\:]+)\"|\s*MACROBUTTON\s+\S+\s+(.+)", re.IGNORECASE)
+"""Words in the code of a field."""
+VISIBLE = names("b i u strike dstrike vertAlign color highlight caps smallCaps rStyle")
+"""What people see of the properties of a run."""
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OOXML = (
     W, "http://purl.oclc.org/ooxml/wordprocessingml/main", "http://schemas.openxmlformats.org/drawingml/2006/main",
@@ -63,6 +72,8 @@ COUNTED = names(
     "drawing pict tbl table pic image br line-break footnoteReference note tab sym fldChar instrText dataBinding"
 )
 TEXT = names("t p h span a desc title ruby-base bookmark-ref reference-ref meta")
+XML = etree.XMLParser(resolve_entities=False, huge_tree=True)
+MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 INNER = " in a paragraph"
 AROUND_TEXT = names("p h span a meta ruby-base")
 """Elements of OpenDocument after whose children text may stand."""
@@ -87,7 +98,7 @@ def office(data: bytes) -> list[Block]:
                 blocks.append(Block(f"bytes of {name}", marks=sums, is_text=False))
             continue
         try:
-            tree = etree.fromstring(contents[name], etree.XMLParser(resolve_entities=False, huge_tree=True))
+            tree = etree.fromstring(contents[name], XML)
         except (etree.XMLSyntaxError, ValueError) as error:
             raise UnreadableError(str(error)) from None
         counts: dict[str, int] = {}
@@ -111,10 +122,7 @@ def _read(
         return
     name = etree.QName(element).localname
     counts[name] = counts.get(name, 0) + 1
-    if (
-        name in NO_TEXT
-        or etree.QName(element).namespace == "http://schemas.openxmlformats.org/officeDocument/2006/math"
-    ):
+    if name in NO_TEXT or etree.QName(element).namespace == MATH:
         return
     for key, value in element.attrib.items():
         if str(key).rpartition("}")[2] in SHOWN.get(name, ()) and value.strip():
@@ -138,6 +146,42 @@ def _read(
             block.add(around, child.tail)
 
 
+RANGE = re.compile(
+    r"(bookmark|commentRange|moveToRange|perm)(Start|End)|"
+    r"(bookmark|reference-mark|alphabetical-index-mark|toc-mark|user-index-mark|change)-(start|end)"
+)
+KEYS = {"bookmark": "name", "reference-mark": "name", "change": "change-id"}
+"""Attributes by which OpenDocument names its ranges, where that is not ``id``."""
+
+
+def _ranges(paragraph: Any) -> Iterator[tuple[str, str, bool]]:
+    """Yield the name and the text of each range of a paragraph, and whether it can be judged.
+
+    It cannot if it crosses another one or a field, or an end of it is inside a word.
+    """
+    opened: dict[tuple[str, str], int] = {}
+    pairs: list[tuple[int, int, str]] = []  # places in the text, and the name
+    text = ""
+    is_open = False
+    for child in paragraph:
+        if not isinstance(child.tag, str):
+            continue
+        tag = etree.QName(child)
+        is_open |= child.find(".//{*}fldChar") is not None
+        if match := RANGE.fullmatch(tag.localname):
+            kind = match[1] or match[3]
+            key = child.get(f"{{{tag.namespace}}}{'id' if match[1] else KEYS.get(kind, 'id')}", "")
+            if (match[2] or match[4]).lower() == "start":
+                opened[kind, key] = len(text)
+            elif (kind, key) in opened:
+                pairs.append((opened.pop((kind, key)), len(text), f"{kind} {key}"))
+        text += "".join(character for character, _ in _styled_child(paragraph, child, ""))
+    for first, last, name in pairs:
+        crosses = any(a < first < b < last or first < a < last < b for a, b, _ in pairs)
+        in_word = any(text[at - 1 : at].isalnum() and text[at : at + 1].isalnum() for at in (first, last))
+        yield name, text[first:last], not crosses and not in_word and not is_open
+
+
 OPENED = {
     ".docx": docx.Document, ".docm": docx.Document, ".pptx": pptx.Presentation, ".pptm": pptx.Presentation,
     ".ppsx": pptx.Presentation, ".odt": load_odf, ".odp": load_odf,
@@ -147,6 +191,8 @@ OPENED = {
 def office_faults(source: bytes, result: bytes, mode: str, named: list[str], suffix: str) -> list[Fault]:
     """Return whether the library of the format opens the result, if it opens the source; and what is not named."""
     faults = _unnamed(source, result, mode, [plain(text) for text in named])
+    if mode in ("same", "reversed"):
+        faults += _restyled(source, result)
     opened = OPENED.get(suffix)
     try:
         assert opened is not None
@@ -175,17 +221,113 @@ def _unnamed(source: bytes, result: bytes, mode: str, told: list[str]) -> list[F
     return faults
 
 
+def _restyled(source: bytes, result: bytes) -> list[Fault]:
+    """Return parts in which a word has another style than it had, or a digit of a word that is partly in a style."""
+    styles, translated = _words_by_style(source), _words_by_style(result)
+    faults = []
+    for name, own in styles.items():
+        after = translated.get(name, Counter())
+        lost, new = own - after, after - own
+        if lost:
+            faults.append(Fault("restyled", name, f"lost {list(lost)[:3]}, new {list(new)[:3]}"))
+    ranges = {name: text for name, text, _ in _all_ranges(result)}
+    for name, text, is_judged in _all_ranges(source):
+        if is_judged and words_of(text) != words_of(ranges.get(name, "")):
+            faults.append(Fault("range", name, f"{text[:60]!r} became {ranges.get(name, '')[:60]!r}"))
+    return faults
+
+
+def _all_ranges(data: bytes) -> Iterator[tuple[str, str, bool]]:
+    for name, tree in _trees(data):
+        for paragraph in tree.iter("{*}p", "{*}h"):
+            yield from ((f"{name} {own}", text, is_judged) for own, text, is_judged in _ranges(paragraph))
+
+
+def _trees(data: bytes) -> Iterator[tuple[str, Any]]:
+    """Yield name and tree of each part with text."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for name in archive.namelist():
+            if name.endswith(".xml") and name.startswith(PARTS) and not name.startswith(NOT_READ):
+                with contextlib.suppress(etree.XMLSyntaxError, ValueError):
+                    yield name, etree.fromstring(archive.read(name), XML)
+
+
+def _words_by_style(data: bytes) -> dict[str, Counter[tuple[str, str]]]:
+    """Return the words of each part with their style; of words in several styles, their digits."""
+    result: dict[str, Counter[tuple[str, str]]] = {}
+    for name, tree in _trees(data):
+        found: Counter[tuple[str, str]] = Counter()
+        for paragraph in tree.iter("{*}p", "{*}h"):
+            characters = [*_styled(paragraph, "")]
+            text = "".join(character for character, _ in characters)
+            for run in re.finditer(rf"{UNSPACED.pattern}|(?:(?!{UNSPACED.pattern})\S)+", text):
+                own = [(c, style) for c, style in characters[run.start() : run.end()] if c.isalnum()]
+                styles = {style for _, style in own}
+                if len(styles) == 1:
+                    found.update((next(iter(styles)), word) for word in words_of(run[0]))
+                else:
+                    found.update((style, c) for c, style in own if c.isdecimal())
+        result[name] = found
+    return result
+
+
+def _styled(element: Any, style: str) -> Iterator[tuple[str, str]]:
+    """Yield each character of a paragraph with its style; another paragraph inside it has its own."""
+    name, is_direct = etree.QName(element).localname, etree.QName(element).namespace not in OOXML
+    yield from (
+        (character, style) for character in (element.text or "") * (name in TEXT and (is_direct or name == "t"))
+    )
+    for child in element:
+        if isinstance(child.tag, str):
+            yield from _styled_child(element, child, style)
+
+
+def _styled_child(element: Any, child: Any, style: str) -> Iterator[tuple[str, str]]:
+    """Yield the characters of a child of an element, and those behind it."""
+    inner, space = etree.QName(child).localname, etree.QName(child).namespace
+    if inner in ("tab", "ptab", "br", "cr", "line-break", "s", "noBreakHyphen", "title", "desc"):
+        yield " ", style
+    elif inner not in NO_TEXT and inner not in PARAGRAPHS and space != MATH:
+        own = style
+        if inner == "r":
+            properties = child.find("{*}rPr")
+            own = "" if properties is None else _visible(properties)
+        elif inner == "span":
+            own = next((value for key, value in child.attrib.items() if str(key).endswith("}style-name")), "")
+        yield from _styled(child, own)
+    is_direct = etree.QName(element).namespace not in OOXML and etree.QName(element).localname in AROUND_TEXT
+    yield from ((character, style) for character in (child.tail or "") * is_direct)
+
+
+def _visible(properties: Any) -> str:
+    """Return what people see of the properties of a run."""
+    seen = [
+        f"{key}={value}"
+        for key, value in sorted(properties.attrib.items())
+        if key in ("b", "i", "u", "baseline", "strike")
+    ]
+    for child in properties:
+        if isinstance(child.tag, str) and (name := etree.QName(child).localname) in VISIBLE:
+            seen.append(name + "".join(child.attrib.values()))
+    return " ".join(sorted(seen))
+
+
 def _other_texts(data: bytes) -> Iterator[tuple[str, str]]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for name in archive.namelist():
             if not name.endswith(".xml"):
                 continue
             try:
-                tree = etree.fromstring(archive.read(name), etree.XMLParser(resolve_entities=False, huge_tree=True))
+                tree = etree.fromstring(archive.read(name), XML)
             except (etree.XMLSyntaxError, ValueError):
                 continue
             for i, reading in enumerate(tree.iter(f"{{{W}}}rt")):
                 yield f"{name} rt {i}", "".join(reading.itertext())
+            for i, level in enumerate(tree.iter(f"{{{W}}}lvlText")):
+                yield f"{name} lvlText {i}", level.get(f"{{{W}}}val", "").replace("%", " ")
+            for i, code in enumerate(tree.iter(f"{{{W}}}instrText")):
+                if words := FIELD_WORDS.match(code.text or ""):
+                    yield f"{name} instrText {i}", words[1] or words[2]
             if name in ("docProps/core.xml", "meta.xml"):
                 for title in tree.iter("{http://purl.org/dc/elements/1.1/}title"):
                     yield f"{name} title", title.text or ""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import pytest
 
 from benchmarks.real_documents.gettext import gettext_faults
 from benchmarks.real_documents.judging import compare
 from benchmarks.real_documents.markdown import markdown
+from benchmarks.real_documents.office import office_faults
 from benchmarks.real_documents.pages import html
 
 IMPORT = "import {A} from './a'\n\n"
@@ -91,3 +95,47 @@ def test_roles_of_restructuredtext_are_those_that_docutils_reads(msgid: str, msg
     catalogue = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "{}"\nmsgstr "{}"\n'
     source, result = (catalogue.format(msgid, text).encode() for text in ("", msgstr))
     assert [fault.kind for fault in gettext_faults(source, result, "reversed", [], ".po")] == kinds
+
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def packed(body: str, numbering: str = "") -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("word/document.xml", f"<w:document {W}><w:p>{body}</w:p></w:document>")
+        archive.writestr("word/numbering.xml", f"<w:numbering {W}>{numbering}</w:numbering>")
+    return out.getvalue()
+
+
+def run_of(text: str, properties: str = "") -> str:
+    return f"<w:r><w:rPr>{properties}</w:rPr><w:t>{text}</w:t></w:r>"
+
+
+LOW = '<w:vertAlign w:val="subscript"/>'
+START, END = '<w:bookmarkStart w:id="1"/>', '<w:bookmarkEnd w:id="1"/>'
+CODE = "<w:r><w:instrText> {} </w:instrText></w:r>"
+
+
+@pytest.mark.parametrize(
+    ("source", "result", "kinds"),
+    [
+        (run_of("H") + run_of("2", LOW) + run_of("O"), run_of("H2O"), ["restyled"]),
+        (run_of("a dog "), run_of("дог а"), []),
+        (run_of("a ") + run_of("dog", "<w:b/>"), run_of("дог", "<w:b/>") + run_of(" а"), []),
+        (run_of("a ") + run_of("dog", "<w:b/>"), run_of("дог ") + run_of("а", "<w:b/>"), ["restyled"]),
+        (START + run_of("a") + END + run_of(" dog"), run_of("дог ") + START + run_of("а") + END, []),
+        (START + run_of("a") + END + run_of(" dog"), START + run_of("дог ") + END + run_of("а"), ["range"]),
+        (CODE.format('XE "a dog"'), CODE.format('XE "a dog"'), ["untranslated"]),
+        (CODE.format("MACROBUTTON A a dog"), CODE.format("MACROBUTTON A a dog"), ["untranslated"]),
+        (CODE.format('DATE "MMMM"'), CODE.format('DATE "MMMM"'), []),
+    ],
+)
+def test_the_judge_of_office_files_sees_styles_and_ranges_and_codes(source: str, result: str, kinds: list[str]) -> None:
+    faults = office_faults(packed(source), packed(result), "reversed", [], ".docm2")
+    assert [fault.kind for fault in faults] == kinds
+
+
+def test_the_judge_of_office_files_sees_labels_of_lists() -> None:
+    pair = (packed(run_of("a"), f'<w:lvlText w:val="{label} %1"/>') for label in ("Chapter", "Chapter"))
+    assert [fault.kind for fault in office_faults(*pair, "letters", [], ".docm2")] == ["untranslated"]

@@ -218,3 +218,95 @@ def test_several_words_in_angle_brackets_stay_and_are_named() -> None:
     result, report = word(body)
     assert result == body
     assert [segment.text for segment in report.left] == ["<the footer here>"]
+
+
+LOW = "<w:vertAlign w:val='subscript'/>"
+
+
+def styled(text: str, properties: str) -> str:
+    return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def test_a_part_of_a_word_keeps_its_style() -> None:
+    """The "2" of "H2O" stays low, and where another word has it; of two letters the style that most have counts."""
+    body = f"<w:p>{run('the H')}{styled('2', LOW)}{run('O of 13')}{styled('th', LOW)}{run(' May')}</w:p>"
+    result, _ = word(body, backwards=True)
+    assert result == f"<w:p>{run('Маю 13')}{styled('тх', LOW)}{run(' оф H')}{styled('2', LOW)}{run('O тхе')}</w:p>"
+    result, _ = word(f"<w:p>{styled('T', LOW)}{run('he dog')}</w:p>", backwards=True)
+    assert result == f"<w:p>{run('дог Тхе')}</w:p>"
+
+
+@pytest.mark.parametrize("kind", ["bookmark", "commentRange", "perm"])
+def test_a_range_keeps_its_words(kind: str) -> None:
+    start, end = f'<w:{kind}Start w:id="1"/>', f'<w:{kind}End w:id="1"/>'
+    result, _ = word(f"<w:p>{run('see ')}{start}{run('a dog')}{end}{run(' here')}</w:p>", backwards=True)
+    assert result == f"<w:p>{run('хере ')}{start}{run('дог а')}{end}{run(' сее')}</w:p>"
+    whole = f"<w:p>{start}{run('{}')}{end}</w:p>"
+    assert word(whole.format("a dog"), backwards=True)[0] == whole.format("дог а")
+
+
+def test_ranges_with_the_same_words_do_not_cross() -> None:
+    """A comment and its answer begin and end in the same order."""
+    starts = ['<w:commentRangeStart w:id="1"/>', '<w:commentRangeStart w:id="2"/>']
+    ends = ['<w:commentRangeEnd w:id="1"/>', '<w:commentRangeEnd w:id="2"/>']
+    body = f"<w:p>{run('see ')}{''.join(starts)}{run('a dog')}{''.join(ends)}{run(' here')}</w:p>"
+    result, _ = word(body, backwards=True)
+    inside = re.search(f"{starts[1]}(.*){ends[1]}", result), re.search(f"{starts[0]}(.*){ends[0]}", result)
+    assert [letters_of(match[1]) for match in inside if match] == ["дог а", "дог а"]
+
+
+def test_ranges_that_cross_stay_whole() -> None:
+    body = '<w:p><w:bookmarkStart w:id="1"/>{}<w:bookmarkStart w:id="2"/>{}<w:bookmarkEnd w:id="1"/>{}<w:bookmarkEnd w:id="2"/></w:p>'
+    result, _ = word(body.format(run("a red "), run("dog sleeps "), run("here")), backwards=True)
+    assert letters_of(result) == "хере слеепс дог ред а"
+    assert sorted(re.findall(r"<w:bookmark[^>]*>", result)) == sorted(re.findall(r"<w:bookmark[^>]*>", body))
+
+
+def test_labels_of_lists_and_words_as_pictures_are_translated() -> None:
+    numbering = (
+        f'<w:numbering {W}><w:lvlText w:val="{{}} %1.%2"/><w:lvlText w:val="o"/><w:lvlText w:val="%1."/></w:numbering>'
+    )
+    body = '<w:p><w:r><w:pict><v:shape xmlns:v="urn:v"><v:textpath string="{}"/></v:shape></w:pict></w:r></w:p>'
+    document = f"<w:body {W}>{body}</w:body>"
+    members, _ = translated(
+        "a.docx", {"word/document.xml": document.format("A dog"), "word/numbering.xml": numbering.format("Chapter")}
+    )
+    assert members == {"word/document.xml": document.format("А дог"), "word/numbering.xml": numbering.format("Цхаптер")}
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (' XE "a dog" ', ["a dog"]),
+        (' IF 1 = 1 "a dog" "" ', ["a dog"]),
+        (' FILLIN "Your dog?" \\d "a cat" ', ["Your dog?", "a cat"]),
+        (" MACROBUTTON NoMacro [Click and type] ", ["[Click and type]"]),
+        (' DATE \\@ "d MMMM" ', []),
+        (' HYPERLINK "http://a.dog" \\o "a dog" ', []),
+        (' TOC \\o "1-3" \\t "Heading of a dog,1" ', []),
+        (" PAGE ", []),
+        ("", []),
+    ],
+)
+def test_words_in_the_code_of_a_field_are_named(code: str, words: list[str]) -> None:
+    field = f"{run('a dog ')}{FIELD.replace('REF a', code)}{run('1')}{END}"
+    result, report = word(f"<w:p>{field}</w:p>")
+    assert code in result
+    assert [segment.text for segment in report.left] == words
+    _, report = word(f"<w:p><w:fldSimple w:instr='{code}'>{run('1')}</w:fldSimple>{run('a dog')}</w:p>")
+    assert [segment.text for segment in report.left] == words
+
+
+def test_what_opendocument_shows_elsewhere_is_translated() -> None:
+    body = (
+        '<text:list-level-style-number style:num-prefix="{0} " xmlns:style="urn:s"/>'
+        '<text:p>{1}<text:hidden-text text:string-value="{0}"/> {0}</text:p>'
+        '<text:p>{1} <text:drop-down><text:label text:value="{0}"/>{0}</text:drop-down></text:p>'
+        '<text:p>{1} <text:toc-mark text:string-value="{0}"/>{0}</text:p>'
+        '<text:p>{1} <loext:content-control xmlns:loext="urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0" loext:alias="{0}">{0}</loext:content-control></text:p>'
+        '<form:option xmlns:form="urn:f" form:label="{0}"/>'
+        '<table:title xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0">{0}</table:title>'
+    )
+    result, report = odf(body.format("Dogs", "see"))
+    assert result == body.format("Догс", "сее")
+    assert not report.left

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Union
@@ -371,7 +372,10 @@ def _trimmed(text: str, span: range, before: str | range | Tag, after: Tag | Non
 
 
 def _styles(unit: Unit, src: Side, tgt: Side, alignment: Links | None) -> list[int]:
-    """Return the style of each character of a translation: the style of the source word that it translates."""
+    """Return the style of each character of a translation: the style of the source word that it translates.
+
+    That is the style of most of its letters. What begins or ends both words alike keeps its own, as the "2" of "CO2".
+    """
     n_chars = len(tgt.text)
     if not unit.styled:
         return [0] * n_chars
@@ -388,8 +392,7 @@ def _styles(unit: Unit, src: Side, tgt: Side, alignment: Links | None) -> list[i
         if number not in sources:
             continue
         first, last = sources[number]
-        word, _ = core(unit.text, first, last)
-        styles[start:end] = [src_styles[word]] * (end - start)
+        word, word_last = core(unit.text, first, last)
         # Punctuation around the word takes the style of the punctuation around the source word.
         word_start, word_end = core(tgt.text, start, end)
         if word_start == word_end:  # punctuation alone
@@ -398,7 +401,23 @@ def _styles(unit: Unit, src: Side, tgt: Side, alignment: Links | None) -> list[i
             styles[i] = src_styles[first]
         for i in range(word_end, end):
             styles[i] = src_styles[last - 1]
+        n_before, n_behind = _alike(unit.text[word:word_last], tgt.text[word_start:word_end])
+        others = src_styles[word + n_before : word_last - n_behind] or src_styles[word:word_last] or [src_styles[word]]
+        styles[word_start:word_end] = [Counter(others).most_common(1)[0][0]] * (word_end - word_start)
+        styles[word_start : word_start + n_before] = src_styles[word : word + n_before]
+        styles[word_end - n_behind : word_end] = src_styles[word_last - n_behind : word_last]
     return _filled(styles)
+
+
+def _alike(src: str, tgt: str) -> tuple[int, int]:
+    """Return the numbers of characters with which two words begin alike, and with which their rests end alike."""
+    n_before = _n_same(src, tgt)
+    return n_before, _n_same(src[n_before:][::-1], tgt[n_before:][::-1])
+
+
+def _n_same(left: str, right: str) -> int:
+    """Return the number of characters with which two texts begin alike."""
+    return next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
 
 
 def _by_position(n_src: int, n_tgt: int) -> Links:

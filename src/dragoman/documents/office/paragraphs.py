@@ -13,11 +13,12 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
 
 from dragoman.documents.document import Untranslated
+from dragoman.documents.office.fields import words_of_fields
 from dragoman.documents.units import Part, Tag, Unit, escape, is_like_a_tag
 from dragoman.documents.xml import Token, closing_tags, tokens
 from dragoman.translation.keeping.protected import find, has_letters
@@ -37,6 +38,8 @@ class Grammar:
     texts: Mapping[str, str] = field(default_factory=dict)  # elements that stand for characters
     untouched: frozenset[str] = frozenset()  # nothing inside is translated, such as deleted text
     shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # attributes that people read, by local name
+    ranges: Mapping[str, tuple[Literal["open", "close"], str]] = field(default_factory=dict)
+    """Elements where a stretch of words begins or ends, such as a bookmark, and the attribute that both ends share."""
     facts: frozenset[str] = frozenset()  # elements with text that nobody reads, such as the date of a comment
 
 
@@ -55,7 +58,7 @@ def paragraphs(text: str, grammar: Grammar) -> tuple[list[Part], list[Untranslat
     """Cut the XML of an archive member into parts: units for its paragraphs, source between them; and name the rest."""
     reader = _Reader(tokens(text, dict(grammar.namespaces)), grammar)
     parts = reader.outside()
-    return parts, reader.left()
+    return parts, [*reader.left(), *words_of_fields(reader.tokens)]
 
 
 _UNSTYLED = re.compile(
@@ -64,6 +67,8 @@ _UNSTYLED = re.compile(
 
 
 _ATTRIBUTE = re.compile(r"\s([\w:.-]++)\s*+=\s*+([\"'])(.*?)\2", re.DOTALL)
+_NUMBER_OF_LEVEL = re.compile(r"(%\d)")
+"""The number in what stands before each paragraph of a list, such as "Chapter %1"."""
 _FILE_NAME = re.compile(r"\.(?:png|jpe?g|gif|bmp|tiff?|svg|emf|wmf|webp|ico|pdf|heic)\s*\Z", re.IGNORECASE)
 
 
@@ -135,12 +140,17 @@ class _Reader:
         parts: list[Part] = []
         at = 0
         for match in _ATTRIBUTE.finditer(token.source):
-            if match[1].rpartition(":")[2] not in attributes or not has_letters(value := html.unescape(match[3])):
+            if match[1].rpartition(":")[2] not in attributes or not _has_words(value := html.unescape(match[3])):
                 continue
             if _FILE_NAME.search(value):
                 self._leave(token, value, "a description that is the name of a file")
                 continue
-            unit = Unit(value, raw=[match[3]], escape=_escape_attribute)
+            unit = Unit(raw=[match[3]], escape=_escape_attribute)
+            for piece in _NUMBER_OF_LEVEL.split(value) if token.name == "w:lvlText" else [value]:
+                if _NUMBER_OF_LEVEL.fullmatch(piece):
+                    unit.tags.append(Tag(len(unit.text), (piece,)))
+                else:
+                    unit.text += piece
             parts += [token.source[at : match.start(3)], unit]
             at = match.end(3)
         return [*parts, token.source[at:]]
@@ -203,11 +213,19 @@ class _Reader:
                 items.append(_Item("open", tuple(self._tag(token)), name=f"{token.name}#{at}"))
                 self._inline(at + 1, after - 1, is_direct, items)
                 items.append(_Item("close", (self.tokens[after - 1].source,), name=f"{token.name}#{at}"))
-            elif token.name in grammar.untouched or token.kind != "open":
-                items.append(_Item("point", tuple(self._raw(at, after))))
             else:
-                items.append(_Item("point", tuple(self.outside(at, after, is_inside=True))))
+                is_kept = token.name in grammar.untouched or token.kind != "open"
+                inner = self._raw(at, after) if is_kept else self.outside(at, after, is_inside=True)
+                items.append(_Item("point", tuple(inner), name=self._end_of_range(token)))
             at = after
+
+    def _end_of_range(self, token: Token) -> str:
+        """Return "open" or "close" and a name that both ends of a range share; "" for another token."""
+        if token.name not in self.grammar.ranges or token.kind == "close":
+            return ""
+        kind, key = self.grammar.ranges[token.name]
+        local = re.sub(r"-?(?:start|end)\Z", "", token.name, flags=re.IGNORECASE)
+        return f"{kind} {local} {token.get(key) or ''}"
 
     def _run(self, at: int, items: list[_Item]) -> None:
         """Add the content of the run that opens at ``at`` to ``items``, each piece wrapped in the run's own tags.
@@ -304,6 +322,50 @@ def _with_fields(items: Sequence[_Item]) -> list[_Item]:
     return result
 
 
+def _with_ranges(items: Sequence[_Item]) -> list[_Item]:
+    """Return the pieces of a line with each range as an element, if it has some of the words, and crosses no other."""
+    result = _nested(_nested(items, "open"), "close")
+    for name, (first, last) in _ranges(result).items():
+        if any(piece.text for piece in result[:first] + result[last:]) and _is_balanced(result[first:last]):
+            result[first] = replace(result[first], kind="open", name=f"{name} {first}")
+            result[last] = replace(result[last], kind="close", name=f"{name} {first}")
+    return result
+
+
+def _ranges(items: Sequence[_Item]) -> dict[str, tuple[int, int]]:
+    """Return the indices of both ends of the ranges with words in a line, by their name; those that end first first."""
+    found: dict[str, tuple[int, int]] = {}
+    opened: dict[str, int] = {}
+    for i, piece in enumerate(items):
+        kind, _, name = piece.name.partition(" ")
+        if piece.kind == "point" and kind == "open":
+            opened[name] = i
+        elif piece.kind == "point" and kind == "close" and name in opened:
+            first = opened.pop(name)
+            if any(has_letters(inner.text) for inner in items[first:i]):
+                found[name] = first, i
+    return found
+
+
+def _nested(items: Sequence[_Item], kind: Literal["open", "close"]) -> list[_Item]:
+    """Return the pieces of a line with ends of ranges side by side in an order in which the ranges do not cross.
+
+    A comment and its answer have the same words, and begin and end in the same order.
+    """
+    result, ranges = list(items), _ranges(items)
+    other_end = {f"open {name}": last for name, (_, last) in ranges.items()}
+    other_end |= {f"close {name}": first for name, (first, _) in ranges.items()}
+    slots: list[int] = []  # ends of ranges side by side
+    for i, piece in enumerate([*items, _Item("break", ())]):
+        if piece.kind == "point":
+            slots += [i] if piece.name in other_end and piece.name.startswith(kind) else []
+            continue
+        for slot, source in zip(slots, sorted(slots, key=lambda at: -other_end[items[at].name]), strict=True):
+            result[slot] = items[source]
+        slots = []
+    return result
+
+
 def _is_balanced(items: Sequence[_Item]) -> bool:
     """True if every element that opens in the pieces closes in them, and the other way round."""
     depth = 0
@@ -363,7 +425,7 @@ def _divided(items: Sequence[_Item], edges: Sequence[int]) -> list[_Item]:
 
 def _unit(items: Sequence[_Item]) -> list[Part]:
     """Return a unit for the pieces of a line, with tags that enclose no word before and after it kept outside."""
-    whole, items = items, _with_code(_with_fields(items))
+    whole, items = items, _with_code(_with_ranges(_with_fields(items)))
     if not any(has_letters(piece.text) or is_like_a_tag(piece.text) for piece in items):
         return _raw(whole)
     first = next((i for i, item in enumerate(items) if item.kind != "point"), len(items))
@@ -404,6 +466,12 @@ def _with_styles(items: Sequence[_Item]) -> list[Part]:
         else:
             unit.tags.append(Tag(len(unit.text), item.parts, item.kind, item.name))  # type: ignore[arg-type]
     return [unit]
+
+
+def _has_words(value: str) -> bool:
+    """True unless an attribute has no letters but one: bullets are letters of symbol fonts. An ideograph is a word."""
+    letters = [character for character in value if character.isalpha()]
+    return len(letters) > 1 or any(letter >= "\u2e80" for letter in letters)
 
 
 _IMPOSSIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
