@@ -15,7 +15,7 @@ from dragoman.translation.keeping.protected import has_letters
 
 _WITH_WORDS = frozenset(["IF", "QUOTE", "XE", "TC", "TA", "FILLIN", "ASK", "SET", "COMPARE", "AUTOTEXTLIST"])
 _WITH_LABEL = re.compile(r"\s*(?:MACROBUTTON|GOTOBUTTON)\s+\S+\s+(.+)", re.DOTALL | re.IGNORECASE)
-_ARGUMENT = re.compile(r"(\\[^\s\"]{0,3})?\s*\"([^\"]*)\"")
+_ARGUMENT = re.compile(r"(?:(\\[^\s\"]{0,3})\s{0,9})?\"([^\"]*+)\"")
 _SWITCHES_WITH_WORDS = ("\\t", "\\d", "\\o", "\\l", "")
 """Switches before words that people read: such as the default of a question; others have patterns and names."""
 

@@ -334,7 +334,7 @@ def _with_ranges(items: Sequence[_Item]) -> list[_Item]:
 
 def _ranges(items: Sequence[_Item]) -> dict[str, tuple[int, int]]:
     """Return the indices of both ends of the ranges with words in a line, by their name; those that end first first."""
-    found: dict[str, tuple[int, int]] = {}
+    ranges: dict[str, tuple[int, int]] = {}
     opened: dict[str, int] = {}
     for i, piece in enumerate(items):
         kind, _, name = piece.name.partition(" ")
@@ -343,8 +343,8 @@ def _ranges(items: Sequence[_Item]) -> dict[str, tuple[int, int]]:
         elif piece.kind == "point" and kind == "close" and name in opened:
             first = opened.pop(name)
             if any(has_letters(inner.text) for inner in items[first:i]):
-                found[name] = first, i
-    return found
+                ranges[name] = first, i
+    return ranges
 
 
 def _nested(items: Sequence[_Item], kind: Literal["open", "close"]) -> list[_Item]:
