@@ -261,20 +261,21 @@ async def watch(port: int, key: str) -> dict[str, Any]:
     threading.Thread(target=lambda: (sys.stdin.read(), loop.call_soon_threadsafe(over.set)), daemon=True).start()
     times: dict[str, list[float]] = {"livez": [], "honest": []}
     failed: Counter[str] = Counter()
-    pending: dict[asyncio.Task[None], tuple[str, float]] = {}
+    pending: dict[asyncio.Task[None], tuple[Sequence[str], float]] = {}
 
-    async def ask(name: str, due: float, request: bytes) -> None:
+    async def ask(names: Sequence[str], due: float, request: bytes) -> None:
         try:
             status = str(await _answer(port, request))
         except (OSError, ValueError) as error:
             status = type(error).__name__
-        times[name].append(time.perf_counter() - due)
+        for name in names:
+            times.setdefault(name, []).append(time.perf_counter() - due)
         if status != "200":
-            failed[f"{name} {status}"] += 1
+            failed[f"{names[0]} {status}"] += 1
 
-    def begin(name: str, due: float, request: bytes) -> None:
-        task = loop.create_task(ask(name, due, request))
-        pending[task] = name, due
+    def begin(names: Sequence[str], due: float, request: bytes) -> None:
+        task = loop.create_task(ask(names, due, request))
+        pending[task] = names, due
         task.add_done_callback(lambda done: pending.pop(done, None))
 
     end, host = "HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n", f"Authorization: Bearer {key}\r\n"
@@ -282,21 +283,22 @@ async def watch(port: int, key: str) -> dict[str, Any]:
     while not over.is_set():
         due = first + number * POLL_S
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
-        begin("livez", due, f"GET /livez {end}\r\n".encode())
+        begin(["livez"], due, f"GET /livez {end}\r\n".encode())
         every = round(HONEST_S / POLL_S)
         if number % every == 0:
             path, fields = HONEST[number // every % len(HONEST)]
             body = json.dumps(fields)
             head = f"POST {path} {end}{host}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-            begin("honest", due, (head + body).encode())
+            begin(["honest", f"honest {path}"], due, (head + body).encode())
         number += 1
     if pending:
         await asyncio.wait(list(pending), timeout=1.0)
     now = time.perf_counter()
     unanswered: Counter[str] = Counter()
-    for name, due in pending.values():
-        times[name].append(now - due)
-        unanswered[name] += 1
+    for names, due in pending.values():
+        for name in names:
+            times.setdefault(name, []).append(now - due)
+        unanswered[names[0]] += 1
     return {"times": times, "failed": dict(failed), "unanswered": dict(unanswered)}
 
 
