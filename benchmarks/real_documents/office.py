@@ -60,7 +60,7 @@ NOT_READ = tuple(
 )
 FIELD_WORDS = re.compile(r"\s*(?:XE|TC|QUOTE|FILLIN)\s+\"([^\"\\:]+)\"|\s*MACROBUTTON\s+\S+\s+(.+)", re.IGNORECASE)
 """Words in the code of a field."""
-VISIBLE = names("b i u strike dstrike vertAlign color highlight caps smallCaps rStyle")
+VISIBLE = names("b i u strike dstrike baseline vertAlign color highlight caps smallCaps rStyle")
 """What people see of the properties of a run."""
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OOXML = (
@@ -238,16 +238,20 @@ def _restyled(source: bytes, result: bytes) -> list[Fault]:
 
 
 def _all_ranges(data: bytes) -> Iterator[tuple[str, str, bool]]:
-    for name, tree in _trees(data):
+    for name, tree in _trees_with_text(data):
         for paragraph in tree.iter("{*}p", "{*}h"):
             yield from ((f"{name} {own}", text, is_judged) for own, text, is_judged in _ranges(paragraph))
 
 
+def _trees_with_text(data: bytes) -> Iterator[tuple[str, Any]]:
+    return ((name, tree) for name, tree in _trees(data) if name.startswith(PARTS) and not name.startswith(NOT_READ))
+
+
 def _trees(data: bytes) -> Iterator[tuple[str, Any]]:
-    """Yield name and tree of each part with text."""
+    """Yield name and tree of each part that is XML."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for name in archive.namelist():
-            if name.endswith(".xml") and name.startswith(PARTS) and not name.startswith(NOT_READ):
+            if name.endswith(".xml"):
                 with contextlib.suppress(etree.XMLSyntaxError, ValueError):
                     yield name, etree.fromstring(archive.read(name), XML)
 
@@ -255,7 +259,7 @@ def _trees(data: bytes) -> Iterator[tuple[str, Any]]:
 def _words_by_style(data: bytes) -> dict[str, Counter[tuple[str, str]]]:
     """Return the words of each part with their style; of words in several styles, their digits."""
     result: dict[str, Counter[tuple[str, str]]] = {}
-    for name, tree in _trees(data):
+    for name, tree in _trees_with_text(data):
         found: Counter[tuple[str, str]] = Counter()
         for paragraph in tree.iter("{*}p", "{*}h"):
             characters = [*_styled(paragraph, "")]
@@ -301,11 +305,7 @@ def _styled_child(element: Any, child: Any, style: str) -> Iterator[tuple[str, s
 
 def _visible(properties: Any) -> str:
     """Return what people see of the properties of a run."""
-    seen = [
-        f"{key}={value}"
-        for key, value in sorted(properties.attrib.items())
-        if key in ("b", "i", "u", "baseline", "strike")
-    ]
+    seen = [f"{key}={value}" for key, value in properties.attrib.items() if key in VISIBLE]
     for child in properties:
         if isinstance(child.tag, str) and (name := etree.QName(child).localname) in VISIBLE:
             seen.append(name + "".join(child.attrib.values()))
@@ -313,21 +313,14 @@ def _visible(properties: Any) -> str:
 
 
 def _other_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for name in archive.namelist():
-            if not name.endswith(".xml"):
-                continue
-            try:
-                tree = etree.fromstring(archive.read(name), XML)
-            except (etree.XMLSyntaxError, ValueError):
-                continue
-            for i, reading in enumerate(tree.iter(f"{{{W}}}rt")):
-                yield f"{name} rt {i}", "".join(reading.itertext())
-            for i, level in enumerate(tree.iter(f"{{{W}}}lvlText")):
-                yield f"{name} lvlText {i}", level.get(f"{{{W}}}val", "").replace("%", " ")
-            for i, code in enumerate(tree.iter(f"{{{W}}}instrText")):
-                if words := FIELD_WORDS.match(code.text or ""):
-                    yield f"{name} instrText {i}", words[1] or words[2]
-            if name in ("docProps/core.xml", "meta.xml"):
-                for title in tree.iter("{http://purl.org/dc/elements/1.1/}title"):
-                    yield f"{name} title", title.text or ""
+    for name, tree in _trees(data):
+        for i, reading in enumerate(tree.iter(f"{{{W}}}rt")):
+            yield f"{name} rt {i}", "".join(reading.itertext())
+        for i, level in enumerate(tree.iter(f"{{{W}}}lvlText")):
+            yield f"{name} lvlText {i}", level.get(f"{{{W}}}val", "").replace("%", " ")
+        for i, code in enumerate(tree.iter(f"{{{W}}}instrText")):
+            if words := FIELD_WORDS.match(code.text or ""):
+                yield f"{name} instrText {i}", words[1] or words[2]
+        if name in ("docProps/core.xml", "meta.xml"):
+            for title in tree.iter("{http://purl.org/dc/elements/1.1/}title"):
+                yield f"{name} title", title.text or ""

@@ -81,8 +81,7 @@ def test_S13_hostile_uploads_up_to_every_limit_delay_nobody(served_alone: Attack
     assert seen["alive"], seen
     assert not seen["attack"]["failed"], seen
     assert seen["attack"]["livez_p99_ms"] <= 100, seen
-    # The target is 3 times; 6 to 7 times were measured on two cores (benchmarks/results/hostile/livez.json).
-    assert seen["attack"]["honest_p99_ms"] < 10 * seen["quiet"]["honest_p99_ms"], seen
+    assert seen["attack"]["honest_p99_ms"] < 3 * seen["quiet"]["honest_p99_ms"], seen
     figure(
         "S13",
         f"200 hostile uploads of {len(KINDS)} kinds: {seen['statuses']} in {seen['seconds']} s; /livez within "

@@ -28,7 +28,7 @@ def words_of_fields(tokens: Iterable[Token]) -> Iterator[Untranslated]:
 
 
 def _codes(tokens: Iterable[Token]) -> Iterator[str]:
-    """Yield the code of each field; that of a field inside another one stands in the code of the outer one too."""
+    """Yield the code of each field; that of a field inside the code of another one is a code of its own."""
     codes: list[str] = []  # of the fields whose code goes on here
     is_code = False
     for token in tokens:
@@ -41,8 +41,8 @@ def _codes(tokens: Iterable[Token]) -> Iterator[str]:
             yield token.get("w:instr") or ""
         elif token.name == "w:instrText":
             is_code = token.kind == "open"
-        elif is_code and token.kind == "text":
-            codes[-1:] = [code + token.text for code in codes[-1:]]
+        elif is_code and codes and token.kind == "text":
+            codes[-1] += token.text
 
 
 def _words(code: str) -> list[str]:

@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Literal
 
 from dragoman.documents.document import Untranslated
@@ -336,13 +336,14 @@ def _ranges(items: Sequence[_Item]) -> dict[str, tuple[int, int]]:
     """Return the indices of both ends of the ranges with words in a line, by their name; those that end first first."""
     ranges: dict[str, tuple[int, int]] = {}
     opened: dict[str, int] = {}
+    n_words = [*accumulate((has_letters(piece.text) for piece in items), initial=0)]  # before each piece
     for i, piece in enumerate(items):
         kind, _, name = piece.name.partition(" ")
         if piece.kind == "point" and kind == "open":
             opened[name] = i
         elif piece.kind == "point" and kind == "close" and name in opened:
             first = opened.pop(name)
-            if any(has_letters(inner.text) for inner in items[first:i]):
+            if n_words[first] < n_words[i]:
                 ranges[name] = first, i
     return ranges
 
