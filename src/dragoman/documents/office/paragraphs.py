@@ -325,10 +325,32 @@ def _with_fields(items: Sequence[_Item]) -> list[_Item]:
 def _with_ranges(items: Sequence[_Item]) -> list[_Item]:
     """Return the pieces of a line with each range as an element, if it has some of the words, and crosses no other."""
     result = _nested(_nested(items, "open"), "close")
-    for name, (first, last) in _ranges(result).items():
-        if any(piece.text for piece in result[:first] + result[last:]) and _is_balanced(result[first:last]):
-            result[first] = replace(result[first], kind="open", name=f"{name} {first}")
-            result[last] = replace(result[last], kind="close", name=f"{name} {first}")
+    first_of = {last: first for first, last in _ranges(result).values()}
+    firsts = set(first_of.values())
+    n_texts = [*accumulate((bool(piece.text) for piece in result), initial=0)]  # before each piece
+    opened: list[int] = []  # where ranges and elements begin that go on here
+    within: dict[int, int] = {}  # for where such a range begins: number of elements around it
+    n_elements = 0
+    for i, piece in enumerate(result):
+        if piece.kind == "open":
+            opened.append(i)
+            n_elements += 1
+        elif piece.kind == "close" and n_elements:
+            while within.pop(opened.pop(), None) is not None:
+                pass  # a range that crosses this element
+            n_elements -= 1
+        elif i in firsts:
+            opened.append(i)
+            within[i] = n_elements
+        elif i in first_of and within.get(first_of[i]) == n_elements:
+            first = first_of[i]
+            while (crossing := opened.pop()) != first:
+                del within[crossing]
+            del within[first]
+            if n_texts[i] - n_texts[first] < n_texts[-1]:
+                name = f"{piece.name} {first}"
+                result[first] = replace(result[first], kind="open", name=name)
+                result[i] = replace(piece, kind="close", name=name)
     return result
 
 
