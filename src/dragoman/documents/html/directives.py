@@ -79,6 +79,7 @@ class Directives:
 
     def __init__(self, source: str) -> None:
         self._source = source
+        self._last: dict[str, int] = {}  # place of the last mark that ends code, by the mark
         self._is_blade = "@" in source and _IS_BLADE.search(source) is not None
         self._is_mako = "%" in source and _IS_MAKO.search(source) is not None
 
@@ -127,5 +128,9 @@ class Directives:
         return Code(match.end(), False) if match else None
 
     def _up_to(self, mark: str, at: int) -> Code | None:
+        if mark not in self._last:
+            self._last[mark] = self._source.rfind(mark)
+        if self._last[mark] < at + 2:
+            return None  # else each sign without an end would be searched for to the end of the page
         end = self._source.find(mark, at + 2, at + LONGEST_BODY)
         return Code(end + len(mark), False) if end >= 0 else None
