@@ -34,8 +34,16 @@ PLACEHOLDERS = {
     "perl-format": re.compile(_C + r"[hlqLV]*[diouxXeEfFgGcspn%]"),
     "php-format": re.compile(r"%(?:\d+\$)?[-+]?(?:0|'.)?\d*(?:\.\d+)?[bcdeEfFgGosuxX%]"),
     "sh-format": re.compile(r"\$\w+|\$\{\w+\}"),
+    "lisp-format": re.compile(r"~[-+\d,'vV#:@]*[^-+\d,'vV#:@\s]"),
+    "scheme-format": re.compile(r"~[-+\d,'vV#:@]*[^-+\d,'vV#:@\s]"),
+    "gcc-internal-format": re.compile(r"%(?:\d+\$)?[-+ #0qwlzt.*\d]*[A-Za-z@%{}]|%[<>']"),
+    "gfc-internal-format": re.compile(r"%(?:\d+\$)?[lh]*[A-Za-z%]|%[<>']"),
+    "csharp-format": re.compile(r"\{\d+[^{}]*\}"),
+    "java-format": re.compile(r"\{\d+[^{}]*\}"),
+    "ruby-format": re.compile(r"%\{\w+\}|%<\w+>[-+ #0\d.]*[A-Za-z]|%(?:\d+\$)?[-+ #0\d.]*[A-Za-z%]"),
 }  # fmt: skip
-ANY = re.compile(r"%(?:\(\w+\)|\d+\$)?[sd@](?!\w)|\{\w*\}|%\w+%|%L?\d{1,2}(?![\d%])|\$\{\w+\}|@[A-Z_]+@")
+ANY = re.compile(r"%(?:\(\w+\)|\d+\$)?[sd@](?!\w)|\{\w*\}|%\w+%|%L?\d{1,2}(?![\d%])|\$\{\w+\}|@[A-Z_]+@"
+                 r"|(?<![\w:.]):[a-z]\w{2,}(?![\w:`])|\\[nrt](?![a-z])")  # fmt: skip
 MARKUP = re.compile(
     r"</?[A-Za-z][^<>]*>|&\w+;|``[^`]+``|(?<!`):[\w:]+:`(?!\s)[^`<]+`|<[^<>`]+>`_|(?<![\w|])\|\w+\|(?![\w|])|\[#?\w+\]_|https?://[\w./-]+"
 )

@@ -144,7 +144,18 @@ def _cue(name: str, text: str, unescaped: Callable[[str], str] = str) -> Block:
             block.marks += [part] if part not in block.marks else []
         else:
             block.add("", unescaped(part))
+    block.marks += [end for end in map(_end_of, block.marks) if end and end not in block.marks]
     return block
+
+
+def _end_of(mark: str) -> str:
+    """Return the tag that ends what another one begins: the end of a caption may stand for it."""
+    if match := re.fullmatch(r"<([a-z]+)\b[^<>/]*>", mark):
+        return f"</{match[1]}>" if match[1] not in ("v", "rt", "br") else ""
+    names = [
+        f"\\{name}0" if name in "ibus" else f"\\{name}" for name, value in _OVERRIDE.findall(mark) if value.strip("0")
+    ]
+    return "{" + "".join(names).replace("\\c", "\\1c") + "}" if names and mark.startswith("{\\") else ""
 
 
 READERS = {".srt": subrip, ".vtt": webvtt_cues, ".sbv": sbv, ".ass": ass, ".ssa": ass, ".ttml": ttml, ".dfxp": ttml}
@@ -160,6 +171,7 @@ def faults(source: bytes, result: bytes, mode: str, named: list[str], suffix: st
         *_sentences(cues, translated, mode),
         *_dialogue(cues, translated, mode),
         *_voices(source, result, mode, suffix),
+        *_styles(source, result, mode, suffix),
     ]
 
 
@@ -267,3 +279,86 @@ def _by_voice(text: str) -> dict[str, Counter[str]]:
             elif voice:
                 words.setdefault(voice, Counter()).update(words_of(html.unescape(_TAG.sub("", part))))
     return words
+
+
+_STYLE = re.compile(r"(\{[^{}\r\n]*\}|</? ?[A-Za-z][^<>\r\n]*>|<\d[\d:.]*>)")
+_OVERRIDE = re.compile(r"\\(\d?[a-z]+)(\([^()]*(?:\([^()]*\)[^()]*)*\)|&H[0-9A-Fa-f]*&?|[^\\{}]*)")
+_STYLING = ("i", "b", "u", "s", "1c", "2c", "3c", "4c", "fs", "fn", "fscx", "fscy", "fsp", "bord", "shad", "alpha")
+
+
+def _styles(source: bytes, result: bytes, mode: str, suffix: str) -> list[Fault]:
+    """Compare the words of each style inside a caption: italics, colours, sizes."""
+    if mode in BY_MODEL or not suffix.endswith((".ass", ".ssa", ".srt", ".vtt")):
+        return []
+    own, new = (by_style(data, suffix) for data in (source, result))
+    return [
+        Fault("styles", style, f"lost {list((own[style] - new[style]).elements())[:5]}, "
+              f"new {list((new[style] - own[style]).elements())[:5]} in {mode}")
+        for style in own if style and own[style] != new[style]
+    ]  # fmt: skip
+
+
+def by_style(data: bytes, suffix: str) -> dict[str, Counter[str]]:
+    """Return the words in each style, "" for that of the whole caption; those sung word by word are left out."""
+    words: dict[str, Counter[str]] = {}
+    for text, usual in _captions(data, suffix):
+        state = dict(usual)
+        if re.search(r"\\[kK][of]?\d|<\d[\d:.]*>|\\p[1-9]|<rt>", text):
+            continue
+        opened: list[str] = []
+        for part in _STYLE.split(text):
+            if part.startswith("{"):
+                _override(state, usual, part)
+            elif _STYLE.fullmatch(part) and not part.startswith(("<v", "</v")):
+                name = re.findall(r"[A-Za-z]+", part)[0]
+                opened = [*opened, part] if part[1] != "/" else _without(opened, name)
+            else:
+                styled = {f"{name} {value}" for name, value in state.items() if usual.get(name, "0") != value}
+                words.setdefault(" ".join(sorted({*styled, *opened})), Counter()).update(_words(html.unescape(part)))
+    return words
+
+
+def _without(opened: list[str], name: str) -> list[str]:
+    last = next((i for i in range(len(opened) - 1, -1, -1) if re.match(rf"<{re.escape(name)}\b", opened[i])), None)
+    return opened if last is None else opened[:last] + opened[last + 1 :]
+
+
+def _override(state: dict[str, str], usual: dict[str, str], block: str) -> None:
+    """Change a style by a block such as ``{\\i1\\c&HFF&}``."""
+    for name, value in _OVERRIDE.findall(block):
+        name, value = "1c" if name == "c" else name, value.strip().strip("&H").strip("&").upper()
+        if name == "r":
+            state.clear()
+            state.update(usual)
+        elif name in _STYLING and value:
+            state[name] = value.lstrip("0") or "0"
+        elif name in _STYLING:
+            state.pop(name, None)
+            state.update({name: usual[name]} if name in usual else {})
+
+
+def _captions(data: bytes, suffix: str) -> list[tuple[str, dict[str, str]]]:
+    """Return the source of each caption, and the style in which it begins."""
+    text = decoded(data)
+    if not suffix.endswith((".ass", ".ssa")):
+        return [
+            (block.partition("-->")[2].partition("\n")[2], {}) for block in re.split(r"\n\n+", text) if "-->" in block
+        ]
+    script = pysubs2.SSAFile.from_string(text)
+    return [
+        (re.sub(r"\\[Nnh]", " ", event.text), _usual(script.styles.get(event.style)))
+        for event in script if not event.is_comment
+    ]  # fmt: skip
+
+
+def _usual(style: pysubs2.SSAStyle | None) -> dict[str, str]:
+    """Return what a style sets, as overrides write it."""
+    if style is None:
+        return {}
+    colours = {"1c": style.primarycolor, "2c": style.secondarycolor, "3c": style.outlinecolor, "4c": style.backcolor}
+    switches = {"i": style.italic, "b": style.bold, "u": style.underline, "s": style.strikeout}
+    return {
+        **{name: f"{colour.b:02X}{colour.g:02X}{colour.r:02X}".lstrip("0") or "0" for name, colour in colours.items()},
+        **{name: str(int(bool(is_on))) for name, is_on in switches.items()},
+        "fs": f"{style.fontsize:g}", "fn": style.fontname.upper(),
+    }  # fmt: skip

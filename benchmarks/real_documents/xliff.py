@@ -21,6 +21,8 @@ OPEN_STATES = {None, "new", "needs-translation", "initial"}
 ANNOTATIONS = names("mrk sm em")
 CATEGORIES = names("zero one two few many other")
 ICU = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal)\s*,")
+IN_ORDER = re.compile(r"(?<!%)%[-+ #0]*\d*(?:\.\d+)?(?:l|ll|h)?[sdufxc@](?!\w)")
+"""Placeholders of which only the order says what they stand for."""
 ADDRESS = re.compile(r"\w+://\S+")
 SCHEMAS = "XLIFF_SCHEMAS"
 """Environment variable with a folder of the standard's schemas; without it nothing is held against them."""
@@ -251,6 +253,8 @@ def _text_faults(key: str, texts: tuple[list[Any], list[Any]], mode: str, told: 
             faults.append(Fault("text", key, f"{before[:60]!r} became {after[:60]!r}"))
         elif LATIN_WORD.search(ADDRESS.sub("", before)) and stayed(before, after, mode) and not _is_told(before, told):
             faults.append(Fault("untranslated", key, repr(before[:90])))
+        if IN_ORDER.findall(before) != IN_ORDER.findall(after):
+            faults.append(Fault("mixed up", key, f"{before[:60]!r} became {after[:60]!r}"))
     return faults
 
 

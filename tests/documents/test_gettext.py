@@ -60,9 +60,14 @@ def message(msgid: str, flag: str = "", stand_in: str = "letters") -> str:
         ("java-format", "it''s {0}", "{0} ит''с"),
         ("csharp-format", "{0} of {1:d}", "{1:d} оф {0}"),
         ("scheme-format", "~a is", "ис ~a"),
+        ("lisp-format", "no ~10,2f is ~[a~;b~]", ""),  # its words belong to the places of the placeholders
+        ("lisp-format", "dog ~:D", "~:D дог"),
+        ("gcc-internal-format", "%<asm%> of %qs and %<%s%>", "%<%2$s%> анд %1$qs оф %<asm%>"),
+        ("gcc-internal-format", "it%'s %<of%>", "%<of%> ит%'с"),
         ("boost-format", "%1% of %2%", "%2% оф %1%"),
         ("no-c-format", "100% of dogs", "догс оф 100%"),
         ("", "%1 and %s of @NAME@", "@NAME@ оф %s анд %1"),
+        ("", "say :count of 10:30", "10:30 оф :count саю"),
     ],
 )  # fmt: skip
 def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(
@@ -97,6 +102,7 @@ def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(
         ("run C<^.fi$> of L<the dog|dog(1)> as I<cats>", "рун C<^.fi$> оф L<тхе дог|dog(1)> ас I<цатс>"),
         ("run C<< a->b >> or B<< the dog >>", "рун C<< a->b >> ор B<< тхе дог >>"),
         ("I<the C<x> dog> of L<a|b>", "I<тхе C<x> дог> оф L<а|b>"),
+        ("a dog\\\\n\\\\nIt", "а дог\\\\n\\\\nИт"),
         ("_A man", "_А ман"),
         ("vitamin C<b>dog</b>", "витамин Ц<b>дог</b>"),
     ],

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 
 import pytest
 
 from benchmarks.real_documents.stand_ins import STAND_INS, deciphered, translations
+from benchmarks.real_documents.subtitles import by_style
 from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo, DocumentOptions
 from dragoman.documents.subtitles.cues import Piece
@@ -265,11 +267,11 @@ def test_scripts_keep_all_but_the_text_of_dialogues() -> None:
         f"[Script Info]\r\nTitle: The dog\r\n\r\n[Events]\r\n{LAYERS}\r\n"
         "Dialogue: 0,0:00:01.00,0:00:02.00,Top,,0,0,0,,{\\an8}The big {\\i1}dog{\\i0}, you see,\\Nsleeps\\hhere.\r\n"
         "Comment: 0,0:00:01.00,0:00:02.00,Top,,0,0,0,,The dog\r\nDialogue: 0,bad\r\n"
-        "Dialogue: 0,0:00:02.00,0:00:03.00,Top,,0,0,0,,{\\p1}m 0 0 l 9 0{\\p0}The cat\r\n"
+        "Dialogue: 0,0:00:02.00,0:00:03.00,Top,,0,0,0,,{\\p1}m 0 0 l 9 0{\\p0}The cat.\r\n"
         "Dialogue: 0,0:00:03.00,0:00:04.00,Top,,0,0,0,,{\\k20}la {\\k30}dog {\\k10}sings\r\n[Fonts]\r\nfont: a\r\n"
     )
     result, left, texts = translated(source, "a.ass")
-    assert texts == ["The big dog, you see, sleeps here.", "The cat", "la dog sings"]
+    assert texts == ["The big dog, you see, sleeps here.", "The cat.", "la dog sings"]
     # A space stays unbroken, by the alignment.
     assert deciphered(result).replace("\\N", " ") == source.replace("\\N", " ")
     assert result.count("\\N") == 1
@@ -419,3 +421,44 @@ def test_a_closing_tag_with_spaces_is_a_tag() -> None:
     content, left, _ = translated(film("This <i>dog runs</ i> home.", "A < b > here."), mode="reversed")
     assert captions_of(content) == ["home. <i>runs dog</ i> This", "here. > b < A"]
     assert left == []
+
+
+@pytest.mark.parametrize(
+    ("caption", "expected"),
+    [
+        ("the {\\c&HFF&}dog{\\r} runs", "runs {\\c&HFF&}dog{\\r} the"),
+        ("the {\\b1\\1c&HFF&}dog runs{\\b0\\1c}", "{\\b1\\1c&HFF&}runs dog{\\b0\\1c} the"),
+        ("the {\\c&HFF&}dog{\\c&HFFFF&} runs", "runs {\\c&HFF&}dog{\\c&HFFFF&} the"),
+        ("{\\c&HFF&}the {\\c&HFFFF&}dog", "{\\c&HFFFF&}dog{\\1c} {\\c&HFF&}the{\\1c}"),
+        ("the {\\i1}dog runs", "{\\i1}runs dog{\\i0} the"),
+        ("{\\i1}the dog", "{\\i1}dog the"),
+        ("the {\\i1}dog{\\b1} runs{\\r} home", "home {\\i1}{\\b1}runs{\\b0} dog{\\r} the"),
+        ("{\\an8}the {\\fnComic Sans}dog{\\fn}", "{\\an8}{\\fnComic Sans}dog{\\fn} the"),
+        ("the {\\rSign}dog", "{\\rSign}dog the"),
+    ],
+)
+def test_a_style_of_a_caption_stays_with_its_words(caption: str, expected: str) -> None:
+    source = f"[Events]\n{LAYERS}\nDialogue: 0,0:00:01.00,0:00:02.00,A,,0,0,0,,{caption}\n"
+    result, left, _ = translated(source, "a.ass", "reversed")
+    assert deciphered(result).partition("0,0,0,,")[2] == expected + "\n"
+    assert left == []
+    assert styles_of(source.encode()) == styles_of(deciphered(result).encode()) or "Sign" in caption
+
+
+def styles_of(script: bytes) -> dict[str, Counter[str]]:
+    return by_style(script, ".ass")
+
+
+@pytest.mark.parametrize(
+    ("caption", "expected"),
+    [
+        ("The <i>dog runs.", "<i>runs. dog</i> The"),
+        ("The {\\i1}dog{\\i0} runs.", "runs. {\\i1}dog{\\i0} The"),
+        ("<i>The dog runs.", "<i>runs. dog The"),
+        ("The <b><i>dog</b> runs.", "runs. <b><i>dog</b> The"),
+    ],
+)
+def test_an_element_without_an_end_ends_with_its_caption(caption: str, expected: str) -> None:
+    assert captions_of(translated(film(caption), mode="reversed")[0]) == [expected]
+    cue = f"WEBVTT\n\n00:01.000 --> 00:02.000\n{caption}\n"
+    assert deciphered(translated(cue, "a.vtt", "reversed")[0]).strip().split("\n")[-1] == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.real_documents.stand_ins import letters
+from benchmarks.real_documents.stand_ins import STAND_INS, letters, translations
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.translate import Report, open_document
 from dragoman.errors import DataError
@@ -205,3 +205,14 @@ def test_declarations_in_a_doctype_are_refused() -> None:
     assert "<target" in translated('<!DOCTYPE xliff SYSTEM "a[b].dtd">' + content)[0]
     with pytest.raises(DataError, match="declares entities in its DOCTYPE"):
         translated('<!DOCTYPE xliff SYSTEM "x.dtd" [<!ENTITY a "b">]>' + content)
+
+
+def test_placeholders_without_numbers_keep_their_order() -> None:
+    source = old('<trans-unit id="1"><source>%d dogs of %s</source></trans-unit>')
+    opened = open_document(source.encode(), DocumentInfo("a.xlf", "en", "de"))
+    result, report = opened.finish(translations(opened.texts, STAND_INS["reversed"]))
+    assert result.decode() == source
+    assert [(segment.text, segment.why) for segment in report.left] == [
+        ("%d dogs of %s", "its translation would mix up placeholders without numbers")
+    ]
+    assert ">%d догс оф %s</target>" in translated(source)[0]

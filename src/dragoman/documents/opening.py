@@ -74,17 +74,17 @@ def finished(
     rejected = document.reject(usable)
     reasons |= dict.fromkeys(rejected, document.why_rejected)
     usable = replace(usable, by_text={text: line for text, line in aligned.items() if text not in rejected})
-    segments = [unit.plain for unit in units_of(document.parts) if unit.plain in aligned or unit.plain in reasons]
+    segments = [unit for unit in units_of(document.parts) if unit.plain in aligned or unit.plain in reasons]
     concerns = document.concerns(lambda parts: write(parts, usable))
-    tag_like = [unit.plain for unit in units_of(document.parts) if is_like_a_tag(unit.plain)]
-    reasons |= {text: "it looks like a tag" for text in tag_like if text not in aligned}
-    known = set(segments)
-    segments += [text for text in tag_like if text not in known]
-    named = [*document.left, *(Untranslated(text, reasons[text]) for text in segments if text in reasons)]
+    tag_like = [unit for unit in units_of(document.parts) if is_like_a_tag(unit.plain)]
+    reasons |= {unit.plain: "it looks like a tag" for unit in tag_like if unit.plain not in aligned}
+    known = {unit.plain for unit in segments}
+    segments += [unit for unit in tag_like if unit.plain not in known]
+    left = [Untranslated(unit.shown, reasons[unit.plain]) for unit in segments if unit.plain in reasons]
     lost: list[Lost] = []
     content = document.save(lambda parts: write(parts, usable, lost))
     concerns = (*concerns, *_losses(document, content, info))
-    left = [*named, *(Untranslated(unit.text, unit.why) for unit in lost), *concerns]
+    left = [*document.left, *left, *(Untranslated(unit.text, unit.why) for unit in lost), *concerns]
     return {
         "content": content, "found": len(segments) + len(document.left) + len(concerns),
         "left": [[segment.text, segment.why] for segment in left], "read_as": document.read_as,

@@ -60,11 +60,23 @@ class Unit:
     escape: Callable[[str], str] = escape
     styles: Sequence[tuple[str, str]] = (("", ""),)  # source before and after text in each style; the usual style first
     styled: list[tuple[int, int, int]] = field(default_factory=list)  # start, end and index into ``styles``
+    source: str = ""  # as the file has it, where ``text`` differs in more than tags and entities
 
     @property
     def plain(self) -> str:
         """Text as the model reads it: one line, with single spaces."""
         return " ".join(self.text.split())
+
+    @property
+    def shown(self) -> str:
+        """Text as a reader of the file sees it, in one line: with code and other words that the model does not read."""
+        if self.source or not self.tags:
+            return " ".join((self.source or self.text).split())
+        pieces, at = [], 0
+        for tag in self.tags:
+            pieces += [self.text[at : tag.place], _words_of(tag)]
+            at = tag.place
+        return " ".join("".join([*pieces, self.text[at:]]).split())
 
 
 @dataclass(frozen=True)
@@ -122,6 +134,18 @@ def join_points(unit: Unit) -> None:
     unit.tags = tags
 
 
+_ELEMENT = re.compile(r"<[^<>]*>")
+_MOST_SHOWN = 80  # characters: longer source is no word in a sentence
+
+
+def _words_of(tag: Tag) -> str:
+    """Return the words that a placeholder shows; "" if it shows none."""
+    if tag.kind != "point" or tag.share is not None or not all(isinstance(part, str) for part in tag.parts):
+        return ""
+    text = _ELEMENT.sub("", "".join(map(str, tag.parts)))
+    return text if len(text) <= _MOST_SHOWN and any(map(str.isalnum, text)) else ""
+
+
 def _shows_words(tag: Tag) -> bool:
     """True for a placeholder that is a whole element with words, such as code."""
     is_source = tag.kind == "point" and tag.share is None and all(isinstance(part, str) for part in tag.parts)
@@ -141,7 +165,7 @@ def units_of(parts: Sequence[Part]) -> Iterator[Unit]:
 class Lost:
     """A unit whose translation was not written, because elements that had words would have none."""
 
-    text: str  # as the model reads it
+    text: str  # as a reader of the file sees it
     n_elements: int  # elements and lines without words; 0 for the unit itself
 
     @property
@@ -196,7 +220,7 @@ def _translated(unit: Unit, translation: AlignedText, translations: Translations
     tgt, placed, styles = known.tgt, known.places, known.styles
     if placed.n_lost or (not has_words(translation.text) and has_words(unit.text)):
         if lost is not None:
-            lost.append(Lost(unit.plain, placed.n_lost))
+            lost.append(Lost(unit.shown, placed.n_lost))
         return write(unit.raw, translations, lost)
     written: list[str] = []
     run: list[str] = []  # characters in the same style that are not written yet

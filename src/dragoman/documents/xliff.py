@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated
-from dragoman.documents.units import Part, Unit, units_of
+from dragoman.documents.gettext.placeholders import ordered
+from dragoman.documents.units import Part, Translations, Unit, units_of
 from dragoman.documents.xliff_content import ContentReader, Settings
 from dragoman.documents.xml import Token, check, closing_tags, tokens, with_attribute
 from dragoman.errors import DataError
@@ -30,6 +31,7 @@ _FINISHED = frozenset(["final", "signed-off", "reviewed"])
 
 _STATE = re.compile(r"(?<!\s)\s++(?:state|state-qualifier|subState)=(?:\"[^\"]*\"|'[^']*')")
 _PREFIX = re.compile(r"<([\w.-]+:)?")
+_WHY_REJECTED = "its translation would mix up placeholders without numbers"
 _UNTRANSLATED = "\0"
 """Source of a probe, which no XML can contain."""
 
@@ -105,7 +107,14 @@ def _document(result: _Result, text: Text) -> Document:
             "".join(piece if isinstance(piece, str) else piece.written(render) for piece in result.pieces)
         )
 
-    return Document(parts, save, tuple(result.left), read_as=text.read_as)
+    def reject(translations: Translations) -> set[str]:
+        return {
+            unit.plain for unit in units_of(parts)
+            if unit.plain in translations.by_text and "%" in unit.plain
+            and ordered(unit.plain) != ordered(translations.by_text[unit.plain].text)
+        }  # fmt: skip
+
+    return Document(parts, save, tuple(result.left), reject, text.read_as, _WHY_REJECTED)
 
 
 def _read_all(file: _File, info: DocumentInfo) -> _Result:

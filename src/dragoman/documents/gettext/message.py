@@ -181,7 +181,7 @@ def _sentence(message: Message, text: str, mnemonic: int) -> list[Part]:
         for number in builder.visible:
             del message.visible[number]
         return builder.source
-    unit.raw = [UNTRANSLATED, *builder.source]
+    unit.raw, unit.source = [UNTRANSLATED, *builder.source], text
     return [unit]
 
 

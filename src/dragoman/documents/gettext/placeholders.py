@@ -20,6 +20,8 @@ _C_LENGTH = r"(?:hh|h|ll|l|q|j|z|t|L|w\d\d)?"
 _C_FULL = _C + rf"(?:{_C_LENGTH}[diouxXeEfFgGaAcsCSpnm]|<PRI[A-Za-z0-9]+>)"
 _OBJC = _C + r"(?:hh|h|ll|l|q|j|z|t|L)?[@diouxXeEfFgGaAcsCSpn]"
 _PYTHON = rf"%(?:\([^()\n]*\))?[-+ #0]*+{_WIDTH}[hlL]?[diouxXeEfFgGcrsa]"
+_LISP = r"~(?:(?:'\S|[-+]?\d++|[vV#])?,?){0,8}+[:@]{0,2}[A-Za-z%&|~;()<>^*?_$/{}\[\]\n]"
+_GCC_QUOTE = r"%<[^%\n]*+(?:%[qwlzt+#]*+[A-Za-z][^%\n]*+)?%>"
 _BRACE = r"\{(?!\{)(?:[^{}\n]|\{[^{}\n]*\})*\}"
 
 
@@ -36,6 +38,7 @@ class Syntax:
 
 
 _NUMBERED = re.compile(r"%\d+\$|%\*?\d*m$|%%$|%\([^()]*\)|%<|%\{")
+_NUMBERED_GCC = re.compile(r"%\d+\$|%\*?\d*m$|%[%>'R}]|%<(?:[^%]*%>)?$")
 _NAMED_BRACE = re.compile(r"\{\s*[^\s{}:!,.]")
 _C_LIKE = Syntax(re.compile(_C_FULL), "%", "dollar", _NUMBERED, has_numbered_widths=True)
 _PERCENT_NUMBER = Syntax(re.compile(r"%L?[1-9]\d?"), unnumbered=False)
@@ -50,8 +53,8 @@ FORMATS = {
     "java-printf-format": Syntax(re.compile(_C + r"(?:[bBhHsScCdoxXeEfgGaAn]|[tT][A-Za-z])"), "%", "dollar", _NUMBERED),
     "csharp-format": Syntax(re.compile(r"\{\d+(?:[,:][^{}\n]*+)?\}"), "{}", unnumbered=False),
     "javascript-format": Syntax(re.compile(_C + r"[dsfjoOicxXbeEgGaA]"), "%", "dollar", _NUMBERED),
-    "scheme-format": Syntax(re.compile(r"~[^\s~A-Za-z%]*[A-Za-z%~]")),
-    "lisp-format": Syntax(re.compile(r"~[^\s~A-Za-z%]*[A-Za-z%~]")),
+    "scheme-format": Syntax(re.compile(_LISP)),
+    "lisp-format": Syntax(re.compile(_LISP)),
     "elisp-format": Syntax(re.compile(_C + r"[sSdoxXcefg]"), "%", "dollar", _NUMBERED),
     "librep-format": Syntax(re.compile(_C + r"[sSdoxXc]"), "%", "dollar", _NUMBERED),
     "rust-format": Syntax(re.compile(_BRACE), "{}", "brace", _NAMED_BRACE),
@@ -79,10 +82,12 @@ FORMATS = {
         "%", "dollar", _NUMBERED,
     ),
     "gcc-internal-format": Syntax(
-        re.compile(rf"%[<>']|{_C}[qwlzt+#]*[diouxXeEfFgGcspmA-Z@r{{}}R]|%[qwlzt+#]*[A-Za-z@]"),
-        "%", "dollar", _NUMBERED,
+        re.compile(rf"{_GCC_QUOTE}|%[<>'R}}]|{_C}[qwlzt+#]*[diouxXeEfFgGcspmA-Z@r{{}}R]|%[qwlzt+#]*[A-Za-z@]"),
+        "%", "dollar", _NUMBERED_GCC,
     ),
-    "gfc-internal-format": Syntax(re.compile(r"%[<>']|%(?:\d+\$)?[lhiducsCLef]+"), "%", "dollar", _NUMBERED),
+    "gfc-internal-format": Syntax(
+        re.compile(rf"{_GCC_QUOTE}|%[<>']|%(?:\d+\$)?[lhiducsCLef]+"), "%", "dollar", _NUMBERED_GCC
+    ),
     "ruby-format": Syntax(
         re.compile(rf"%[-+ #0]*+(?:\{{\w+\}}|<\w+>{_WIDTH}[A-Za-z])|{_C}[diouxXeEfgGaAcspbB]"),
         "%", "dollar", _NUMBERED,
@@ -98,7 +103,7 @@ USUAL = Syntax(
         rf"|%\([^()\s]+\)[-+ #0]*+{_WIDTH}[diouxXeEfFgGcrsa](?!\w)"
         r"|%(?:\d++\$)?[-+#0']*+\d*+(?:\.\d++)?(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGcsp@](?!\w)"
         r"|%L?[1-9]\d?(?![\w%$]|[.,]\d)|%n(?:(?![\w%])|(?=%n|[A-Z]))|(?<![\w%])%[A-Za-z_]\w{2,}%(?!\w)"
-        r"|(?<!\w)@[A-Z][A-Z0-9_]*@|(?<![\w$])\$[A-Za-z_]\w*|%%"
+        r"|(?<!\w)@[A-Z][A-Z0-9_]*@|(?<![\w:.]):[a-z]\w++(?![\w:`])|(?<![\w$])\$[A-Za-z_]\w*|%%"
     ),
     "", "", re.compile(r"%\d+\$|[^%]|%\(|%\{|%[A-Za-z_]\w*%|%L?\d|%n|%%"),
 )  # fmt: skip
@@ -115,6 +120,11 @@ def is_ordered(syntax: Syntax, placeholder: str) -> bool:
     if not syntax.unnumbered:
         return False
     return syntax.number is None or syntax.number.match(placeholder) is None
+
+
+def ordered(text: str) -> list[str]:
+    """Return the placeholders of a text without a flag of which only the order says what they stand for."""
+    return [match[0] for match in USUAL.pattern.finditer(text) if is_ordered(USUAL, match[0])]
 
 
 def renumbered(syntax: Syntax, placeholders: Sequence[str], order: Sequence[int]) -> list[str] | None:
@@ -147,6 +157,10 @@ def _numbered(placeholder: str, at: int, numbering: Numbering) -> tuple[str, int
         return f"{{{at - 1}{placeholder[1:].lstrip()}", at + 1
     if numbering == "bracket":
         return f"{placeholder[:-1]}[{at}]{placeholder[-1]}", at + 1
+    if placeholder.startswith("%<"):  # a quotation with an argument inside, such as %<%s%>
+        start, end = placeholder.index("%", 1), len(placeholder) - 2
+        inner, at = _numbered(placeholder[start:end], at, numbering)
+        return placeholder[:start] + inner + placeholder[end:], at
     first, *after_stars = placeholder.split("*")
     for piece in after_stars:  # a width is an argument too
         first, at = f"{first}*{at}${piece}", at + 1

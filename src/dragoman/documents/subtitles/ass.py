@@ -9,6 +9,7 @@ import re
 
 from dragoman.documents.document import DocumentInfo, Untranslated
 from dragoman.documents.subtitles.cues import Cue, Film
+from dragoman.documents.subtitles.overrides import override, with_ends
 from dragoman.documents.subtitles.subrip import seconds
 from dragoman.documents.subtitles.tokens import Token, tokenized
 from dragoman.errors import DataError
@@ -20,10 +21,7 @@ _TOKEN = re.compile(r"\\[Nnh]|\{[^{}\r\n]*\}")
 _TIME = re.compile(r"\s*-?\d{1,6}:\d{1,2}:\d{1,2}(?:[.:,]\d{1,4})?\s*\Z")
 _SUNG = re.compile(r"\\[kK][of]?\d")
 _DRAWING = re.compile(r"\\p(\d+)")
-_SIMPLE = re.compile(r"\{\\(\d?[a-z]{1,5}?)(&H[^{}\\]*|-?[\d.]+|)\}")
 _PLACE = re.compile(r"\\(?:an?\d+|(?:pos|move|org|clip)\([^()]*\))")
-_SWITCHES = ("i", "b", "u", "s")
-
 ASS = ("Layer", "Start", "End", "Style", "Name", "MarginL", "MarginR", "MarginV", "Effect", "Text")
 """Fields of an event where no line ``Format:`` names them."""
 
@@ -49,12 +47,7 @@ def _token(match: re.Match[str]) -> Token:
         return Token(source, "break")
     if _SUNG.search(source):
         return Token(source, "time")
-    simple = _SIMPLE.fullmatch(source)
-    if simple is None:
-        return Token(source, "point")
-    name, value = simple.groups()
-    ends = value == "" or (name in _SWITCHES and value == "0")
-    return Token(source, "close" if ends else "open", name=name)
+    return override(source)
 
 
 def read_events(text: str, info: DocumentInfo) -> Film:
@@ -105,5 +98,5 @@ def _event(line: str, start: int, values: dict[str, str], number: int) -> list[s
     ignored = ("Start", "End", "Text", "ReadOrder")
     place = " ".join(_PLACE.findall(source[:400]))
     settings = ",".join([*(value.strip() for name, value in values.items() if name not in ignored), place])
-    cue = Cue(tuple(tokenize(source)), number, times[0], times[1], settings)
+    cue = Cue(tuple(with_ends(tokenize(source))), number, times[0], times[1], settings)
     return [line[:start], cue, line[start + len(source) :]]

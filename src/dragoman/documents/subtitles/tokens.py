@@ -22,6 +22,7 @@ class Token:
     """
     text: str = ""  # of a text: as a reader sees it
     name: str = ""  # the opening and the closing tag of an element share it
+    implied: str = ""  # tag that ends an element elsewhere, where the source has none: the caption ends it
 
 
 Tokenize = Callable[[str], list[Token]]
@@ -99,6 +100,30 @@ def pairs(tokens: Sequence[Token]) -> dict[int, int]:
             first = by_name[token.name].pop()
             partner[first], partner[i] = i, first
     return partner
+
+
+def closed(tokens: Sequence[Token], tag: str = "</{}>") -> list[Token]:
+    """Return the tokens of a caption with the ends of the elements that it opens, and that only its own end ends.
+
+    Args:
+        tokens: The tokens.
+        tag: Tag that would end an element, with braces for its name.
+    """
+    partner = pairs(tokens)
+    end = end_of_words(tokens)
+    opened, depth = list[str](), 0
+    for i, token in enumerate(tokens[:end]):
+        if i in partner:
+            depth += 1 if partner[i] > i else -1
+        elif token.kind == "open" and not depth:  # inside another element its end would be that of both
+            opened.append(token.name)
+    ends = [Token("", "close", name=name, implied=tag.format(name)) for name in reversed(opened)]
+    return [*tokens[:end], *ends, *tokens[end:]]
+
+
+def end_of_words(tokens: Sequence[Token]) -> int:
+    """Return the number of tokens up to the last one that shows something."""
+    return next((i + 1 for i in range(len(tokens) - 1, -1, -1) if tokens[i].text.strip()), 0)
 
 
 _BRACKETS = {"[": "]", "(": ")", "（": "）", "【": "】", "［": "］", "〔": "〕", "｟": "｠"}

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from dragoman.documents.document import DocumentInfo, Untranslated
 from dragoman.documents.subtitles.cues import Cue, Film
-from dragoman.documents.subtitles.tokens import Token, tokenized
+from dragoman.documents.subtitles.overrides import override, with_ends
+from dragoman.documents.subtitles.tokens import Token, closed, tokenized
 from dragoman.errors import DataError
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
@@ -42,11 +43,13 @@ def _token(match: re.Match[str]) -> Token:
         return Token(source, text=html.unescape(source))
     if source[1].isdigit():
         return Token(source, "time")
+    if source[0] == "{":
+        return override(source)
     name = _TAG_NAME.match(source)
     kind = name[1] if name else "rt"
     if kind == "v":
         return Token(source, "turn", name="" if source.startswith("</") else source)
-    if kind == "rt" or source[-1] not in ">}":  # the reading of a word, or no tag
+    if kind == "rt" or source[-1] != ">":  # the reading of a word, or no tag
         return Token(source, "point")
     return Token(source, "close" if source.startswith("</") else "open", name=kind)
 
@@ -116,7 +119,7 @@ def _add(blocks: _Blocks, lines: Sequence[str], start: int) -> None:
     elif start_s is not None and end_s is not None and end_s < start_s:
         why = f"line {line}: this cue ends before it begins; its times stay as they are"
         blocks.left.append(Untranslated(times.strip(), why))
-    tokens = tuple(tokenize("".join(lines[number + 1 :])))
+    tokens = tuple(closed(with_ends(tokenize("".join(lines[number + 1 :])))))
     blocks.left += [
         Untranslated(token.source.strip(), f"line {line}: a tag without an end, which players drop with all behind it")
         for token in tokens

@@ -255,9 +255,11 @@ def _unit(words: Sequence[list[Token]], film: Film) -> Unit:
                 unit.text += " "
             elif token.kind == "text":
                 unit.text += token.text
+            elif token.implied and place not in partner:
+                continue
             elif not is_sung:  # each word of a song has its own tags, which are set when it is written
                 kind = token.kind if token.kind in ("open", "close") and place in partner else "point"
-                unit.tags.append(Tag(len(unit.text), (token.source,), kind, token.name))
+                unit.tags.append(Tag(len(unit.text), (token.source or token.implied,), kind, token.name))
     return unit
 
 
