@@ -10,6 +10,7 @@ import fcntl
 import json
 import random
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -228,7 +229,7 @@ def figure() -> Callable[[str, str], None]:
     """
 
     def say(row: str, text: str) -> None:
-        print(f"\n{row}: {text}", flush=True)
+        print(f"\n{row}: {text}", file=sys.stderr, flush=True)  # the processes of pytest-xdist show no other output
         if path := os.environ.get("DRAGOMAN_FIGURES"):
             with Path(path).open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"row": row, "figure": text}, ensure_ascii=False) + "\n")

@@ -49,7 +49,7 @@ MARKUP = re.compile(
 )
 """Markup that must arrive: elements, entities, code, roles, targets of links, substitutions, footnotes, addresses."""
 TEXT_ROLES = re.compile(r":(?:guilabel|menuselection|dfn|emphasis|strong|title):`[^`]+`")
-POD = re.compile(r"(?<![\w<>])[BISL]<[^<>]*>")
+POD = re.compile(r"(?<![\w<>])[BISL]<(?!/)[^<>]*>")
 """Text in a style, and links, in the documentation of Perl."""
 NO_WORDS = re.compile(
     r"``[^`]+``|`[^`]*`|:[\w:]+:|<[^<>]*>|%\(\w+\)\w|[%$#@]?\{[^{}]*\}|\w+[._]\w[\w._]*|-\S+|\S+[/\\=]\S*|\S+@\S+|&\w+;|%\S+|\$\w+|\[\S+\]_?"

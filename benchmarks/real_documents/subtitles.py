@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import io
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -288,7 +288,8 @@ _STYLING = ("i", "b", "u", "s", "1c", "2c", "3c", "4c", "fs", "fn", "fscx", "fsc
 
 def _styles(source: bytes, result: bytes, mode: str, suffix: str) -> list[Fault]:
     """Compare the words of each style inside a caption: italics, colours, sizes."""
-    if mode in BY_MODEL or not suffix.endswith((".ass", ".ssa", ".srt", ".vtt")):
+    is_sung = re.search(rb"<\d\d:\d", source)  # word by word: captions that roll up repeat such a line
+    if mode in BY_MODEL or is_sung or not suffix.endswith((".ass", ".ssa", ".srt", ".vtt")):
         return []
     own, new = (by_style(data, suffix) for data in (source, result))
     return [
@@ -300,7 +301,7 @@ def _styles(source: bytes, result: bytes, mode: str, suffix: str) -> list[Fault]
 
 def by_style(data: bytes, suffix: str) -> dict[str, Counter[str]]:
     """Return the words in each style, "" for that of the whole caption; those sung word by word are left out."""
-    words: dict[str, Counter[str]] = {}
+    words: dict[str, Counter[str]] = defaultdict(Counter)
     for text, usual in _captions(data, suffix):
         state = dict(usual)
         if re.search(r"\\[kK][of]?\d|<\d[\d:.]*>|\\p[1-9]|<rt>", text):
@@ -310,11 +311,11 @@ def by_style(data: bytes, suffix: str) -> dict[str, Counter[str]]:
             if part.startswith("{"):
                 _override(state, usual, part)
             elif _STYLE.fullmatch(part) and not part.startswith(("<v", "</v")):
-                name = re.findall(r"[A-Za-z]+", part)[0]
+                name = re.findall(r"\w+", part)[0]
                 opened = [*opened, part] if part[1] != "/" else _without(opened, name)
             else:
                 styled = {f"{name} {value}" for name, value in state.items() if usual.get(name, "0") != value}
-                words.setdefault(" ".join(sorted({*styled, *opened})), Counter()).update(_words(html.unescape(part)))
+                words[" ".join(sorted({*styled, *opened}))].update(_words(html.unescape(part)))
     return words
 
 

@@ -104,6 +104,7 @@ def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(
         ("I<the C<x> dog> of L<a|b>", "I<тхе C<x> дог> оф L<а|b>"),
         ("a dog\\\\n\\\\nIt", "а дог\\\\n\\\\nИт"),
         ("_A man", "_А ман"),
+        ("Open _Read-Only", "Опен _Реад-Онлю"),
         ("vitamin C<b>dog</b>", "витамин Ц<b>дог</b>"),
     ],
 )  # fmt: skip

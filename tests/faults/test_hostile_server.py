@@ -20,6 +20,8 @@ from benchmarks.serving import Server
 from dragoman.serving.keys import make_key
 from limits import LONG_S
 
+pytestmark = pytest.mark.alone
+
 Figure = Callable[[str, str], None]
 
 ANSWERS = {"200", "400", "413"}

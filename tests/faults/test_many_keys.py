@@ -33,6 +33,8 @@ from dragoman.toolkits.page.write import write
 from dragoman.translation.assemble import Translation
 from limits import LONG_S, wait_until
 
+pytestmark = pytest.mark.alone
+
 PARTS = (b"content", b"shell", b"worker", b"sums", b"weights")
 """Parts of a page that no policy of a browser covers, and the sums themselves."""
 

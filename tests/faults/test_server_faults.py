@@ -29,7 +29,7 @@ from dragoman.serving.keys import make_key
 
 Figure = Callable[[str, str], None]
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.alone]
 
 JSON = {"content-type": "application/json"}
 WORDS = ["dog", "cat", "man", "woman", "house", "tree"]

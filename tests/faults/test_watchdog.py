@@ -27,6 +27,8 @@ from dragoman.serving.watchdog import Patience, Watchdog
 from dragoman.translation.segments import SegmentResult, TextSegment
 from limits import LONG_S, wait_until
 
+pytestmark = pytest.mark.alone
+
 Figure = Callable[[str, str], None]
 HERE = Path(__file__).parent
 

@@ -138,6 +138,8 @@ def _paragraph(message: Message, text: str, mnemonic: int) -> list[Part]:
     return [*parts, *_sentence(message, text[at:], mnemonic - at)]
 
 
+_HYPHENED = re.compile(r"\w++(?:[-/'\u2019]\w++)*+")
+"""A word, which may have several parts: its style is that of most of its letters."""
 _OPENING = re.compile(r"(?<![^\w\s])[^\w\s]*+\Z")
 _CLOSING = re.compile(r"(?:[^\w\s.!?\u2026\u3002]|\.(?=[^\s.]))*+")
 
@@ -249,9 +251,10 @@ class _Builder:
     def _plain(self, start: int, end: int, mnemonic: int) -> None:
         if start <= mnemonic < end:
             self._plain(start, mnemonic, -1)
-            word = self.message.mnemonic.word if self.message.mnemonic else ""
+            word = _HYPHENED.match(self.text, mnemonic, end)
+            length = word.end() - mnemonic if word else 1
             self.styles.append(("\0m\0", ""))  # the translation of its word begins where this style begins
-            self.styled.append((self.length, self.length + min(len(word), end - mnemonic), len(self.styles) - 1))
+            self.styled.append((self.length, self.length + length, len(self.styles) - 1))
             self.source.append("\0m\0")
             start = mnemonic
         text = self._single(self.text[start:end])
