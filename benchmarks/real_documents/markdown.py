@@ -415,7 +415,7 @@ VISIBLE_OF_HTML = re.compile(
 )
 VISIBLE = re.compile(
     r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|alt-text)=)"
-    r"(?=[\"'])(?:\"([^\"{}]*)\"|'([^'{}]*)')"
+    r"(?=[\"'{])(?:\"([^\"{}]*)\"|'([^'{}]*)'|\{[ \t]*(?:\"([^\"{}\\\n]*)\"|'([^'{}\\\n]*)')[ \t]*\})"
 )
 
 

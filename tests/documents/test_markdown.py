@@ -113,6 +113,7 @@ CASES = {
     "shortcodes side by side": ("A [v=1]dog[/v][v=2]cat[/v] here.\n", "А [v=1]дог[/v][v=2]цат[/v] хере.\n"),
     "code below a tag": ("<my-code>\n```js\nlet dog\n\nlet cat\n```\n</my-code>\n\nThe dog.\n",
                          "<my-code>\n```js\nlet dog\n\nlet cat\n```\n</my-code>\n\nТхе дог.\n"),
+    "shortcode in a sentence": ('A dog {{< figure alt="A dog" >}} runs.\n', 'А дог {{< figure alt="А дог" >}} рунс.\n'),
     "code in a tab": ('{{< tab header="The dog" lang="toml" >}}\n[dog]\n\nthe = "cat"\n{{< /tab >}}\n\nThe dog.\n',
                       '{{< tab header="The dog" lang="toml" >}}\n[dog]\n\nthe = "cat"\n{{< /tab >}}\n\nТхе дог.\n'),
     "a page's script": ("<script setup>\nimport A from './a'\n\nconst dog = A()\n</script>\n\nThe dog.\n",
@@ -300,6 +301,17 @@ def test_the_text_of_a_property_is_named() -> None:
     assert [(segment.text, segment.why) for segment in report.left] == [
         ("title:: The big dog", "a property is not translated")
     ]
+
+
+def test_a_string_of_javascript_in_an_attribute_that_readers_see_is_translated() -> None:
+    source = """<Card title={"A dog"} description={ 'A cat' } label={`a ${b}`} alt={"a\\n"}>\n\nA man\n\n</Card>\n"""
+    opened = open_document(source.encode(), DocumentInfo("a.mdx", "en", "de"))
+    content, report = opened.finish({text: Translation(f"Das \"Tier {text[2:]}'s", 0.0) for text in opened.texts})
+    lines = content.decode().split("\n")
+    assert lines[0] == (
+        """<Card title={"Das \u201dTier dog's"} description={ 'Das "Tier cat\u2019s' } label={`a ${b}`} alt={"a\\n"}>"""
+    )
+    assert report.left == ()
 
 
 def test_texts_in_the_options_of_a_component_are_named() -> None:

@@ -27,10 +27,11 @@ SPACE = "\ue001"
 _TITLE = re.compile(
     r"(?<=\s)(?:\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z)", re.DOTALL
 )
-_SHOWN = re.compile(
+SHOWN = re.compile(
     r"(?<=[\s{])(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|aria-label|alt-text)="
-    r"(?:\"([^\"\\]*)\"|'([^'\\]*)')"
+    r"(?:\"([^\"\\]*)\"|'([^'\\]*)'|\{[ \t]*+(?:\"([^\"\\\n]*)\"|'([^'\\\n]*)')[ \t]*+\})"
 )
+"""An attribute that readers see, of a tag or a shortcode."""
 _OPENED, _CLOSED = re.compile(r"<([A-Za-z][\w.:-]*)"), re.compile(r"</([A-Za-z][\w.:-]*)")
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w.:-]*)")
 _HIDDEN = re.compile(r"\btranslate\s*=\s*[\"']?no\b", re.IGNORECASE)
@@ -424,19 +425,28 @@ def shown_in(source: str) -> list[Part]:
     is_html = source.startswith(("<", ":"))
     parts: list[Part] = []
     at = 0
-    for match in _SHOWN.finditer(source):
-        group = 1 if match[1] is not None else 2
-        raw = match[group]
-        has_code = "{" in raw or "}" in raw
-        if has_code and not is_html:
+    for match in SHOWN.finditer(source):
+        group = match.lastindex or 0
+        raw, quote = match[group], source[match.end(group)]
+        has_code, in_script = "{" in raw or "}" in raw, group > 2  # groups 3 and 4 are strings of JavaScript
+        if (has_code and in_script) or (not is_html and (has_code or in_script)):
             continue
-        quote = source[match.end(group)]
-        escape = partial(_in_attribute, quote=quote) if is_html else in_quotes
-        text = html.unescape(raw) if is_html else raw
-        unit = quoted(raw, quote) if has_code else [Unit(text, raw=[raw], escape=escape)]
+        if has_code:
+            unit = quoted(raw, quote)
+        elif in_script:
+            unit = [Unit(raw, raw=[raw], escape=partial(_in_string, quote=quote))]
+        elif is_html:
+            unit = [Unit(html.unescape(raw), raw=[raw], escape=partial(_in_attribute, quote=quote))]
+        else:
+            unit = [Unit(raw, raw=[raw], escape=in_quotes)]
         parts += [source[at : match.start(group)], *unit]
         at = match.end(group)
     return [*parts, source[at:]]
+
+
+def _in_string(text: str, quote: str) -> str:
+    """Return text for a string of JavaScript, with a quote that needs no escape."""
+    return text.replace("\\", "\\\\").replace(quote, "\u201d" if quote == '"' else "\u2019")
 
 
 def _in_attribute(text: str, quote: str) -> str:
