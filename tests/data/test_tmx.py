@@ -105,6 +105,7 @@ def test_a_document_type_elsewhere_is_never_fetched(tmp_path: Path) -> None:
         (b"<tmx><body><tu>", "not well-formed XML (no element found)"),
         (b"<tmx>\xff</tmx>", "not well-formed XML (not well-formed (invalid token))"),
         (b"PK\x03\x04abc", "a zip archive"),
+        (b"<?xml version='1.0' encoding='unicode_escape'?><tmx/>", "encoding 'unicode_escape', which is not read here"),
     ],
 )
 def test_what_is_no_memory_is_refused(tmp_path: Path, text: bytes, message: str) -> None:

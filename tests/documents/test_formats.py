@@ -180,6 +180,7 @@ def test_columns_of_a_table_by_name() -> None:
         ("a.txt", "schön\n".encode() * 5 + b"caf\xe9", (), "byte 38 is not UTF-8, and no encoding fits"),
         ("a.txt", b"a\0b", (), "NUL"),
         ("a.html", b"<meta charset=utf-8>\xe9\xe8\xff", (), "byte 20 is not UTF-8"),
+        ("a.po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=unicode_escape\\]\\n"\n', (), "is not known"),
         ("a.docx", b"no zip", (), "not a .docx file"),
         ("a.docx", b"PK\x03\x04 no zip", (), "not a .docx file"),
         ("a.pdf", b"%PDF", (), "is neither plain text nor a supported document"),

@@ -27,6 +27,9 @@ MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (code
          (codecs.BOM_UTF16_BE, "utf-16"))  # fmt: skip
 """Byte order marks, and the codecs that read them. The first two begin like the others."""
 
+_ESCAPES = ("unicode-escape", "raw-unicode-escape")
+"""Codecs of Python for strings in source code; others write text so in no file."""
+
 SAMPLE_BYTES = 2**17
 """Number of bytes outside ASCII lines by which an encoding is recognised."""
 
@@ -90,6 +93,16 @@ ODDEST = ("Cc", "Cn", "Co")
 WITH_OTHERS = re.compile(r"[!-~]?[^\x00-\x7f\s]\S{0,99}+")
 """Characters outside ASCII with what may be odd about them: the one before, and up to 99 behind them in the word."""
 CONTROL = re.compile(rb"[\x01-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
+
+
+def check_known(encoding: str) -> None:
+    """Check the name of an encoding that a file declares.
+
+    Raises:
+        LookupError: It is that of no encoding of text files.
+    """
+    if codecs.lookup(encoding).name in _ESCAPES:
+        raise LookupError(f"unknown encoding: {encoding}")
 
 
 @dataclass(frozen=True)

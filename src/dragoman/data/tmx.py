@@ -19,6 +19,7 @@ from xml.parsers import expat
 
 from dragoman.data.compression import broken_off, open_corpus
 from dragoman.data.corpus import MAX_LINE_BYTES
+from dragoman.data.encodings import check_known
 from dragoman.errors import DataError
 from dragoman.languages.codes import tag_of, variety
 
@@ -151,6 +152,7 @@ class _Memory:
     def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         """Handle the XML declaration: an encoding that the parser cannot read is refused."""
         try:
+            check_known(encoding or "utf-8")
             known = (
                 encoding is None or encoding.lower() in BUILT_IN or len(ALL_BYTES.decode(encoding, "replace")) == 256
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Protocol
 
-from dragoman.data.encodings import recognise
+from dragoman.data.encodings import check_known, recognise
 from dragoman.documents.units import Part, Translations
 from dragoman.errors import DataError
 
@@ -127,6 +127,7 @@ def decode(data: bytes, info: DocumentInfo, declared: str | None = None) -> Text
     """
     bom, encoding = next(((bom, name) for bom, name in _BOMS if data.startswith(bom)), (b"", declared or "utf-8"))
     try:
+        check_known(encoding)
         text = data[len(bom) :].decode(encoding)
     except LookupError:
         raise DataError(f"{info.name}: declares the encoding {encoding[:40]!r}, which is not known") from None
