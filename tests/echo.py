@@ -1,5 +1,6 @@
 """A model that says what it reads: for tests of everything around the search."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import NamedTuple, Self
 
@@ -36,3 +37,8 @@ class Echo(nn.Module):
         column = place.src[:, place.n] if place.n < place.src.size(1) else torch.full_like(last_ids, EOS_ID)
         logits = torch.zeros(len(last_ids), self.vocab_size).scatter_(1, column[:, None], 30.0)
         return logits, place._replace(n=place.n + 1)
+
+    def forward(self, src: Tensor, tgt_in: Tensor, record: Callable[[str, Tensor], object]) -> None:
+        """Tell ``record`` that each token attends to its own place in the source."""
+        weights = torch.eye(max(src.size(1), tgt_in.size(1)))[: tgt_in.size(1), : src.size(1)]
+        record("decoder.layers.0.cross_attn", weights.expand(len(src), 1, *weights.shape))

@@ -27,6 +27,7 @@ def kinds(text: str) -> list[str]:
         "Das Hündchen läuft: ein Mann, eine Frau – „schön“!",
         "一只狗在海滩上跑。他说：“好！”",
         "Собака бежит по пляжу.",
+        "the a\u00ad4 or a\x017",  # read as a4 and a7
     ],
 )  # fmt: skip
 def test_ordinary_text_has_nothing_to_protect(text: str) -> None:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from dragoman.data.normalisation import INVISIBLE
 from dragoman.languages.numbers import Words, has_words
 from dragoman.languages.words import marks_as_letters
 from dragoman.translation.keeping.same_numbers import UnusedNumbers, groups_of, without_grouping
@@ -120,6 +121,9 @@ _MAY_HAVE_ONE = re.compile(
     r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be<>&@/\\{}%$\[\]#_`:;=^\u203c-\u2bff\U0001f000-\U0001faff]|www\.|\.\w|[xX]D\b"
 )
 
+_JOINED = re.compile(rf"(?<=[^\W\d_])[{INVISIBLE}](?=\d)")
+"""What nobody sees between a letter and a digit: the model reads one word there, of which the digits are a part."""
+
 
 class Span(NamedTuple):
     """A protected part of a text."""
@@ -143,7 +147,7 @@ def find(text: str) -> list[Span]:
     """Return the protected spans of ``text``, in order; they do not overlap."""
     if not _MAY_HAVE_ONE.search(text):  # the usual case
         return []
-    matches = _ALL.finditer(marks_as_letters(text))
+    matches = _ALL.finditer(_JOINED.sub("\u00aa", marks_as_letters(text)))
     return [Span(_KINDS[match.lastgroup or ""], text[match.start() : match.end()], match.start()) for match in matches]
 
 
