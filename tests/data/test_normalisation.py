@@ -14,10 +14,11 @@ import sentencepiece
 
 from benchmarks.normalising import ALTERATIONS, WHITE_SPACE, altered
 from dragoman.config import Config, TokenizerConfig
-from dragoman.data.normalisation import INVISIBLE, SPACES, TYPOGRAPHIC_INVISIBLE, source_rule
+from dragoman.data.normalisation import SPACES, TYPOGRAPHIC_INVISIBLE, source_rule
 from dragoman.data.sentencepiece_check import check_model
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
 from dragoman.errors import BundleError, ConfigError
+from dragoman.languages.words import INVISIBLE
 
 SENTENCES = {
     "Latin": [

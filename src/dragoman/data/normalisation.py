@@ -23,6 +23,7 @@ from itertools import permutations
 import sentencepiece
 
 from dragoman.data.sentencepiece_check import IDENTITY, bytes_field, fields, normalizer_name, number_field
+from dragoman.languages.words import INVISIBLE
 
 NORMALISATIONS = ("standard", "with_quotes", "none")
 """Values of ``data.tokenizer.normalisation``."""
@@ -40,8 +41,6 @@ def _characters(*ranges: tuple[int, int]) -> str:
     return "".join(chr(code) for first, last in ranges for code in range(first, last + 1))
 
 
-INVISIBLE = _characters((1, 8), (0x0E, 0x1B), (0x7F, 0x84), (0x86, 0x9F)) + "\u00ad\ufeff\ufff9\ufffa\ufffb"
-"""Left out on both sides: control characters, soft hyphens, byte order marks, marks of annotations."""
 TYPOGRAPHIC_INVISIBLE = "\u034f\u061c\u17b4\u17b5\u200b\u200e\u200f\u2060\u3164\uffa0" + _characters(
     (0x202A, 0x202E), (0x2061, 0x2064), (0x2066, 0x206F), (0xFE00, 0xFE0D), (0x1D173, 0x1D17A), (0xE0100, 0xE01EF)
 )

@@ -37,6 +37,11 @@ MARKS = MARK + VIRAMA + JOINER
 
 _WORD = LETTER + REPH + DIGIT + _ALONE
 
+INVISIBLE = "".join(map(chr, (*range(1, 9), *range(0x0E, 0x1C), *range(0x7F, 0x85), *range(0x86, 0xA0)))) + (
+    "\u00ad\ufeff\ufff9\ufffa\ufffb"
+)
+"""Control characters, soft hyphens, byte order marks, marks of annotations: nobody sees them; no model reads them."""
+
 HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufa6d\ufa70-\ufad9"
 """Chinese characters, for a class of ``re``. In ``kinds`` they may stand for themselves."""
 

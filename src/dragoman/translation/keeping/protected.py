@@ -13,9 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from dragoman.data.normalisation import INVISIBLE
 from dragoman.languages.numbers import Words, has_words
-from dragoman.languages.words import marks_as_letters
+from dragoman.languages.words import INVISIBLE, marks_as_letters
 from dragoman.translation.keeping.same_numbers import UnusedNumbers, groups_of, without_grouping
 from dragoman.translation.keeping.written_numbers import (
     AROUND,
