@@ -268,12 +268,17 @@ def _voices(source: bytes, result: bytes, mode: str, suffix: str) -> list[Fault]
     ]
 
 
+def _bodies(text: str) -> list[str]:
+    """Return the source of each caption of SubRip or WebVTT."""
+    blocks = [block.partition("-->") for block in re.split(r"\n\n+", text)]
+    return [behind.partition("\n")[2] for _, arrow, behind in blocks if arrow]
+
+
 def _by_voice(text: str) -> dict[str, Counter[str]]:
     words: dict[str, Counter[str]] = {}
-    for block in re.split(r"\n\n+", text):
-        _, arrow, body = block.partition("-->")
+    for body in _bodies(text):
         voice = ""
-        for part in re.split(r"(</?v[^>]*>)", body.partition("\n")[2] if arrow else ""):
+        for part in re.split(r"(</?v[^>]*>)", body):
             if re.match(r"</?v", part):
                 voice = part if part.startswith("<v") else ""
             elif voice:
@@ -327,7 +332,7 @@ def _without(opened: list[str], name: str) -> list[str]:
 def _override(state: dict[str, str], usual: dict[str, str], block: str) -> None:
     """Change a style by a block such as ``{\\i1\\c&HFF&}``."""
     for name, value in _OVERRIDE.findall(block):
-        name, value = "1c" if name == "c" else name, value.strip().strip("&H").strip("&").upper()
+        name, value = "1c" if name == "c" else name, value.strip().strip("&H").upper()
         if name == "r":
             state.clear()
             state.update(usual)
@@ -342,9 +347,7 @@ def _captions(data: bytes, suffix: str) -> list[tuple[str, dict[str, str]]]:
     """Return the source of each caption, and the style in which it begins."""
     text = decoded(data)
     if not suffix.endswith((".ass", ".ssa")):
-        return [
-            (block.partition("-->")[2].partition("\n")[2], {}) for block in re.split(r"\n\n+", text) if "-->" in block
-        ]
+        return [(body, {}) for body in _bodies(text)]
     script = pysubs2.SSAFile.from_string(text)
     return [
         (re.sub(r"\\[Nnh]", " ", event.text), _usual(script.styles.get(event.style)))

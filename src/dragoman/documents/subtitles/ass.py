@@ -96,7 +96,7 @@ def _event(line: str, start: int, values: dict[str, str], number: int) -> list[s
         seconds(value) if _TIME.match(value) else None for value in (values.get("Start", ""), values.get("End", ""))
     ]
     ignored = ("Start", "End", "Text", "ReadOrder")
-    place = " ".join(_PLACE.findall(source[:400]))
+    place = " ".join([*_PLACE.findall(source[:400]), *["song"] * bool(_SUNG.search(source))])  # no speech goes on in it
     settings = ",".join([*(value.strip() for name, value in values.items() if name not in ignored), place])
     cue = Cue(tuple(with_ends(tokenize(source))), number, times[0], times[1], settings)
     return [line[:start], cue, line[start + len(source) :]]

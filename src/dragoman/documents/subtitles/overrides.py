@@ -1,4 +1,8 @@
-"""Override blocks, as Advanced SubStation Alpha writes them and other formats too: ``{\\i1}never{\\i0}``."""
+"""Override blocks of Advanced SubStation Alpha, which other formats have too, and ends that captions leave out.
+
+override("{\\i1}")                     # a token that begins a style
+with_ends(tokens of "{\\i1}never")     # and one that ends it, which is written where the words move
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dragoman.documents.subtitles.tokens import Token, end_of_words
+from dragoman.documents.subtitles.tokens import Token, pairs
 
 _STYLE = (
     r"\\((?>fn|fscx|fscy|fsp|fs|frx|fry|frz|fr|fax|fay|blur|be|[xy]?bord|b|[xy]?shad|s|i|u|[1-4]?c|[1-4]a|alpha))"
@@ -33,45 +37,54 @@ def override(source: str) -> Token:
 
 
 def with_ends(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens of a caption with the ends of styles: each lasts to the next block of its kind, or to the end.
+    """Return the tokens of a caption with the ends of its styles and elements that only its own end ends.
 
-    A second block of a kind ends the style if words stand before the first, as in ``a {\\c&HFF&}b{\\c&H0&} c``.
+    A style also ends where a block of its kind begins another one, and at ``{\\r}``. A second block of a kind ends the
+    style if words stand before the first, as in ``a {\\c&HFF&}b{\\c&H0&} c``.
     """
+    tokens = _with_ends_of_styles(tokens)
+    partner, n = pairs(tokens), _up_to_last_words(tokens)
+    opened, depth = list[str](), 0
+    for i, token in enumerate(tokens[:n]):
+        if i in partner:
+            depth += 1 if partner[i] > i else -1
+        elif token.kind == "open" and not depth:  # inside another element its end would be that of both
+            opened.append(token.name)
+    return [*tokens[:n], *map(_end, reversed(opened)), *tokens[n:]]
+
+
+def _with_ends_of_styles(tokens: Sequence[Token]) -> list[Token]:
+    """Return the tokens with the ends of the styles that a block of their kind or ``{\\r}`` ends."""
     ended: list[Token] = []
-    opened: dict[str, bool] = {}  # for the name of a style that lasts: words stand before its first block
+    opened: dict[str, bool] = {}  # for the name of a style that lasts: it begins behind words
     has_words = False
-
-    def end(name: str) -> None:
-        del opened[name]
-        switches = "".join(f"\\{own}0" if own in _SWITCHES else f"\\{own}" for own in name.split("\\")[1:])
-        ended.append(Token("", "close", name=name, implied=f"{{{switches}}}"))
-
-    last = end_of_words(tokens)
-    behind = {token.name for token in tokens[last:] if token.kind == "close"}
-    for i, token in enumerate(tokens):
-        if i == last and "" not in behind:
-            for name in [name for name in reversed(opened) if name not in behind]:
-                end(name)
+    for token in tokens:
         if token.source == _RESET and opened:
             outermost, *inner = opened
-            for name in reversed(inner):
-                end(name)
-            del opened[outermost]
+            ended += map(_end, reversed(inner))
+            opened.clear()
             token = replace(token, name=outermost)
-        elif not token.source.startswith("{") or (i >= last and token.kind != "close"):
-            pass
-        elif token.kind == "open" and opened.get(token.name):
-            del opened[token.name]
-            token = replace(token, kind="close")
-        elif token.kind == "open":
-            if token.name in opened:
-                end(token.name)
-            opened[token.name] = has_words
-        elif token.kind == "close":
-            opened.pop(token.name, None)
+        elif token.source.startswith("{") and token.kind in ("open", "close"):
+            is_behind_words = opened.pop(token.name, None)
+            if token.kind == "open" and is_behind_words:
+                token = replace(token, kind="close")
+            elif token.kind == "open":
+                ended += [] if is_behind_words is None else [_end(token.name)]
+                opened[token.name] = has_words
         has_words = has_words or bool(token.text.strip())
         ended.append(token)
-    if last == len(tokens):
-        for name in [*reversed(opened)]:
-            end(name)
     return ended
+
+
+def _end(name: str) -> Token:
+    """Return the end of a style or an element, which its caption leaves out."""
+    first, *styles = name.split("\\")
+    if first:
+        return Token("", "close", name=name, implied=f"</{name}>")
+    switches = "".join(f"\\{own}0" if own in _SWITCHES else f"\\{own}" for own in styles)
+    return Token("", "close", name=name, implied=f"{{{switches}}}")
+
+
+def _up_to_last_words(tokens: Sequence[Token]) -> int:
+    """Return the number of tokens up to the last one that shows something."""
+    return next((i + 1 for i in range(len(tokens) - 1, -1, -1) if tokens[i].text.strip()), 0)

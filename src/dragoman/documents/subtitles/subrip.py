@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dragoman.documents.document import DocumentInfo, Untranslated
 from dragoman.documents.subtitles.cues import Cue, Film
 from dragoman.documents.subtitles.overrides import override, with_ends
-from dragoman.documents.subtitles.tokens import Token, closed, tokenized
+from dragoman.documents.subtitles.tokens import Token, tokenized
 from dragoman.errors import DataError
 
 _NUMBERS = re.compile(r"-?\d+")
@@ -90,7 +90,7 @@ def read_lines(text: str, info: DocumentInfo) -> Film:
     for cue, after in zip(times, [*(other.first for other in times[1:]), len(lines)], strict=False):
         skeleton.append("".join(lines[cue.first : cue.line + 1]))
         body = "".join(lines[cue.line + 1 : after])
-        tokens = closed(with_ends(_body(body)))
+        tokens = with_ends(_body(body))
         place = " ".join(_PLACE.findall(body[:200]))
         skeleton.append(Cue(tuple(tokens), cue.line + 1, cue.start_s, cue.end_s, f"{cue.settings} {place}"))
     line_break = "\r\n" if "\r\n" in text else "\r" if "\r" in text and "\n" not in text else "\n"

@@ -102,30 +102,6 @@ def pairs(tokens: Sequence[Token]) -> dict[int, int]:
     return partner
 
 
-def closed(tokens: Sequence[Token], tag: str = "</{}>") -> list[Token]:
-    """Return the tokens of a caption with the ends of the elements that it opens, and that only its own end ends.
-
-    Args:
-        tokens: The tokens.
-        tag: Tag that would end an element, with braces for its name.
-    """
-    partner = pairs(tokens)
-    end = end_of_words(tokens)
-    opened, depth = list[str](), 0
-    for i, token in enumerate(tokens[:end]):
-        if i in partner:
-            depth += 1 if partner[i] > i else -1
-        elif token.kind == "open" and not depth:  # inside another element its end would be that of both
-            opened.append(token.name)
-    ends = [Token("", "close", name=name, implied=tag.format(name)) for name in reversed(opened)]
-    return [*tokens[:end], *ends, *tokens[end:]]
-
-
-def end_of_words(tokens: Sequence[Token]) -> int:
-    """Return the number of tokens up to the last one that shows something."""
-    return next((i + 1 for i in range(len(tokens) - 1, -1, -1) if tokens[i].text.strip()), 0)
-
-
 _BRACKETS = {"[": "]", "(": ")", "（": "）", "【": "】", "［": "］", "〔": "〕", "｟": "｠"}
 _BEFORE = re.compile(r"(?:[\s♪♫♬♩>]|[#*](?=[\s#*])|[-–—‐‑−]++(?![\d.,])|\u200e|\u200f|\ufeff)+")
 _AFTER = re.compile(r"[\s♪♫♬♩\u200e\u200f]|(?<=\s)[#*]")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from dragoman.documents.document import DocumentInfo, Untranslated
 from dragoman.documents.subtitles.cues import Cue, Film
 from dragoman.documents.subtitles.overrides import override, with_ends
-from dragoman.documents.subtitles.tokens import Token, closed, tokenized
+from dragoman.documents.subtitles.tokens import Token, tokenized
 from dragoman.errors import DataError
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
@@ -119,7 +119,7 @@ def _add(blocks: _Blocks, lines: Sequence[str], start: int) -> None:
     elif start_s is not None and end_s is not None and end_s < start_s:
         why = f"line {line}: this cue ends before it begins; its times stay as they are"
         blocks.left.append(Untranslated(times.strip(), why))
-    tokens = tuple(closed(with_ends(tokenize("".join(lines[number + 1 :])))))
+    tokens = tuple(with_ends(tokenize("".join(lines[number + 1 :]))))
     blocks.left += [
         Untranslated(token.source.strip(), f"line {line}: a tag without an end, which players drop with all behind it")
         for token in tokens
