@@ -36,7 +36,7 @@ def _superlinear(cases: Iterable[Case], n: int, sizes: tuple[int, int]) -> dict[
     return {result.where: (result.exponent, result.text) for result in results if result.exponent > most}
 
 
-@amounts(8, 1000)
+@amounts(8, 4000)
 def test_L1_every_regular_expression_takes_linear_time(n: int, figure: Figure) -> None:
     cases = list(pattern_cases(n))
     assert _superlinear(cases, n, (2048, 8192)) == {}
@@ -50,7 +50,7 @@ def test_L1_every_pattern_of_the_sources_is_registered() -> None:
         assert file in known, (file, name)
 
 
-@amounts(4, 60)
+@amounts(4, 300)
 def test_L2_every_parser_takes_linear_time(n: int, figure: Figure) -> None:
     cases = list(parser_cases(n))
     assert _superlinear(cases, n, (1024, 8192)) == {}
