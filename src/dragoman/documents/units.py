@@ -138,18 +138,21 @@ _ELEMENT = re.compile(r"<[^<>]*>")
 _MOST_SHOWN = 80  # characters: longer source is no word in a sentence
 
 
+def _source_of(tag: Tag) -> str:
+    """Return the source of a placeholder; "" for other tags, and if it has text to translate."""
+    is_source = tag.kind == "point" and tag.share is None and all(isinstance(part, str) for part in tag.parts)
+    return "".join(map(str, tag.parts)) if is_source else ""
+
+
 def _words_of(tag: Tag) -> str:
     """Return the words that a placeholder shows; "" if it shows none."""
-    if tag.kind != "point" or tag.share is not None or not all(isinstance(part, str) for part in tag.parts):
-        return ""
-    text = _ELEMENT.sub("", "".join(map(str, tag.parts)))
+    text = _ELEMENT.sub("", _source_of(tag))
     return text if len(text) <= _MOST_SHOWN and any(map(str.isalnum, text)) else ""
 
 
 def _shows_words(tag: Tag) -> bool:
     """True for a placeholder that is a whole element with words, such as code."""
-    is_source = tag.kind == "point" and tag.share is None and all(isinstance(part, str) for part in tag.parts)
-    return is_source and bool(_SHOWS_WORDS.search("".join(map(str, tag.parts))))
+    return bool(_SHOWS_WORDS.search(_source_of(tag)))
 
 
 def units_of(parts: Sequence[Part]) -> Iterator[Unit]:

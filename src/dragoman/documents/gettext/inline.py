@@ -14,8 +14,7 @@ from typing import Literal
 from dragoman.documents.tags.pairs import pairs_of
 
 _INLINE = re.compile(
-    r"(?P<control>(?:\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f\udc00-\udcff])++"
-    r"|(?:\\[nrt](?![a-z]))++)"
+    r"(?P<control>(?:\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f\udc00-\udcff]|\\[nrt](?![a-z]))++)"
     r"|(?P<code>``[^`\n](?:[^`\n]|`(?!`))*``)"
     r"|(?P<role>(?<!`):[A-Za-z][\w:.+-]{0,60}:)`(?!\s)(?P<role_text>[^`<\n]*[^`<\s])?(?P<role_target>\s*<[^<>`\n]*>)?`"
     r"|(?P<object>(?<!`):[A-Za-z][\w:.+-]{0,60}:`(?!\s)[^`\n]+`)"  # such as :cpp:class:`Outer<int>`

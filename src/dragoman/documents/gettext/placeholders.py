@@ -20,7 +20,6 @@ _C_LENGTH = r"(?:hh|h|ll|l|q|j|z|t|L|w\d\d)?"
 _C_FULL = _C + rf"(?:{_C_LENGTH}[diouxXeEfFgGaAcsCSpnm]|<PRI[A-Za-z0-9]+>)"
 _OBJC = _C + r"(?:hh|h|ll|l|q|j|z|t|L)?[@diouxXeEfFgGaAcsCSpn]"
 _PYTHON = rf"%(?:\([^()\n]*\))?[-+ #0]*+{_WIDTH}[hlL]?[diouxXeEfFgGcrsa]"
-_LISP = r"~(?:(?:'\S|[-+]?\d++|[vV#])?,?){0,8}+[:@]{0,2}[A-Za-z%&|~;()<>^*?_$/{}\[\]\n]"
 _GCC_QUOTE = r"%<[^%\n]*+(?:%[qwlzt+#]*+[A-Za-z][^%\n]*+)?%>"
 _BRACE = r"\{(?!\{)(?:[^{}\n]|\{[^{}\n]*\})*\}"
 
@@ -41,6 +40,7 @@ _NUMBERED = re.compile(r"%\d+\$|%\*?\d*m$|%%$|%\([^()]*\)|%<|%\{")
 _NUMBERED_GCC = re.compile(r"%\d+\$|%\*?\d*m$|%[%>'R}]|%<(?:[^%]*%>)?$")
 _NAMED_BRACE = re.compile(r"\{\s*[^\s{}:!,.]")
 _C_LIKE = Syntax(re.compile(_C_FULL), "%", "dollar", _NUMBERED, has_numbered_widths=True)
+_LISP = Syntax(re.compile(r"~(?:(?:'\S|[-+]?\d++|[vV#])?,?){0,8}+[:@]{0,2}[A-Za-z%&|~;()<>^*?_$/{}\[\]\n]"))
 _PERCENT_NUMBER = Syntax(re.compile(r"%L?[1-9]\d?"), unnumbered=False)
 
 FORMATS = {
@@ -53,8 +53,8 @@ FORMATS = {
     "java-printf-format": Syntax(re.compile(_C + r"(?:[bBhHsScCdoxXeEfgGaAn]|[tT][A-Za-z])"), "%", "dollar", _NUMBERED),
     "csharp-format": Syntax(re.compile(r"\{\d+(?:[,:][^{}\n]*+)?\}"), "{}", unnumbered=False),
     "javascript-format": Syntax(re.compile(_C + r"[dsfjoOicxXbeEgGaA]"), "%", "dollar", _NUMBERED),
-    "scheme-format": Syntax(re.compile(_LISP)),
-    "lisp-format": Syntax(re.compile(_LISP)),
+    "scheme-format": _LISP,
+    "lisp-format": _LISP,
     "elisp-format": Syntax(re.compile(_C + r"[sSdoxXcefg]"), "%", "dollar", _NUMBERED),
     "librep-format": Syntax(re.compile(_C + r"[sSdoxXc]"), "%", "dollar", _NUMBERED),
     "rust-format": Syntax(re.compile(_BRACE), "{}", "brace", _NAMED_BRACE),

@@ -120,7 +120,7 @@ _MAY_HAVE_ONE = re.compile(
     r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be<>&@/\\{}%$\[\]#_`:;=^\u203c-\u2bff\U0001f000-\U0001faff]|www\.|\.\w|[xX]D\b"
 )
 
-_JOINED = re.compile(rf"(?<=[^\W\d_])[{INVISIBLE}](?=\d)")
+_JOINED = re.compile(rf"[{INVISIBLE}](?<=[^\W\d_].)(?=\d)", re.DOTALL)
 """What nobody sees between a letter and a digit: the model reads one word there, of which the digits are a part."""
 
 
