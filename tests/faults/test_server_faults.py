@@ -21,11 +21,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psutil
 import pytest
 from slow_clients import HEAD, hold
 
 from benchmarks.serving import Server, ending, leaving, load, overload
 from dragoman.serving.keys import make_key
+from limits import wait_until
 
 Figure = Callable[[str, str], None]
 
@@ -291,6 +293,8 @@ def test_S9_a_name_that_climbs_is_404_and_opens_nothing(serve: Any, tmp_path: Pa
     with contextlib.ExitStack() as closing:
         assert ask(server.port, "GET", "/spec").status == 200
         try_all([*CLIMBING[:3], "nothing"])  # what is imported or read at the first request
+        # a process that parses texts, and one that ends the server if it hangs: a second after the start it runs too
+        wait_until(lambda: len(psutil.Process(server.process.pid).children()) == 2)
         with traced(server, "open,openat,openat2", tmp_path / "calls"):
             found = try_all(CLIMBING)
     wrong = [one for one in found if one[1] not in (404, 405)]

@@ -24,7 +24,7 @@ from h11._receivebuffer import ReceiveBuffer
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dragoman.errors import ConfigError, shortened
-from dragoman.serving.refusals import MOST_HEADER_BYTES, MOST_HEADERS, LongHeadersError
+from dragoman.serving.refusals import MOST_HEADER_BYTES, MOST_HEADERS, LongHeadersError, TooMuchError
 from dragoman.serving.transport import HEADERS
 
 HEADERS_S = 15.0
@@ -166,7 +166,8 @@ class BoundedReader(h11.Connection):
             self._n_bytes += len(event.data)
             if self._n_chunks > MOST_CHUNKS + self._n_bytes // LEAST_CHUNK:
                 raise h11.RemoteProtocolError(
-                    f"a body may have {MOST_CHUNKS:,} chunks of any size, then of {LEAST_CHUNK} bytes on average"
+                    f"a body may have {MOST_CHUNKS:,} chunks of any size, then of {LEAST_CHUNK} bytes on average",
+                    error_status_hint=TooMuchError.status,
                 )
         return event
 
@@ -249,9 +250,13 @@ class PatientProtocol(H11Protocol):
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE) or not isinstance(error, h11.RemoteProtocolError):
             self.transport.close()  # in the middle of an answer nothing can be said any more
             return
-        status, message = 400, shortened(f"the request must be valid HTTP/1.1: {_without_values(str(error))}")
-        if error.error_status_hint == LongHeadersError.status:
-            status, message = LongHeadersError.status, str(LongHeadersError())
+        status = error.error_status_hint
+        if status == LongHeadersError.status:
+            message = str(LongHeadersError())
+        elif status == TooMuchError.status:
+            message = str(error)
+        else:
+            status, message = 400, shortened(f"the request must be valid HTTP/1.1: {_without_values(str(error))}")
         body = json.dumps({"error": message}).encode()
         headers = [
             (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), (b"connection", b"close"),

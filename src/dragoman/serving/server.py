@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import uvicorn
@@ -25,7 +25,7 @@ from dragoman.serving import parsing
 from dragoman.serving.app import build
 from dragoman.serving.connections import BACKLOG, QUEUE, PatientProtocol, bound_connections, keep_few_unsent
 from dragoman.serving.helpers import can_start_thread, started
-from dragoman.serving.log import written_apart
+from dragoman.serving.log import Log, written_apart
 from dragoman.serving.memory import bound_arenas
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.pairs import Pairs
@@ -78,7 +78,7 @@ def serve(runs: Sequence[Path | str], options: ServeOptions | None = None, **cha
     try:
         with _handled(dict.fromkeys(UNUSED, signal.SIG_IGN)), written_apart() as log:
             app, state = build(Pairs(Translator.load(run) for run in runs), options, cores)
-            status = asyncio.run(_run(app, state, options, listener))
+            status = asyncio.run(_run(app, state, options, listener, log))
     except RuntimeError as error:
         if can_start_thread():
             raise
@@ -125,8 +125,8 @@ def configured(app: Any, grace_s: float, **more: Any) -> uvicorn.Config:
     )  # fmt: skip
 
 
-async def _run(app: Any, state: State, options: ServeOptions, listener: socket.socket) -> int:
-    server = _Server(configured(app, options.grace), state)
+async def _run(app: Any, state: State, options: ServeOptions, listener: socket.socket, log: Log) -> int:
+    server = _Server(configured(app, options.grace), state, log)
     state.watchdog.end = server.end
     state.watchdog.patience = replace(state.watchdog.patience, interpreter_s=SILENT_S)
     asyncio.get_running_loop().set_default_executor(started(HELPERS, "helper"))
@@ -151,9 +151,9 @@ async def _run(app: Any, state: State, options: ServeOptions, listener: socket.s
 class _Server(uvicorn.Server):
     """Becomes unready at the first signal that ends it, before it stops listening."""
 
-    def __init__(self, config: uvicorn.Config, state: State) -> None:
+    def __init__(self, config: uvicorn.Config, state: State, log: Log) -> None:
         super().__init__(config)
-        self._state = state
+        self._state, self._log = state, log
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen; more connections may wait than are accepted at once."""
@@ -186,13 +186,17 @@ class _Server(uvicorn.Server):
         logger.error("%s: the server ends, so that its supervisor starts it again", why)
         grace = self.config.timeout_graceful_shutdown or 0
         if not others_finish:
-            os._exit(1)
+            self._exit()
         self._state.service.unready = "the server is shutting down"
         self.should_exit = True
-        deadline = threading.Timer(grace + LAST_S, os._exit, [1])
+        deadline = threading.Timer(grace + LAST_S, self._exit)
         deadline.daemon = True
         try:
             deadline.start()
         except RuntimeError:  # the system gives no thread: this one, which has nothing else to do now, waits
             time.sleep(grace + LAST_S)
-            os._exit(1)
+            self._exit()
+
+    def _exit(self) -> NoReturn:
+        self._log.close()  # ``os._exit`` stops the thread that writes why
+        os._exit(1)
