@@ -6,15 +6,18 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+import starlette.datastructures
 from starlette.requests import Request
 
 from dragoman.errors import MOST_MESSAGE, shortened
 from dragoman.languages import detection
 from dragoman.serving.apis.native import TranslateRequest
+from dragoman.serving.bodies import BodyBudget
 from dragoman.serving.helpers import Helpers
 from dragoman.serving.http import FORM_PIECE, MOST_FORM_FIELDS, read, upload_of
 from dragoman.serving.refusals import MalformedError
@@ -226,9 +229,14 @@ def test_a_header_of_a_form_has_few_parameters(live: Any) -> None:
     assert live("/translate?source=en&target=de", few.encode(), content_type=MULTIPART).status == 200
 
 
-def test_other_requests_run_while_a_form_is_read() -> None:
+def test_other_requests_run_while_a_form_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     body = b'--e\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n' + b"dog " * 500_000
     turns = 0
+
+    async def hand_over(*_: Any) -> None:
+        raise AssertionError("each piece of a file costs a change of the thread")
+
+    monkeypatch.setattr(starlette.datastructures, "run_in_threadpool", hand_over)
 
     async def run() -> bytes:
         async def others() -> None:
@@ -241,7 +249,15 @@ def test_other_requests_run_while_a_form_is_read() -> None:
             return {"type": "http.request", "body": body + b"\r\n--e--\r\n", "more_body": False}
 
         headers = [(b"content-type", MULTIPART.encode())]
-        scope = {"type": "http", "path": "/v2/document", "query_string": b"", "headers": headers}
+        app = SimpleNamespace(state=SimpleNamespace(dragoman=SimpleNamespace(budget=BodyBudget(0))))
+        scope = {
+            "type": "http",
+            "path": "/v2/document",
+            "query_string": b"",
+            "headers": headers,
+            "app": app,
+            "owner": "",
+        }
         running = asyncio.create_task(others())
         try:
             return (await upload_of(Request(scope, receive)))[2]

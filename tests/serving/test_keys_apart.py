@@ -234,6 +234,42 @@ def test_of_uploads_at_once_no_more_are_taken_than_may_wait(
         assert (statuses.count(200), statuses.count(429)) == (2, 18)
 
 
+def test_a_document_too_many_is_refused_before_it_is_received(
+    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy server's clients try again, each time with all of it."""
+
+    async def never(*_: Any, **__: Any) -> None:
+        await asyncio.Event().wait()
+
+    server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
+    monkeypatch.setattr(server.state.service, "translate_document", never)
+    monkeypatch.setattr(documents, "MOST_WAITING", 2)
+    fields = {"target_lang": "DE", "source_lang": "EN"}
+    assert upload(server, "/v2/document", "a.txt", b"the dog", headers=keys["ann"], **fields).status == 200
+    host, port = server.url.removeprefix("http://").split(":")
+    for name, path, answer in (
+        ("ann", "/v2/document", b"HTTP/1.1 429 "),
+        ("ann", "/translate_file", b"HTTP/1.1 429 "),
+        ("bob", "/v2/document", b""),
+    ):
+        head = [
+            f"POST {path} HTTP/1.1",
+            f"Host: {host}",
+            "Content-Length: 9000000",
+            "Content-Type: multipart/form-data",
+        ]
+        head += [f"{header}: {value}" for header, value in keys[name].items()]
+        with socket.create_connection((host, int(port)), timeout=LONG_S if answer else 0.5) as client:
+            client.sendall("\r\n".join([*head, "", ""]).encode())
+            try:
+                received = client.recv(1 << 16)
+            except TimeoutError:  # the server waits for the document
+                received = b""
+        assert received[: len(answer)] == answer, (name, path)
+        assert bool(received) == bool(answer), (name, path)
+
+
 def test_what_was_fetched_or_failed_goes_first_when_room_is_short(
     serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

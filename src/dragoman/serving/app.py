@@ -113,8 +113,9 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     hosts = Hosts(names, on_network=options.host not in LOOPBACK, origins=options.cors_origin)
     sizes = {path: options.max_document for api in APIS for path in api.uploads}
     bodies = BodyLimits(
-        most_bytes=options.max_body, documents=sizes, budget=state.budget, owner_of=lambda scope: owner_of(scope) or ""
-    )
+        most_bytes=options.max_body, documents=sizes, budget=state.budget, owner_of=lambda scope: owner_of(scope) or "",
+        refuse_document=documents.refuse_if_full,
+    )  # fmt: skip
     # A request in work makes no room for another connection: one key may not have them all.
     places = Places(lambda: max(1, connections.MOST_CONNECTIONS // 2))
     outer: Any = Gate(app, error, hosts, bodies, places)

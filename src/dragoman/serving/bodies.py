@@ -38,6 +38,9 @@ LARGE = 16 * 1024
 LARGE_AT_ONCE, LARGE_OF_OWNER = 16, 4
 """Number of requests with large bodies that are answered at a time, and of one key where there are keys."""
 
+UPLOADS_AT_ONCE, UPLOADS_OF_OWNER = 4, 2
+"""Number of uploads whose documents are copied out of their bodies at a time, and of one key where there are keys."""
+
 LARGE_WAITING = 64
 """Largest number of requests with large bodies of one key that wait for their turn, each with a connection."""
 
@@ -55,6 +58,8 @@ class BodyLimits:
     budget: BodyBudget
     owner_of: Callable[[Message], str]
     """Name of the key in the headers of a request; "" if they have none that is known."""
+    refuse_document: Callable[[str], None]
+    """Raises BusyError if a key may upload no document now."""
 
     def is_large(self, path: str, body: bytes) -> bool:
         """Return True if few such requests are answered at a time; documents have limits of their own."""
@@ -72,6 +77,8 @@ class BodyBudget:
         self.arriving: dict[Share, None] = {}  # in the order in which they began
         self.turns = Turns(LARGE_AT_ONCE, LARGE_OF_OWNER if has_keys else None)
         """Turns of requests with large bodies, from the end of their bodies until they are answered."""
+        self.uploads = Turns(UPLOADS_AT_ONCE, UPLOADS_OF_OWNER if has_keys else None)
+        """Turns of uploads, whose documents are copied out of their bodies."""
 
     def make_room(self, own: Share, n_bytes: int) -> None:
         """Make room for ``n_bytes`` more of a body; the slowest clients lose theirs if there is none.

@@ -65,6 +65,15 @@ class Documents:
         """Folder of all jobs."""
         return self.jobs.folder
 
+    def refuse_if_full(self, owner: str) -> None:
+        """Check that a key may have one more document.
+
+        Raises:
+            BusyError: Too many documents of this key wait.
+        """
+        if not self._shares.has_room(MOST_WAITING, self._unfinished, owner):
+            raise BusyError(10.0)
+
     async def add(self, data: bytes, info: DocumentInfo, options: TranslateOptions, owner: str) -> tuple[Job, str]:
         """Read a document, so that its errors are reported at once, and translate it in the background.
 
@@ -82,8 +91,7 @@ class Documents:
             FullError, UnstorableError: The disk has no room for the document and its translation.
         """
         # Taken before the first await: of many uploads at once none may pass the check before another is counted.
-        if not self._shares.has_room(MOST_WAITING, self._unfinished, owner):
-            raise BusyError(10.0)
+        self.refuse_if_full(owner)
         secret, name = uuid.uuid4().hex, _file_name(info.name)
         unread = Job(
             uuid.uuid4().hex, name, _hash(secret), "", time.time(), info.columns, asdict(info.options), owner=owner

@@ -182,6 +182,8 @@ def _check_semicolons(header: bytes) -> None:
 class _Utf8Parser(MultiPartParser):
     """Starlette's parser of forms, for fields and names in UTF-8 alone: Starlette reads any other text as Latin-1."""
 
+    spool_max_size = 0
+    """A file stays in memory, where its body is already: Starlette would hand each piece of it to another thread."""
     is_complete = False
     """True once the end of the form has come."""
 
@@ -239,15 +241,16 @@ async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
     """
     pairs = request.query_params.multi_items()
     name, content = "", None
-    form = await _form_of(request)
-    try:
-        for field, part in form.multi_items():
-            if isinstance(part, str):
-                pairs.append((field, part))
-            else:
-                name, content = part.filename or "", await part.read()
-    finally:
-        await form.close()
+    async with state_of(request).budget.uploads.of(request.scope["owner"]):
+        form = await _form_of(request)
+        try:
+            for field, part in form.multi_items():
+                if isinstance(part, str):
+                    pairs.append((field, part))
+                else:
+                    name, content = part.filename or "", await part.read()
+        finally:
+            await form.close()
     if content is None:
         raise MalformedError("the file is missing: send it as field 'file' of a form (multipart/form-data)")
     return _fields(pairs), name, content

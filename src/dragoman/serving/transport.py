@@ -104,7 +104,7 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        owner = self.limits.owner_of(scope)
+        owner = scope["owner"] = self.limits.owner_of(scope)
         if scope["path"] not in PROBES:
             await self.starts.turn(owner)
         with self.places.place() as scope["place"]:
@@ -124,6 +124,7 @@ class Gate:
         try:
             self._check(scope, headers)
             scope["place"].take(owner)
+            self._check_upload(scope, owner)
             body, share = await self._body(scope, owner, headers, noted)
         except ClientLeft:
             return
@@ -160,6 +161,18 @@ class Gate:
         finally:
             share.release()
             scope["method"] = "HEAD" if is_head else scope["method"]  # for the log and the metrics
+
+    def _check_upload(self, scope: Message, owner: str) -> None:
+        """Refuse a document of a key that has too many: clients try again and again, each time with all of it.
+
+        Raises:
+            BusyError: Too many documents of ``owner`` wait.
+        """
+        limits = self.limits
+        is_known = owner or not limits.budget.has_keys  # a key in the body is not known yet
+        if scope["method"] == "POST" and scope["path"] in limits.documents and is_known:
+            scope["shed"] = scope["path"]  # see ``Shed``
+            limits.refuse_document(owner)
 
     def _turn(self, scope: Message, owner: str, body: bytes | None) -> AbstractAsyncContextManager[object]:
         """Return what waits for the turn of a request, and holds it: at once, unless its body is large."""
