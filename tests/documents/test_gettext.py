@@ -58,6 +58,9 @@ def message(msgid: str, flag: str = "", stand_in: str = "letters") -> str:
         ("sh-format", "$a of ${b}", "${b} оф $a"),
         ("ruby-format", "%{a} of %<b>d", "%<b>d оф %{a}"),
         ("java-format", "it''s {0}", "{0} ит''с"),
+        ("java-format", "use '{'dog'}' of {0}", "{0} оф '{'dog'}' усе"),
+        ("object-pascal-format", "%0:d of %1:s", "%1:s оф %0:d"),
+        ("perl-format", "%vd of it", "ит оф %vd"),
         ("csharp-format", "{0} of {1:d}", "{1:d} оф {0}"),
         ("scheme-format", "~a is", "ис ~a"),
         ("lisp-format", "no ~10,2f is ~[a~;b~]", ""),  # its words belong to the places of the placeholders
@@ -75,6 +78,18 @@ def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(
 ) -> None:
     assert message(msgid, flag, "same") == msgid
     assert message(msgid, flag, "reversed") == reversed_words
+
+
+def test_an_apostrophe_hides_no_placeholder_of_java() -> None:
+    """It begins a quote, in which nothing is a placeholder; msgfmt reads messages so."""
+    assert message("{0} of {1} isn't it", "java-format", "reversed") == "ит исн''т {1} оф {0}"
+    assert message("it isn't", "java-format", "reversed") == "исн'т ит"  # a message without values is used as it is
+    texts = {"it's {0}": "an apostrophe that is not doubled hides a placeholder"}
+    texts["{0,choice,0#no dog|1<{0} dogs} here"] = "a message of ICU that could not be followed"
+    for text, why in texts.items():
+        content, left = translated(f'{HEADER}#, java-format\nmsgid "{text}"\nmsgstr ""\n'.encode())
+        assert content.endswith(b'msgstr ""\n')
+        assert left == [[text, why]]
 
 
 @pytest.mark.parametrize(

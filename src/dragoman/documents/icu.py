@@ -17,6 +17,9 @@ from dataclasses import dataclass, replace
 from dragoman.documents.units import Part, Tag, Unit, escape
 from dragoman.languages.plurals import plural_categories
 
+UNREADABLE = "a message of ICU that could not be followed"
+"""Why such a message stays as it is."""
+
 MOST_NESTED = 16
 """Limit on the messages inside one another."""
 

@@ -16,7 +16,7 @@ from dragoman.documents.gettext import mnemonics, plurals
 from dragoman.documents.gettext.catalogue import Entry, Style, entries, quoted, spellings, style_of
 from dragoman.documents.gettext.finishing import finished
 from dragoman.documents.gettext.inline import is_rst
-from dragoman.documents.gettext.message import Kind, Message, message_of
+from dragoman.documents.gettext.message import Kind, Message, message_of, obstacle
 from dragoman.documents.gettext.placeholders import USUAL, syntax_of
 from dragoman.documents.units import Part, Translations, units_of, write
 from dragoman.errors import DataError
@@ -121,8 +121,8 @@ def _entry(entry: Entry, file: _File, left: list[Untranslated], at: int) -> tupl
     empty = [form for form in forms if not form.value]
     why = "fuzzy already" if "fuzzy" in entry.flags else "translated already"
     left += [Untranslated(_source(entry, form.index, file), why) for form in forms if form.value]
-    if empty and (msgid in _CREDITS or _KEY.fullmatch(msgid)):
-        left.append(Untranslated(msgid, "the place of the translators' names" if msgid in _CREDITS else "a key"))
+    if empty and (why := _why_left(entry, file)):
+        left.append(Untranslated(msgid, why))
         empty = []
     if not empty:
         return [], at
@@ -134,6 +134,16 @@ def _entry(entry: Entry, file: _File, left: list[Untranslated], at: int) -> tupl
         pieces += [file.text[at : form.strings_start], _form(entry, file, form.index, form.source, group)]
         at = form.end
     return pieces, at
+
+
+def _why_left(entry: Entry, file: _File) -> str:
+    """Return why a message stays as it is; "" if it is to be translated."""
+    msgid, syntax = _value(entry, "msgid"), syntax_of(entry.flags)
+    if msgid in _CREDITS:
+        return "the place of the translators' names"
+    if _KEY.fullmatch(msgid):
+        return "a key"
+    return obstacle(msgid, syntax, file.language) or obstacle(_value(entry, "msgid_plural"), syntax, file.language)
 
 
 def _form(entry: Entry, file: _File, index: int | None, empty: str, group: list[Message]) -> _Form:

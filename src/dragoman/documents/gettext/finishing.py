@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from dragoman.documents.gettext import layout, mnemonics
 from dragoman.documents.gettext.message import STAND_INS, UNTRANSLATED, Message, is_valid_text, spans_of
-from dragoman.documents.gettext.placeholders import renumbered
+from dragoman.documents.gettext.placeholders import effective, renumbered
 from dragoman.documents.units import units_of
 
 _MARKER = re.compile(r"\0([^\0]*)\0")
@@ -45,6 +45,8 @@ def finished(message: Message, texts: Sequence[str]) -> str | None:
         text = "".join(piece if isinstance(piece, str) else next(in_order) for piece in own)
         written.append(block if isinstance(block, str) else layout.wrapped(block.paragraph, _set_off(text)))
     text = _with_mnemonic("".join(written), message)
+    if message.syntax.has_quotes and effective(text, message.syntax) != effective(message.text, message.syntax):
+        return None
     return text if message.is_doubled or not message.is_valid or is_valid_text(text, message.syntax) else None
 
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from dragoman.documents.gettext import layout, mnemonics
 from dragoman.documents.gettext.inline import Mark, marks
 from dragoman.documents.gettext.mnemonics import Mnemonic
-from dragoman.documents.gettext.placeholders import Syntax
-from dragoman.documents.icu import has_message, raw_of, with_messages
+from dragoman.documents.gettext.placeholders import Syntax, effective
+from dragoman.documents.icu import UNREADABLE, has_message, raw_of, with_messages
 from dragoman.documents.units import Part, Tag, Unit, is_like_a_tag, units_of
 from dragoman.translation.keeping.protected import find, has_letters
 
@@ -72,7 +72,9 @@ def message_of(text: str, syntax: Syntax, kind: Kind) -> Message:
     if sign := mnemonics.find(text, kind.has_underscores):
         message.text, message.mnemonic_place, message.mnemonic = mnemonics.mnemonic_at(text, *sign)
     message.is_valid = is_valid_text(message.text, syntax)
-    message.is_doubled = message.is_valid and _is_plain(message.text, syntax)
+    # Before no brace, an apostrophe that is not doubled is meant as one, and would hide a placeholder in another place.
+    is_meant = syntax.has_quotes and bool(effective(message.text, syntax)) and not _QUOTED_BRACE.search(message.text)
+    message.is_doubled = (message.is_valid or is_meant) and _is_plain(message.text, syntax)
     at = 0
     for block in layout.blocks(message.text):
         if isinstance(block, str):
@@ -84,6 +86,22 @@ def message_of(text: str, syntax: Syntax, kind: Kind) -> Message:
         message.blocks.append(Translated(block, parts))
         at += len(block.text) + len(block.indent) * (len(block.lines) - 1)
     return message
+
+
+_QUOTED_BRACE = re.compile(r"'[{}]")
+
+
+def obstacle(text: str, syntax: Syntax, tgt_lang: str | None) -> str:
+    """Return why a message cannot be translated; "" if it can."""
+    if has_message(text) and with_messages(Unit(text, escape=str), tgt_lang) is None:
+        return UNREADABLE
+    if (
+        syntax.has_quotes
+        and effective(text, syntax) != sorted(syntax.pattern.findall(text))
+        and not _QUOTED_BRACE.search(text)
+    ):
+        return "an apostrophe that is not doubled hides a placeholder"
+    return ""
 
 
 def is_valid_text(text: str, syntax: Syntax) -> bool:

@@ -34,6 +34,7 @@ class Syntax:
     number: re.Pattern[str] | None = None  # matches the placeholders that have a name or number, in any order
     unnumbered: bool = True  # False if each placeholder has a name or number
     has_numbered_widths: bool = False  # True if a width such as ``*`` may have a number
+    has_quotes: bool = False  # True if nothing between two apostrophes is a placeholder
 
 
 _NUMBERED = re.compile(r"%\d+\$|%\*?\d*m$|%%$|%\([^()]*\)|%<|%\{")
@@ -49,7 +50,7 @@ FORMATS = {
     "c++-format": Syntax(re.compile(_BRACE), "{}", "brace", _NAMED_BRACE),
     "python-format": Syntax(re.compile(_PYTHON), "%", "", _NUMBERED),
     "python-brace-format": Syntax(re.compile(_BRACE), "{}", "brace", _NAMED_BRACE),
-    "java-format": Syntax(re.compile(r"\{\d+(?:,[^{}\n]*)?\}"), "'", unnumbered=False),
+    "java-format": Syntax(re.compile(r"\{\d+(?:,[^{}\n]*)?\}"), "'", unnumbered=False, has_quotes=True),
     "java-printf-format": Syntax(re.compile(_C + r"(?:[bBhHsScCdoxXeEfgGaAn]|[tT][A-Za-z])"), "%", "dollar", _NUMBERED),
     "csharp-format": Syntax(re.compile(r"\{\d+(?:[,:][^{}\n]*+)?\}"), "{}", unnumbered=False),
     "javascript-format": Syntax(re.compile(_C + r"[dsfjoOicxXbeEgGaA]"), "%", "dollar", _NUMBERED),
@@ -66,7 +67,9 @@ FORMATS = {
     "sh-printf-format": Syntax(re.compile(_C + r"[cdiouxXeEfFgGaAsb]"), "%", "dollar", _NUMBERED),
     "awk-format": Syntax(re.compile(_C + r"[cdieEfFgGosuxXaA]"), "%", "dollar", _NUMBERED),
     "lua-format": Syntax(re.compile(_C + r"[cdieEfgGouXxaAsq]"), "%", "", _NUMBERED),
-    "object-pascal-format": Syntax(re.compile(r"%(?:\d+:)?-?(?:\d+|\*)?(?:\.(?:\d+|\*))?[dDuUeEfFgGnNmMpPsSxX]"), "%"),
+    "object-pascal-format": Syntax(
+        re.compile(r"%(?:\d+:)?-?(?:\d+|\*)?(?:\.(?:\d+|\*))?[dDuUeEfFgGnNmMpPsSxX]"), "%", "", re.compile(r"%\d+:|%%")
+    ),
     "smalltalk-format": _PERCENT_NUMBER,
     "qt-format": Syntax(re.compile(r"%L?\d{1,2}|%L?n"), unnumbered=False),
     "qt-plural-format": Syntax(re.compile(r"%L?\d{1,2}|%L?n"), unnumbered=False),
@@ -75,7 +78,7 @@ FORMATS = {
     "boost-format": Syntax(re.compile(rf"%\d+%|%\|[^|\n]*\|[A-Za-z]?|{_C_FULL}"), "%", "dollar",
                            re.compile(r"%\d+[%$]|%\|\d+[$%]")),
     "tcl-format": Syntax(re.compile(_C + r"(?:ll|[hlLqjzt])?[diouxXeEfgGcsb]"), "%", "dollar", _NUMBERED),
-    "perl-format": Syntax(re.compile(_C + r"(?:hh|ll|[hlqLV])?[csduoxXeEfgGbBpniDUOF]"), "%", "dollar", _NUMBERED),
+    "perl-format": Syntax(re.compile(_C + r"(?:v|hh|ll|[hlqLV])?[csduoxXeEfgGbBpniDUOF]"), "%", "dollar", _NUMBERED),
     "perl-brace-format": Syntax(re.compile(r"\{[A-Za-z_]\w*\}"), unnumbered=False),
     "php-format": Syntax(
         re.compile(r"%(?:\d+\$)?[-+]*+(?:0|'[^\n])?\d*+(?:\.\d+)?[bcdeEfFgGhHosuxX]"),
@@ -120,6 +123,14 @@ def is_ordered(syntax: Syntax, placeholder: str) -> bool:
     if not syntax.unnumbered:
         return False
     return syntax.number is None or syntax.number.match(placeholder) is None
+
+
+_QUOTED = re.compile(r"''|'(?:[^']|'')*+(?:'|\Z)")
+
+
+def effective(text: str, syntax: Syntax) -> list[str]:
+    """Return the placeholders of a text that get a value, sorted: in quotes they are text."""
+    return sorted(syntax.pattern.findall(_QUOTED.sub("\0", text) if syntax.has_quotes else text))
 
 
 def ordered(text: str) -> list[str]:

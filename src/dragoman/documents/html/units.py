@@ -28,7 +28,7 @@ from dragoman.documents.html.elements import (
 from dragoman.documents.html.sentences import Sentence
 from dragoman.documents.html.spelling import Spelling
 from dragoman.documents.html.tokens import ESCAPABLE, RAW, Token, tokens
-from dragoman.documents.icu import has_message, with_messages
+from dragoman.documents.icu import UNREADABLE, has_message, with_messages
 from dragoman.documents.units import Part, Unit
 
 _CLOSING = re.compile(r"</([A-Za-z][^\s/>]*)")
@@ -42,7 +42,6 @@ _NOT_SHOWN = "text of an SVG outside its text elements"
 _NO_END = "a tag without an end, which browsers drop with all that follows"
 _MOST_PARTS = 400
 """Largest number of parts of a page among which the end of a message is sought."""
-_UNREADABLE = "a message of ICU that could not be followed"
 _IN_SCRIPT = "a template in a script"
 
 
@@ -89,7 +88,7 @@ def _with_messages(page: Page, tgt_lang: str | None) -> Page:
         if i >= until or isinstance(part, str):
             parts.append(branches)
         else:
-            left.append(Untranslated(part.plain, _UNREADABLE))
+            left.append(Untranslated(part.plain, UNREADABLE))
             parts += part.raw
     return Page(parts, left)
 
