@@ -31,14 +31,21 @@ def test_a_lost_tag_and_an_emptied_segment_are_named() -> None:
     assert losses(_document("</p><p>", unit), _document(unit, "<i></i></p><p>")) == []  # another order, and more
 
 
-def test_a_message_with_branches_that_was_translated_lacks_nothing() -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{n, plural, one {# dog} other {# dogs}} here", "{n, plural, one {# дог} other {# догс}} хере"),
+        ("&lt;p&gt;the &lt;b&gt;dog&lt;/b&gt; here&lt;/p&gt;", "&lt;p&gt;тхе &lt;b&gt;дог&lt;/b&gt; хере&lt;/p&gt;"),
+    ],
+)
+def test_a_message_with_markup_that_was_translated_lacks_nothing(text: str, expected: str) -> None:
     source = (
         '<xliff version="1.2"><file source-language="en" target-language="de" datatype="x" original="y"><body>'
-        '<trans-unit id="1"><source>{n, plural, one {# dog} other {# dogs}} here</source></trans-unit></body></file></xliff>'
+        '<trans-unit id="1"><source>TEXT</source></trans-unit></body></file></xliff>'
     )
-    opened = open_document(source.encode(), DocumentInfo("a.xlf", "en", "de"))
+    opened = open_document(source.replace("TEXT", text).encode(), DocumentInfo("a.xlf", "en", "de"))
     result, report = opened.finish(translations(opened.texts, STAND_INS["letters"]))
-    assert "{n, plural, one {# дог} other {# догс}} хере" in result.decode()
+    assert expected in result.decode()
     assert report.left == ()
 
 

@@ -55,7 +55,8 @@ def _markup(parts: Sequence[Part]) -> Counter[str]:
                 pieces.append(" ")
 
     collect(parts)
-    counts = Counter("".join(pieces).translate(_APART).split())
+    source = "".join(pieces).replace("&lt;", " &lt;").replace("&gt;", "&gt; ")  # a page inside XML
+    counts = Counter(source.translate(_APART).split())
     for sign in STYLE_SIGNS:
         del counts[sign]
     return counts
