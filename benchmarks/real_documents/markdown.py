@@ -414,7 +414,8 @@ VISIBLE_OF_HTML = re.compile(
     r"(\s(?:alt|title|placeholder|aria-label|label(?==)|content)\s*=\s*)(?:\"([^\"]*)\"|'[^']*')"
 )
 VISIBLE = re.compile(
-    r"(\s(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|alt-text)=)"
+    r"(\s(?:(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|alt-text)="
+    r"|(?:content|text|message|body)=(?=[\"'{][^\"'{}]*[^\W\d_]{2}[,;]?[ \t]+[^\W\d_]{2})))"
     r"(?=[\"'{])(?:\"([^\"{}]*)\"|'([^'{}]*)'|\{[ \t]*(?:\"([^\"{}\\\n]*)\"|'([^'{}\\\n]*)')[ \t]*\})"
 )
 

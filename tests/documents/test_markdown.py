@@ -82,6 +82,10 @@ CASES = {
     "role": ("See {ref}`the dog <dog>` and {kbd}`Ctrl`.\n", "Сее {ref}`тхе дог <dog>` анд {kbd}`Ctrl`.\n"),
     "obsidian callout": ("> [!tip]- The dog\n> The cat ![[a.png]]\n", "> [!tip]- Тхе дог\n> Тхе цат ![[a.png]]\n"),
     "code shortcode": ("{{< highlight c >}}\nthe code\n{{< /highlight >}}\n", "{{< highlight c >}}\nthe code\n{{< /highlight >}}\n"),
+    "content of a shortcode": (
+        '{% include note.html type="info" content="The dog \'runs\'." text="left" %} <Badge text="the cat" />\n',
+        '{% include note.html type="info" content="Тхе дог \'рунс\'." text="left" %} <Badge text="тхе цат" />\n',
+    ),
     "shortcode title": ('{{< figure src="a.png" alt="A dog" >}}\n', '{{< figure src="a.png" alt="А дог" >}}\n'),
     "kramdown": ("The dog.\n{: .big}\n\n* TOC\n{:toc}\n", "Тхе дог.\n{: .big}\n\n* ТОЦ\n{:toc}\n"),
     "critic": ("The {++big++} dog {>>why?<<} and ==cat==.\n", "Тхе {++биг++} дог {>>why?<<} анд ==цат==.\n"),

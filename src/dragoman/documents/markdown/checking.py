@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.documents.markdown.blocks import Blocks, Kind, blocks_of
 from dragoman.documents.markdown.escaping import all_escaped, escaped
-from dragoman.documents.markdown.inline import SHOWN, SPACE, tokens_of
+from dragoman.documents.markdown.inline import SPACE, tokens_of, without_shown
 from dragoman.documents.markdown.masks import INLINE_FOOTNOTE, Span
 from dragoman.documents.markdown.wrapping import Wrapper
 from dragoman.documents.units import Part, Tag, Translations, Unit, units_of, write
@@ -227,7 +227,7 @@ def _marks_of(parsed: tuple[Sequence[Token], Sequence[Span]], source: str, insid
         if span.name == INLINE_FOOTNOTE:
             marks.append(f"{INLINE_FOOTNOTE} {inside(source[span.start + 2 : span.end - 1])}")
         elif span.kind == "point":
-            marks.append(f"point {span.name} {SHOWN.sub('', source[span.start : span.end])}")
+            marks.append(f"point {span.name} {without_shown(source[span.start : span.end])}")
     marks += [
         _MARK_OF_HTML.get(source[span.start : span.end], f"{span.kind} {span.name}")
         for span in spans

@@ -15,6 +15,7 @@ from dragoman.documents import markup
 from dragoman.documents.html.attributes import quoted
 from dragoman.documents.markdown.escaping import in_quotes, in_title
 from dragoman.documents.markdown.masks import CODE_ELEMENTS, INLINE_FOOTNOTE, MASK, Span, masked, spans
+from dragoman.documents.markdown.programs import TEXT_OF_YAML
 from dragoman.documents.units import Part, Tag, Unit, join_points, units_of
 from dragoman.errors import ConfigError, not_installed
 
@@ -27,11 +28,15 @@ SPACE = "\ue001"
 _TITLE = re.compile(
     r"(?<=\s)(?:\"(?:[^\"\\]|\\.)*\"\s*\)\Z|'(?:[^'\\]|\\.)*'\s*\)\Z|\((?:[^()\\]|\\.)*\)\s*\)\Z)", re.DOTALL
 )
-SHOWN = re.compile(
-    r"(?<=[\s{])(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|aria-label|alt-text)="
-    r"(?:\"([^\"\\]*)\"|'([^'\\]*)'|\{[ \t]*+(?:\"([^\"\\\n]*)\"|'([^'\\\n]*)')[ \t]*+\})"
+_VALUE = r"=(?:\"([^\"\\]*)\"|'([^'\\]*)'|\{[ \t]*+(?:\"([^\"\\\n]*)\"|'([^'\\\n]*)')[ \t]*+\})"
+_SHOWN = re.compile(
+    r"(?<=[\s{])(?:title|alt|caption|label|description|heading|placeholder|summary|subtitle|aria-label|alt-text)"
+    + _VALUE
 )
 """An attribute that readers see, of a tag or a shortcode."""
+_CONTENT = re.compile(r"(?<=[\s{])(?:content|text|message|body)" + _VALUE)
+"""An attribute of a component or a shortcode that holds what it shows, if it has words."""
+_HAS_CONTENT = re.compile(r"\{|<[A-Z]")
 _OPENED, _CLOSED = re.compile(r"<([A-Za-z][\w.:-]*)"), re.compile(r"</([A-Za-z][\w.:-]*)")
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w.:-]*)")
 _HIDDEN = re.compile(r"\btranslate\s*=\s*[\"']?no\b", re.IGNORECASE)
@@ -296,7 +301,7 @@ class _Walk:
                 kind = "point"
             else:
                 self.open_elements[named[1]] += 1 if kind == "open" else -1
-        shown = shown_in(source) if span is not None else attributes(source)
+        shown = shown_in(source) if span is not None or _HAS_CONTENT.match(source) else attributes(source)
         self._tag(start, end, kind, named[1] if named else "", *self._with_markers(shown, start))
 
     def _with_markers(self, parts: Sequence[Part], start: int) -> list[Part]:
@@ -425,7 +430,7 @@ def shown_in(source: str) -> list[Part]:
     is_html = source.startswith(("<", ":"))
     parts: list[Part] = []
     at = 0
-    for match in SHOWN.finditer(source):
+    for match in _shown(source):
         group = match.lastindex or 0
         raw, quote = match[group], source[match.end(group)]
         has_code, in_script = "{" in raw or "}" in raw, group > 2  # groups 3 and 4 are strings of JavaScript
@@ -442,6 +447,21 @@ def shown_in(source: str) -> list[Part]:
         parts += [source[at : match.start(group)], *unit]
         at = match.end(group)
     return [*parts, source[at:]]
+
+
+def _shown(source: str) -> list[re.Match[str]]:
+    """Return the attributes of a tag, a component or a shortcode that readers see."""
+    shown = list(_SHOWN.finditer(source))
+    if _HAS_CONTENT.match(source):
+        shown += [match for match in _CONTENT.finditer(source) if TEXT_OF_YAML.search(match[match.lastindex or 0])]
+    return sorted(shown, key=re.Match.start)
+
+
+def without_shown(source: str) -> str:
+    """Return a tag or a shortcode without the attributes that readers see."""
+    for match in reversed(_shown(source)):
+        source = source[: match.start()] + source[match.end() :]
+    return source
 
 
 def _in_string(text: str, quote: str) -> str:
