@@ -60,7 +60,7 @@ TEMPLATE = re.compile(
     r"""\{\{(?=[^{}`]{0,200}`)(?:[^{}`]|`[^`]*`){1,5000}\}\}|\{\{(?=[^{}"']{0,200}["'])(?:[^<{}"']|'[^'{}\n]*'|"[^"{}\n]*"){1,5000}\}\}"""
     r"|\{\{!--.*?--\}\}|\{\{(?:- )?/\*.*?\*/(?: -)?\}\}|\{\{\{[^{}<]{1,2000}\}\}\}"
     r"|\{\{(?!\{\{)(?:(?!\{\{)[^<]){1,20000}?\}\}"
-    r"|\{%(?:(?!\{%).){1,5000}?%\}|<%(?:(?!<%).){1,5000}?%>|<\?(?:php|=)(?:(?!<\?).){1,5000}?\?>"
+    r"|\{%(?:(?!\{%).){1,5000}?%\}|\[%[-+=~#\s](?:(?!\[%).){1,5000}?%\]|<%(?:(?!<%).){1,5000}?%>|<\?(?:php|=)(?:(?!<\?).){1,5000}?\?>"
     r"|\{#(?:(?!\{#).){1,5000}?#\}|\{!!.{1,2000}?!!\}|\{\*.{1,5000}?\*\}|\{/[a-z]\w*\}|\{\$\w[^{}<]*\}"
     r"|\{(?:if|else|elseif|foreach|include|assign|literal)(?=[\s}])[^{}<]{0,2000}\}|</?%[a-z]\w*(?:\s[^<>%]*)?/?>"
     r"|(?m:^[ \t]*%[ \t]*(?:(?:if|for|elif|while)\b[^\n]*:|else:|end(?:if|for|while))[ \t]*$)"
@@ -68,7 +68,7 @@ TEMPLATE = re.compile(
     r"|\{(?:[a-z]\w*:[A-Za-z][\w.]*\(|[\w.]+\s*->\s*[a-z]\w*:)(?:[^{}<']|'[^'\n]*'|\{[^{}]*\}){0,2000}\}",
     re.DOTALL,
 )
-"""Templates of Jinja, Liquid, Handlebars, ERB, PHP, Fluid, Smarty, Mako, FreeMarker and Angular (with ``@let``)."""
+"""Templates of Jinja, Liquid, Handlebars, ERB, PHP, Fluid, Smarty, Mako, FreeMarker, Template Toolkit and Angular."""
 CODE_BODY = re.compile(r"\{%-?\s*(comment|highlight|javascript|schema|style)\b.*?%\}.*?\{%-?\s*end\1.*?%\}", re.DOTALL)
 
 

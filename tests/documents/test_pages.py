@@ -149,6 +149,10 @@ TEMPLATES = [
     ("@for (x of y; track x.id) {\n<p>one</p>\n}", ["one"]),
     ("{#if a}one{:else}two{/if}{@html no}", ["one", "two"]),
     ("<#if a gt b>one</#if>", ["one"]),
+    (
+        "[% IF a > b %]one[% ELSE %]two[% END %][%# no %][%- no | html -%] <i>[%]</i> [%a] %]",
+        ["one", "two", "[%] [%a] %]"],
+    ),
     ("one [[${no}]] ${a.b()} %sveltekit.body%", ["one"]),
     ("one {f:no(key: 'a} b', x: {y: z})} two {no.no -> f:no()}", ["one two"]),
     ("{{ t('no', a='<a class=\"no\">no</a>', b=\"it's <b id='no'>\") }} one", ["one"]),

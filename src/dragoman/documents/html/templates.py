@@ -12,7 +12,9 @@ import re
 
 from dragoman.documents.html.directives import Code, Directives, balanced
 
-START = re.compile(r"<[%?]|</%|<[/]?[#@][A-Za-z]|\{[{%#:/@*$!A-Za-z]|[$#]\{|\[[\[(]\$|%[A-Za-z_ \t]|##|@[a-z{]|\}")
+START = re.compile(
+    r"<[%?]|</%|<[/]?[#@][A-Za-z]|\{[{%#:/@*$!A-Za-z]|[$#]\{|\[[\[(]\$|\[%[-+=~#\s]|%[A-Za-z_ \t]|##|@[a-z{]|\}"
+)
 """Where code may begin; ``Templates.at`` says whether it does."""
 
 _STATEMENT = re.compile(
@@ -38,6 +40,7 @@ _PERCENT = re.compile(r"%(?:[A-Za-z]+(?:[._][A-Za-z]+)+|[A-Z]{3,})%")
 _PHP_VALUE = re.compile(r"<\?(?:=|php\s+(?:echo|print|_e)\b)")
 _PHP = re.compile(r"<\?(?:php\b|=|\s)", re.IGNORECASE)
 _FREEMARKER = re.compile(r"</?[#@][A-Za-z][^<>\n]{0,500}>")
+_TOOLKIT_STATEMENT = re.compile(r"\[%[-+=~]?\s*+(?:#|[A-Z]{2,}\b)")
 _BODY_IS_CODE = frozenset(["comment", "doc", "highlight", "javascript", "schema", "stylesheet", "style"])
 """Statements of Django and Liquid whose body is no text."""
 
@@ -100,6 +103,8 @@ class Templates:
             return code if code is not None and code.is_value else None
         if start[:1] == "{":
             return self._directives.smarty(at) or self._function(at)
+        if start == "[%":
+            return self._until(at, "%]", LONGEST, _TOOLKIT_STATEMENT.match(self._source, at) is None)
         if start in ("[[", "[("):
             return (
                 self._line(at, "]]" if start == "[[" else ")]", 300) if self._source[at + 2 : at + 4] == "${" else None
