@@ -104,6 +104,7 @@ def test_an_apostrophe_hides_no_placeholder_of_java() -> None:
         ("A dog %s here (%d%s).", "А дог %s хере (%d%s)."),
         ("&Show the dog...\\tCtrl+Shift+S", "&Схош тхе дог...\\tCtrl+Shift+S"),
         ("A {#DOG}.%n%nA cat", "А {#DOG}.%n%nА цат"),
+        ("a dog (%dx%d) or %dpx and 5% discount", "а дог (%dx%d) ор %dpx анд 5% дисцоунт"),
         ("Name:\\tthe dog", "Наме:\\tтхе дог"),
         ("One ends.  Two ends.", "Оне ендс.  Тшо ендс."),
         ("\\n\\nA dog\\n", "\\n\\nА дог\\n"),

@@ -24,6 +24,10 @@ _GCC_QUOTE = r"%<[^%\n]*+(?:%[qwlzt+#]*+[A-Za-z][^%\n]*+)?%>"
 _BRACE = r"\{(?!\{)(?:[^{}\n]|\{[^{}\n]*\})*\}"
 
 
+_UNIT = r"(?:px|ms|min|st|nd|rd|th|[kKMGT]i?[Bb]|[smhx])"
+"""What may follow a number without a space, and belongs to it then."""
+
+
 @dataclass(frozen=True)
 class Syntax:
     """The form of a format's placeholders."""
@@ -104,7 +108,8 @@ USUAL = Syntax(
     re.compile(
         r"\$?\{\{[^{}\n]{1,80}\}\}|[$#%@]?\{[^{}\s]{0,64}\}"
         rf"|%\([^()\s]+\)[-+ #0]*+{_WIDTH}[diouxXeEfFgGcrsa](?!\w)"
-        r"|%(?:\d++\$)?[-+#0']*+\d*+(?:\.\d++)?(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGcsp@](?!\w)"
+        r"|%(?:\d++\$)?[-+#0']*+\d*+(?:\.\d++)?(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGcsp@]"
+        rf"(?:(?!\w)|x(?=%)|(?<=[dsfu]){_UNIT}(?!\w))"
         r"|%L?[1-9]\d?(?![\w%$]|[.,]\d)|%n(?:(?![\w%])|(?=%n|[A-Z]))|(?<![\w%])%[A-Za-z_]\w{2,}%(?!\w)"
         r"|(?<!\w)@[A-Z][A-Z0-9_]*@|(?<![\w:.]):[a-z]\w++(?![\w:`])|(?<![\w$])\$[A-Za-z_]\w*|%%"
     ),
