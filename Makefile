@@ -58,10 +58,9 @@ test: .venv/ready
 test-slow: .venv/ready
 	$(BIN)/pytest -m slow
 
-# the longest row begins first; then those that need the machine for themselves
 test-faults: .venv/ready
 	-[ -x /usr/sbin/nginx ] || { apt-get update -qq && apt-get install -qq -y nginx-light; }
-	$(BIN)/pytest tests/faults/test_soak.py tests/faults -m '(faults or not faults) and not alone' -n logical --maxprocesses 4 --dist worksteal -s --durations 15; \
+	$(BIN)/pytest tests/faults -m '(faults or not faults) and not alone' -n logical --maxprocesses 4 --dist worksteal -s --durations 15; \
 	together=$$?; $(BIN)/pytest tests/faults -m alone -s --durations 10 && exit $$together
 
 # pages in a real browser: Debian's Chromium, driven by Playwright; and the page that translates by itself, in node

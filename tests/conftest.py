@@ -30,11 +30,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 LONG = {"faults", "e2e", "benchmarks", "lab", "toolkits", "doctor", "training", "translation", "serving", "golden",
         "test_docs.py", "test_site.py", "test_progress.py", "test_unfinished_run.py"}  # fmt: skip
 
+LONGEST = "test_soak.py"
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no process is left alone with one at the end."""
     tests = Path(__file__).parent
-    items.sort(key=lambda item: not LONG & set(item.path.relative_to(tests).parts))
+    items.sort(key=lambda item: (item.path.name != LONGEST, not LONG & set(item.path.relative_to(tests).parts)))
 
 
 DICTIONARY = """
