@@ -12,7 +12,6 @@ import pytest
 
 from dragoman.decoding.request import SearchResult
 from dragoman.errors import ServeError
-from dragoman.serving import batcher as batcher_module
 from dragoman.serving.batcher import LEAST_SHARE, Batcher, BusyError
 from dragoman.serving.tickets import Ticket
 from dragoman.translation.notes import QUIET
@@ -20,7 +19,7 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import TextSegment, segment
 from dragoman.translation.translator import Translator
-from limits import LONG_S, wait_until
+from limits import LONG_S
 
 
 class Slow:
@@ -150,54 +149,6 @@ def test_a_short_request_of_another_key_passes_a_batch_between_two_of_its_steps(
     assert [result[0].texts for result in results] == [alone[1], alone[0], alone[1]]
     assert batcher.n_running == batcher.n_waiting == 0
     assert batcher.running() == []
-    batcher.close(LONG_S)
-
-
-@pytest.mark.parametrize(
-    ("other", "longest_s", "gives_way"), [("bob", 60.0, True), ("bob", 0.05, False), ("alice", 60.0, False)]
-)
-def test_a_long_batch_gives_way_for_a_moment_to_a_short_one_of_another_thread(
-    served: Translator, monkeypatch: pytest.MonkeyPatch, other: str, longest_s: float, gives_way: bool
-) -> None:
-    monkeypatch.setattr(batcher_module, "GIVE_WAY_S", longest_s)
-    plan = served.plan(guard=False, protect=False)
-    inner, begun, go, short_go = plan.engine, threading.Event(), threading.Event(), threading.Event()
-
-    class Pausing:
-        """The engine: a long batch waits before its first step, a short one before it begins."""
-
-        name = "pausing"
-
-        def search(self, segments: Any, settings: Any, progress: Any = None) -> SearchResult:
-            if len(segments) == 1:
-                assert short_go.wait(LONG_S)
-                return inner.search(segments, settings, progress)
-            go_on = segments[0].between_steps
-
-            def wait() -> None:
-                begun.set()
-                assert go.wait(LONG_S)
-                go_on()
-
-            return inner.search([replace(each, between_steps=wait) for each in segments], settings, progress)
-
-    plan = replace(plan, engine=Pausing())  # type: ignore[arg-type]
-    batcher = Batcher(threads=2)
-    short = Ticket(plan, segment(["a man runs"], plan, QUIET), owner=other)
-    batcher.submit(short)
-    wait_until(batcher.running)
-    long = Ticket(plan, segment(["the cat sleeps"] * LEAST_SHARE, plan, QUIET), owner="alice")
-    batcher.submit(long)
-    assert begun.wait(LONG_S)
-    go.set()
-    if gives_way:
-        with pytest.raises(TimeoutError):
-            long.results.result(0.5)
-    else:
-        long.results.result(LONG_S)
-    short_go.set()
-    assert len(long.results.result(LONG_S)) == LEAST_SHARE
-    assert len(short.results.result(LONG_S)) == 1
     batcher.close(LONG_S)
 
 
