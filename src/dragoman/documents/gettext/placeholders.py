@@ -25,7 +25,7 @@ _BRACE = r"\{(?!\{)(?:[^{}\n]|\{[^{}\n]*\})*\}"
 
 
 _UNIT = r"(?:px|ms|min|st|nd|rd|th|[kKMGT]i?[Bb]|[smhx])"
-"""What may follow a number without a space, and belongs to it then."""
+"""A unit that stands behind a number without a space, and belongs to it then."""
 
 
 @dataclass(frozen=True)
