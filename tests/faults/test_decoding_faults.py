@@ -14,14 +14,12 @@ from typing import Any
 
 import pytest
 from amounts import amounts
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dragoman.bundle import load_bundle
 from dragoman.data.corpus import BOM_BYTES
-from dragoman.languages.casing import case_of
 from dragoman.languages.scripts import is_blank
-from dragoman.languages.sentences import sentences as cut
 from dragoman.translation.translator import Translator
 from echo import Echo
 from processes import start_code, start_script
@@ -56,12 +54,6 @@ def count_lines(content: bytes) -> int:
     return content.count(b"\n") + (not content.endswith(b"\n") and content not in (b"", BOM_BYTES))
 
 
-def is_as_read(found: str, line: str) -> bool:
-    """True if a line came back as the model read it: one in Title Case is read in usual case."""
-    in_title_case = any(case_of(sentence) == "title" for sentence in cut(line, "en"))
-    return found == line or (in_title_case and found.casefold() == line.casefold())
-
-
 @amounts(200, 10_000)
 def test_X1_as_many_lines_come_out_as_go_in_and_in_order_of_a_stub(n: int, tiny_run: Path, figure: Figure) -> None:
     real = load_bundle(tiny_run)
@@ -70,7 +62,6 @@ def test_X1_as_many_lines_come_out_as_go_in_and_in_order_of_a_stub(n: int, tiny_
     tried = lines = 0
 
     @settings(max_examples=n, suppress_health_check=list(HealthCheck), database=None)
-    @example(b"AA\0AA\0Aa")
     @given(files)
     def check(content: bytes) -> None:
         nonlocal tried, lines
@@ -81,8 +72,7 @@ def test_X1_as_many_lines_come_out_as_go_in_and_in_order_of_a_stub(n: int, tiny_
         ended = [text.removesuffix("\r") for text in texts[:-1]] + texts[-1:]
         wanted = ["" if is_blank(text) else text for text in ended][: len(found)]
         read = echo.src_tokenizer.normalised  # the stub says what the model reads
-        for translation, text in zip(found, wanted, strict=True):
-            assert is_as_read(read(translation.text).text, read(text).text)
+        assert [read(translation.text).text for translation in found] == [read(text).text for text in wanted]
         if not any(wanted):
             assert stub.n_rows == asked, "the model was asked about blank lines"
         tried, lines = tried + 1, lines + len(found)

@@ -211,15 +211,21 @@ def test_glossaries_have_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         stored.add("bob", "g", [DICTIONARY])
 
 
-def test_of_uploads_at_once_no_more_are_taken_than_may_wait(
-    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def never_done(server: Any, most_waiting: int, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let no document of a server end, and so many wait."""
+
     async def never(*_: Any, **__: Any) -> None:
         await asyncio.Event().wait()
 
-    server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
     monkeypatch.setattr(server.state.service, "translate_document", never)
-    monkeypatch.setattr(documents, "MOST_WAITING", 8)
+    monkeypatch.setattr(documents, "MOST_WAITING", most_waiting)
+    return server
+
+
+def test_of_uploads_at_once_no_more_are_taken_than_may_wait(
+    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = never_done(serving(keys=tmp_path / "keys", documents=tmp_path / "d"), 8, monkeypatch)
     barrier = threading.Barrier(20)
 
     def post(name: str) -> int:
@@ -238,13 +244,7 @@ def test_a_document_too_many_is_refused_before_it_is_received(
     serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A busy server's clients try again, each time with all of it."""
-
-    async def never(*_: Any, **__: Any) -> None:
-        await asyncio.Event().wait()
-
-    server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
-    monkeypatch.setattr(server.state.service, "translate_document", never)
-    monkeypatch.setattr(documents, "MOST_WAITING", 2)
+    server = never_done(serving(keys=tmp_path / "keys", documents=tmp_path / "d"), 2, monkeypatch)
     fields = {"target_lang": "DE", "source_lang": "EN"}
     assert upload(server, "/v2/document", "a.txt", b"the dog", headers=keys["ann"], **fields).status == 200
     host, port = server.url.removeprefix("http://").split(":")
