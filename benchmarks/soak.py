@@ -1,7 +1,8 @@
 """Does memory grow, or do files stay open? 2,000 training steps, and 100,000 translated lines, of a tiny model.
 
-A thread notes the resident memory and the open file descriptors ten times a second. Of each half, training and
-translating, the first fifth is warm-up; growth is the median of the last fifth over that of the second.
+Both are commands, as a user runs them; their memory and open file descriptors are noted five times a second. Of each
+half, training and translating, the first fifth is warm-up; growth is the median of the last fifth over that of the
+second.
 
     python -m benchmarks.soak --requests 10000 [--run RUN] [--seconds 60] [--state before]
 
@@ -12,16 +13,15 @@ its slope over the second half; then five overloads of so many seconds each.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import json
-import os
 import platform
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Callable
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from benchmarks.mixed_requests import send_mixed
 from benchmarks.record import RESULTS, machine, save
 from benchmarks.serving import Server, load, overload
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
+DRAGOMAN = [sys.executable, "-m", "dragoman"]
 SIZES: dict[str, Any] = dict(
     model=dict(d_model=48, d_ff=96, n_heads=2, n_encoder_layers=1, n_decoder_layers=1),
     train=dict(
@@ -39,22 +39,23 @@ SIZES: dict[str, Any] = dict(
 )  # fmt: skip
 
 
-def watched(work: Callable[[], object]) -> dict[str, Any]:
-    """Do ``work`` and say how memory and file descriptors went meanwhile."""
+def watched(command: list[str]) -> dict[str, Any]:
+    """Run a command and say how its memory and its file descriptors went, seen from outside.
+
+    A thread within the process would change what it measures: a search forks its workers only in a process without
+    other threads. Memory is that of the command and of its children; a page that they share counts once (PSS).
+    """
     memory: list[int] = []
     descriptors: list[int] = []
-    ended = threading.Event()
-
-    def note() -> None:
-        while not ended.wait(0.1):
-            memory.append(int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * PAGE)
-            descriptors.append(sum(1 for _ in Path("/proc/self/fd").iterdir()))
-
-    thread = threading.Thread(target=note, daemon=True)
-    thread.start()
-    work()
-    ended.set()
-    thread.join()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        while running.poll() is None:
+            with contextlib.suppress(OSError, StopIteration):  # one of them has ended meanwhile
+                n_open = sum(1 for _ in Path(f"/proc/{running.pid}/fd").iterdir())
+                memory.append(sum(map(_resident, (running.pid, *_children(running.pid)))))
+                descriptors.append(n_open)
+            time.sleep(0.2)
+    if running.returncode:
+        raise SystemExit(f"{' '.join(command)}: exit status {running.returncode}")
     fifth = max(1, len(memory) // 5)
     early, late = (statistics.median(memory[part]) for part in (slice(fifth, 2 * fifth), slice(-fifth, None)))
     return {
@@ -67,9 +68,18 @@ def watched(work: Callable[[], object]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def train(folder: Path, steps: int) -> None:
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+
+
+def _resident(pid: int) -> int:
+    """Return a process's proportional set size, in bytes."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024
+
+
+def train(folder: Path, steps: int) -> dict[str, Any]:
     """Train on the phrasebook, with a validation and a checkpoint every twentieth of the way."""
-    import dragoman
     from dragoman.data import phrasebook
 
     phrasebook.write(20_000, folder / "train.en", folder / "train.de")
@@ -78,30 +88,30 @@ def train(folder: Path, steps: int) -> None:
         name: {"src": str(folder / f"{name}.en"), "tgt": str(folder / f"{name}.de")} for name in ("train", "valid")
     }
     often = max(1, steps // 20)
-    mapping = {
+    config = {
         "model": SIZES["model"],
         "data": {**files, "tokenizer": {"vocab_size": 800}},
         "train": {**SIZES["train"], "max_steps": steps, "validate_every": often, "save_every": often},
         "decode": {"beam_size": 1, "max_extra_tokens": 10},
     }
-    dragoman.train(dragoman.Config.from_mapping(mapping), out=folder / "run", quiet=True)
+    (folder / "config.yaml").write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
+    return watched([*DRAGOMAN, "train", str(folder / "config.yaml"), "--out", str(folder / "run"), "--quiet"])
 
 
-def translate(folder: Path, lines: int) -> None:
-    """Translate so many lines as ``dragoman translate`` does, greedily."""
+def translate(folder: Path, lines: int) -> dict[str, Any]:
+    """Translate so many lines, greedily."""
     from dragoman.data import phrasebook
-    from dragoman.translation.notes import Events
-    from dragoman.translation.translator import Translator
 
     phrasebook.write(min(lines, 20_000), folder / "some.en", folder / "some.de")
     some = (folder / "some.en").read_bytes().split(b"\n")[:-1]
     with (folder / "text.en").open("wb") as file:
         for i in range(lines):
             file.write(some[i % len(some)] + b"\n")
-    translator = Translator.load(folder / "run", "cpu")
-    with (folder / "text.en").open("rb") as stream:
-        found = sum(1 for _ in translator.translate_stream(stream, "text.en", events=Events(warn=print), beam_size=1))
+    command = ["translate", folder / "run", folder / "text.en", "--out", folder / "text.de", "--beam-size", "1"]
+    seen = watched([*DRAGOMAN, *map(str, command)])
+    found = (folder / "text.de").read_bytes().count(b"\n")
     assert found == lines, f"{lines} lines in, {found} out"
+    return seen
 
 
 def serve(run: Path, requests: int, seconds: float, *options: str) -> dict[str, Any]:
@@ -127,7 +137,7 @@ def serve(run: Path, requests: int, seconds: float, *options: str) -> dict[str, 
             long = ["\n".join(texts[i : i + 96]) for i in range(0, 400, 4)]
             capacity = load(server.port, 16, long, seconds=min(10.0, seconds))[0]["sentences_per_s"]
             overloads = [overload(server, long, capacity, seconds) for _ in range(5)]
-            threading.Event().wait(15)
+            time.sleep(15)
             return {
                 "requests": requests, "statuses": counts,
                 "rss_mib": {
@@ -155,13 +165,11 @@ def save_state(state: str, figures: dict[str, Any], command: str) -> None:
 
 
 def main() -> None:
-    """Run both halves, each in a process of its own, and record what they say; ``--print`` only prints it."""
+    """Run both halves and record what they say; ``--print`` only prints it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--lines", type=int, default=100_000)
     parser.add_argument("--print", action="store_true", help="print the figures and write nothing")
-    parser.add_argument("--half", choices=("train", "translate"), help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--requests", type=int, help="measure a server with so many requests instead")
     parser.add_argument("--seconds", type=float, default=60, help="duration of each of its five overloads")
     parser.add_argument("--run", type=Path, help="run that it serves (default: train a tiny one)")
@@ -174,18 +182,11 @@ def main() -> None:
             figures = serve(args.run or Path(folder) / "run", args.requests, args.seconds)
         command = f"python -m benchmarks.soak --requests {args.requests} --seconds {args.seconds:g}"
         print(json.dumps(figures)) if args.print else save_state(args.state, figures, command)
-    elif args.half == "train":
-        print(json.dumps(watched(lambda: train(args.folder, args.steps))))
-    elif args.half == "translate":
-        print(json.dumps(watched(lambda: translate(args.folder, args.lines))))
     else:
         figures = {"steps": args.steps, "lines": args.lines}
         with tempfile.TemporaryDirectory() as folder:
-            for half in ("train", "translate"):
-                command = [sys.executable, "-m", "benchmarks.soak", "--half", half, "--folder", folder]
-                command += ["--steps", str(args.steps), "--lines", str(args.lines)]
-                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-                figures[half] = json.loads(done.stdout.splitlines()[-1])
+            figures["train"] = train(Path(folder), args.steps)
+            figures["translate"] = translate(Path(folder), args.lines)
         if args.print:
             print(json.dumps(figures))
         else:
