@@ -14,12 +14,15 @@ from typing import Any
 
 import pytest
 from amounts import amounts
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dragoman.bundle import load_bundle
 from dragoman.data.corpus import BOM_BYTES
+from dragoman.languages.casing import case_of
 from dragoman.languages.scripts import is_blank
+from dragoman.translation.keeping.protected import find
+from dragoman.translation.second_reading import usual_case
 from dragoman.translation.translator import Translator
 from echo import Echo
 from processes import start_code, start_script
@@ -54,6 +57,13 @@ def count_lines(content: bytes) -> int:
     return content.count(b"\n") + (not content.endswith(b"\n") and content not in (b"", BOM_BYTES))
 
 
+def in_usual_case(line: str, model: Translator) -> str:
+    """Return a line in Title Case as it is read a second time; any other as it is."""
+    fixed = [(span.start, span.end) for span in find(line)]
+    is_title = case_of(line, fixed) == "title"
+    return usual_case(line, "title", model.plan().src_lang, model.src_tokenizer, fixed) if is_title else line
+
+
 @amounts(200, 10_000)
 def test_X1_as_many_lines_come_out_as_go_in_and_in_order_of_a_stub(n: int, tiny_run: Path, figure: Figure) -> None:
     real = load_bundle(tiny_run)
@@ -63,16 +73,21 @@ def test_X1_as_many_lines_come_out_as_go_in_and_in_order_of_a_stub(n: int, tiny_
 
     @settings(max_examples=n, suppress_health_check=list(HealthCheck), database=None)
     @given(files)
+    @example(b"AA\0AA\0Aa")  # Title Case
+    @example(b"a\x01\x7f7 50\x101 QM6\x0f7")  # digits beside what nobody sees
     def check(content: bytes) -> None:
         nonlocal tried, lines
         asked = stub.n_rows
-        found = list(echo.translate_stream(io.BytesIO(content), "x", beam_size=1, guard=False))
+        found = list(echo.translate_stream(io.BytesIO(content), "x", beam_size=1, guard=False, truecase=False))
         assert len(found) == count_lines(content)
         texts = content.removeprefix(BOM_BYTES).decode("utf-8", "replace").replace("\0", "\ufffd").split("\n")
         ended = [text.removesuffix("\r") for text in texts[:-1]] + texts[-1:]
         wanted = ["" if is_blank(text) else text for text in ended][: len(found)]
         read = echo.src_tokenizer.normalised  # the stub says what the model reads
         assert [read(translation.text).text for translation in found] == [read(text).text for text in wanted]
+        cased = list(echo.translate_stream(io.BytesIO(content), "x", beam_size=1, guard=False))
+        for translation, text in zip(cased, wanted, strict=True):
+            assert read(translation.text).text in (read(text).text, read(in_usual_case(text, echo)).text)
         if not any(wanted):
             assert stub.n_rows == asked, "the model was asked about blank lines"
         tried, lines = tried + 1, lines + len(found)

@@ -27,7 +27,7 @@ def kinds(text: str) -> list[str]:
         "Das Hündchen läuft: ein Mann, eine Frau – „schön“!",
         "一只狗在海滩上跑。他说：“好！”",
         "Собака бежит по пляжу.",
-        "the a\u00ad4 or a\x017",  # read as a4 and a7
+        "the a\u00ad4 or a\x017 or b\x01\x7f7 or QM6\x0f7",  # read as a4, a7, b7 and QM67
     ],
 )  # fmt: skip
 def test_ordinary_text_has_nothing_to_protect(text: str) -> None:
@@ -117,6 +117,7 @@ def lost(src: str, translation: str, lang: str | None = "de") -> list[str]:
         ("1,000.5 m and 3.5 l", "1.000,5 m und 3,5 l"),
         ("1,000 people", "1000 Menschen"),
         ("10,000", "10 000"),
+        ("1\u00ad0\x01\x7f1 dogs", "101 Hunde"),  # nobody sees what stands between its digits
         ("on 5/1/2024", "am 1.5.2024"),
         ("on 2024-05-01", "am 01.05.2024"),
         ("on 2024-05-01", "am 1. Mai 2024"),
@@ -171,6 +172,7 @@ def test_chinese_numbers() -> None:
         ("see https://a.org/x2 and 2", "siehe https://a.org/x2", ["2"]),
         ("🙂 and 👍🏽", "👍", ["🙂", "👍🏽"]),
         ("20 million", "200 Hunde", ["20"]),
+        ("5\x010 dogs", "5 Hunde", ["5\x010"]),
     ],
 )
 def test_what_is_missing_is_named_as_often_as_it_is_missing(src: str, translation: str, expected: list[str]) -> None:

@@ -120,8 +120,15 @@ _MAY_HAVE_ONE = re.compile(
     r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be<>&@/\\{}%$\[\]#_`:;=^\u203c-\u2bff\U0001f000-\U0001faff]|www\.|\.\w|[xX]D\b"
 )
 
-_JOINED = re.compile(rf"[{INVISIBLE}](?<=[^\W\d_].)(?=\d)", re.DOTALL)
-"""What nobody sees between a letter and a digit: the model reads one word there, of which the digits are a part."""
+_JOINED = re.compile(rf"(?<![^\W_])\d++(?:[{INVISIBLE}]++\d++)++|(?<=[^\W_])[{INVISIBLE}]++(?=\d)")
+"""What nobody sees between the digits of a number, or between a word and digits that are read as a part of it."""
+
+_UNSEEN = re.compile(f"[{INVISIBLE}]")
+
+
+def _as_read(text: str) -> str:
+    """Return a text of the same length with a digit within a number, and U+00AA within a word, for what nobody sees."""
+    return _JOINED.sub(lambda part: _UNSEEN.sub("0" if part[0][0].isdigit() else "\u00aa", part[0]), text)
 
 
 class Span(NamedTuple):
@@ -146,7 +153,7 @@ def find(text: str) -> list[Span]:
     """Return the protected spans of ``text``, in order; they do not overlap."""
     if not _MAY_HAVE_ONE.search(text):  # the usual case
         return []
-    matches = _ALL.finditer(_JOINED.sub("\u00aa", marks_as_letters(text)))
+    matches = _ALL.finditer(_as_read(marks_as_letters(text)))
     return [Span(_KINDS[match.lastgroup or ""], text[match.start() : match.end()], match.start()) for match in matches]
 
 

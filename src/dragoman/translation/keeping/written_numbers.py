@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from dragoman.languages.words import INVISIBLE
+
 UNSPACED = "\u0600-\u06ff\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"
 """Scripts in which a number may touch the word before it: Arabic, Thai, Lao, Tibetan, Burmese, Khmer, Chinese, kana,
 Hangul."""
@@ -76,6 +78,7 @@ _SAME_SYMBOL = {
     "\uffe0": "\u00a2", "\uffe1": "\u00a3", "\uffe5": "\u00a5", "\uffe6": "\u20a9", "\u20a4": "\u00a3",
     "\u20a8": "\u20b9",
 }  # fmt: skip
+_UNSEEN = dict.fromkeys(map(ord, INVISIBLE))
 UNIT = "unit"
 """Symbol of a number with any unit: the unit may be written out or abbreviated in the translation."""
 
@@ -111,7 +114,8 @@ def in_ascii(text: str) -> str:
 
 
 def parse(text: str) -> Number:
-    """Return the parts of a number, as ``NUMBERS`` find it."""
+    """Return the parts of a number, as ``NUMBERS`` find it, without what nobody sees."""
+    text = text.translate(_UNSEEN)
     written = _PARTS.fullmatch(text)
     if written is None:
         return Number(text)
