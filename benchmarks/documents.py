@@ -520,15 +520,14 @@ PACKAGES = ["torch", "lxml", "markdown-it-py", "python-docx", "python-pptx", "od
 
 
 def record_real(folder: Path, when: str, figures: dict[str, Any], path: Path) -> None:
-    """Write the figures of a folder's real documents into the record at ``path``."""
+    """Write the figures of a folder's real documents into the record at ``path``; its other entries stay."""
     before = json.loads(path.read_text()) if path.exists() else {}
     sources = folder / "sources.json"
     inputs = json.loads(sources.read_text()) if sources.exists() else {"folder": folder.name}
-    record = {
+    record = before | {
         "command": "python -m benchmarks.documents FOLDER --as before|after", "machine": machine(),
         "versions": {name: version(name) for name in [*PACKAGES, "html5lib", "mdit-py-plugins", "srt", "webvtt-py"]},
-        "inputs": inputs, **{key: before[key] for key in ("before", "after") if key in before},
-        when: {"date": time.strftime("%Y-%m-%d"), **figures},
+        "inputs": inputs, when: {"date": time.strftime("%Y-%m-%d"), **figures},
     }  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
