@@ -122,6 +122,9 @@ def test_an_apostrophe_hides_no_placeholder_of_java() -> None:
         ("_A man", "_А ман"),
         ("Open _Read-Only", "Опен _Реад-Онлю"),
         ("vitamin C<b>dog</b>", "витамин Ц<b>дог</b>"),
+        ("[url=https://a.org/x]A dog[/url] [img]res://dog.png[/img] [b]is[/b]",
+         "[url=https://a.org/x]А дог[/url] [img]res://dog.png[/img] [b]ис[/b]"),
+        ("[b] or[br][dog=cat] of a[i]", "[б] ор[br][дог=цат] оф а[и]"),  # in brackets, but without an end
     ],
 )  # fmt: skip
 def test_layout_escapes_and_markup_stay(msgid: str, expected: str) -> None:
@@ -236,6 +239,7 @@ def test_a_role_whose_object_has_angle_brackets_stays() -> None:
         "a program <a file> <file list>",
         "a <code>$&lt;<b>dog</b>:<b>cat</b>&gt;</code> sleeps",
         "<b>dog</b>-based <a>cat</a>:<x>tree</x> here",
+        "see [url=a.b]the dog[/url] of [color=#f00]a [b]red[/b] cat[/color].",
     ],
 )
 def test_spaces_and_references_beside_tags_stay(msgid: str) -> None:
@@ -245,7 +249,7 @@ def test_spaces_and_references_beside_tags_stay(msgid: str) -> None:
     assert "  " not in reverse
 
 
-TAGS = re.compile(r"<[^<>]*>|&\w+;")
+TAGS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|&\w+;")
 
 
 @pytest.mark.parametrize(

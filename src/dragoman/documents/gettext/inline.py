@@ -1,4 +1,4 @@
-"""Markup in messages: elements of HTML, Pango and Mallard, reStructuredText, POD, links of Markdown, terminal codes.
+"""Markup in messages: elements of HTML, Pango, Mallard and BBCode, reStructuredText, POD, links, terminal codes.
 
 marks("See `the book <https://a.org>`_.", is_rst=True)    # "`" opens, " <https://a.org>`_" closes
 """
@@ -29,11 +29,14 @@ _INLINE = re.compile(
     r"|[BISL]<(?!/)(?P<pod_text>(?:[^<>|\n]|(?<=[CEFXZ])<[^<>\n]*>)*)(?:\|[^<>\n]*)?>"
     r"|[BISL]<<+ ++(?!>>)(?P<pod_wide>(?:(?! >>)[^\n]){1,500}+) >>+))"
     r"|(?P<element></?(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?/?>)"
+    r"|(?P<picture>\[img(?:=[^\[\]\n]{1,300})?\][^\[\]\s]++\[/img\])"
+    r"|(?P<bbcode>\[/?(?P<code_name>[A-Za-z]\w{0,20})(?:=[^\[\]\n]{1,300})?\])"
     r"|(?P<word>(?<![\w`.-])[A-Za-z](?:[\w.-]*[A-Za-z0-9])?__?(?![\w`]))"
 )
 _FAR = 500
 """Number of characters within which an element that opens in what may be POD must end."""
 _VOID = frozenset(("br", "hr", "img", "wbr", "input", "area", "col", "embed", "source", "track"))
+_VOID_BBCODE = frozenset(("br", "hr", "lb", "rb"))  # a new line, a rule, and the brackets themselves
 _TEXT_ROLES = frozenset(
     (":guilabel:", ":menuselection:", ":dfn:", ":emphasis:", ":strong:", ":title:", ":sub:", ":sup:")
 )
@@ -75,7 +78,8 @@ def _matches(text: str) -> Iterator[re.Match[str]]:
 
 def _elements_within(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
     for match in _INLINE.finditer(text, start, end):
-        if match["element"] or match["control"] or (match["pod"] and _inner(match) is None):
+        is_tag = match["element"] or match["bbcode"] or match["control"]
+        if is_tag or (match["pod"] and _inner(match) is None):
             yield match
 
 
@@ -101,6 +105,11 @@ def _of(match: re.Match[str], is_rst: bool) -> Iterable[Mark]:
         if match[0].endswith("/>") or (match["name"].lower() in _VOID):
             kind = "point"
         return [Mark(*match.span(), kind, match["name"])]
+    if match["bbcode"]:
+        name = match["code_name"].lower()
+        if name in _VOID_BBCODE:
+            return [Mark(*match.span())]
+        return [Mark(*match.span(), "close" if match[0].startswith("[/") else "open", f"[{name}]")]
     if match["control"]:
         return [Mark(*match.span())]
     if match["word"] or match["code"]:  # code of one word stays in the text that the model reads
@@ -119,10 +128,11 @@ def _of(match: re.Match[str], is_rst: bool) -> Iterable[Mark]:
 
 
 def _paired(all_marks: list[Mark], text: str) -> list[Mark]:
-    """Return the marks without elements that are not closed or not opened, unless they have attributes."""
+    """Return the marks without elements that are not closed or not opened, unless they are HTML with attributes."""
     paired = {i for pair in pairs_of(all_marks) for i in pair}
     alone = [mark for i, mark in enumerate(all_marks) if i not in paired and mark.kind != "point"]
-    points = [Mark(mark.start, mark.end) for mark in alone if re.search(r"[\s=]", text[mark.start : mark.end])]
+    html = (mark for mark in alone if text.startswith("<", mark.start))
+    points = [Mark(mark.start, mark.end) for mark in html if re.search(r"[\s=]", text[mark.start : mark.end])]
     return [mark for i, mark in enumerate(all_marks) if i in paired or mark.kind == "point"] + points
 
 
