@@ -3,7 +3,8 @@
     blocks("Read\nthe book, then sleep here.\n")    # [Paragraph(("Read", ...)), "\n"]
 
 A line goes on in the next if that begins where it began, is no list item and has no columns, and if its first word did
-not fit: the line is long, or breaks off in a sentence.
+not fit: the line is long, or breaks off in a sentence. One that ends a sentence goes on only where another line of the
+message breaks off; else each line is a sentence of its own.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeAlias
 
 LONG = 45
@@ -64,13 +66,13 @@ def blocks(text: str) -> list[Block]:
     """Return the paragraphs of a message and what stands between them; joined they are the message."""
     lines = text.split("\n")
     width = max(map(_columns, lines))
-    described = _described(lines)
+    described, is_wrapped = _described(lines), _breaks_off(lines)
     made: list[Block] = []
     last = _Last()
     for number, line in enumerate(lines):
         indent = _LEADING.match(line)[0]  # type: ignore[index]  # it matches nothing too
         body = line[len(indent) :].rstrip()
-        if last.paragraph is not None and number and _goes_on(last, indent, body, line, width):
+        if last.paragraph is not None and number and _goes_on(last, indent, body, line, width, is_wrapped):
             made.pop()  # the line end
             last.paragraph.lines.append(body)
             last.paragraph.indent = last.paragraph.indent if len(last.paragraph.lines) > 2 else indent
@@ -86,8 +88,16 @@ def blocks(text: str) -> list[Block]:
     return made
 
 
-def _goes_on(last: _Last, indent: str, body: str, line: str, width: int) -> bool:
-    """True if a line goes on with the paragraph of the line before."""
+def _breaks_off(lines: Sequence[str]) -> bool:
+    """True if one of the lines breaks off in a sentence, which the next one ends."""
+    return any(
+        len(line) >= SHORT and not _SENTENCE_END.search(line.rstrip()) and following.lstrip()[:1].islower()
+        for line, following in pairwise(lines)
+    )
+
+
+def _goes_on(last: _Last, indent: str, body: str, line: str, width: int, is_wrapped: bool) -> bool:
+    """True if a line goes on with the paragraph of the line before, in a message of which any line ``is_wrapped``."""
     if not body or _columns(indent) not in last.columns or _BULLET.match(body) or _OPTION.match(body):
         return False
     if any(not _ends_sentence(body, gap) for gap in _gaps(body)):
@@ -96,7 +106,9 @@ def _goes_on(last: _Last, indent: str, body: str, line: str, width: int) -> bool
     if last.length < SHORT or last.length + 1 + len(first_word) <= width:
         return False
     ends = _SENTENCE_END.search((last.paragraph or Paragraph([""])).lines[-1]) is not None
-    return last.length >= LONG or (not ends and not first_word[:1].isupper())
+    if ends:
+        return is_wrapped and last.length >= LONG
+    return last.length >= LONG or not first_word[:1].isupper()
 
 
 def _ends_sentence(body: str, gap: re.Match[str]) -> bool:
