@@ -62,23 +62,31 @@ class _Last:
     length: int = 0
 
 
+@dataclass(frozen=True)
+class _Message:
+    """Facts about all lines of a message."""
+
+    width: int
+    described: frozenset[int]  # the columns at which it describes options
+    is_wrapped: bool  # one of its lines breaks off in a sentence
+
+
 def blocks(text: str) -> list[Block]:
     """Return the paragraphs of a message and what stands between them; joined they are the message."""
     lines = text.split("\n")
-    width = max(map(_columns, lines))
-    described, is_wrapped = _described(lines), _breaks_off(lines)
+    message = _Message(max(map(_columns, lines)), _described(lines), _breaks_off(lines))
     made: list[Block] = []
     last = _Last()
     for number, line in enumerate(lines):
         indent = _LEADING.match(line)[0]  # type: ignore[index]  # it matches nothing too
         body = line[len(indent) :].rstrip()
-        if last.paragraph is not None and number and _goes_on(last, indent, body, line, width, is_wrapped):
+        if last.paragraph is not None and number and _goes_on(last, indent, body, line, message):
             made.pop()  # the line end
             last.paragraph.lines.append(body)
             last.paragraph.indent = last.paragraph.indent if len(last.paragraph.lines) > 2 else indent
             last = _Last(last.paragraph, (_columns(indent),), _columns(line))
         else:
-            last = _line(made, indent, body, (width, described))
+            last = _line(made, indent, body, message)
         trailing = line[len(indent) + len(body) :]
         if trailing:
             made.append(trailing)
@@ -96,18 +104,18 @@ def _breaks_off(lines: Sequence[str]) -> bool:
     )
 
 
-def _goes_on(last: _Last, indent: str, body: str, line: str, width: int, is_wrapped: bool) -> bool:
-    """True if a line goes on with the paragraph of the line before, in a message of which any line ``is_wrapped``."""
+def _goes_on(last: _Last, indent: str, body: str, line: str, message: _Message) -> bool:
+    """True if a line goes on with the paragraph of the line before."""
     if not body or _columns(indent) not in last.columns or _BULLET.match(body) or _OPTION.match(body):
         return False
     if any(not _ends_sentence(body, gap) for gap in _gaps(body)):
         return False
     first_word = body.split(None, 1)[0]
-    if last.length < SHORT or last.length + 1 + len(first_word) <= width:
+    if last.length < SHORT or last.length + 1 + len(first_word) <= message.width:
         return False
     ends = _SENTENCE_END.search((last.paragraph or Paragraph([""])).lines[-1]) is not None
     if ends:
-        return is_wrapped and last.length >= LONG
+        return message.is_wrapped and last.length >= LONG
     return last.length >= LONG or not first_word[:1].isupper()
 
 
@@ -126,16 +134,8 @@ def _described(lines: Sequence[str]) -> frozenset[int]:
     return frozenset(starts)
 
 
-def _line(made: list[Block], indent: str, body: str, table: tuple[int, frozenset[int]]) -> _Last:
-    """Append the columns of a line; return its last one.
-
-    Args:
-        made: Grows.
-        indent: Space before the line.
-        body: The line.
-        table: Width of the message, and the columns at which it describes options.
-    """
-    width, described = table
+def _line(made: list[Block], indent: str, body: str, message: _Message) -> _Last:
+    """Append the columns of a line, which follows its indent; return its last one."""
     if indent:
         made.append(indent)
     if not body:
@@ -147,8 +147,10 @@ def _line(made: list[Block], indent: str, body: str, table: tuple[int, frozenset
     else:
         columns.append(_columns(indent))
     cells = _cells(body, at)
-    first = _options_end(body[: cells[0][1]]) if described else 0
-    if first and _columns(indent + body[:first]) in described:  # one space parts a long option from its description
+    first = _options_end(body[: cells[0][1]]) if message.described else 0
+    if (
+        first and _columns(indent + body[:first]) in message.described
+    ):  # one space parts a long option from its description
         cells[:1] = [(at, len(body[:first].rstrip())), (first, cells[0][1])]
     paragraph = None
     for i, (start, end) in enumerate(cells):
@@ -161,7 +163,7 @@ def _line(made: list[Block], indent: str, body: str, table: tuple[int, frozenset
             made.append(cell)
             paragraph = None
         else:
-            paragraph = Paragraph([cell], "", _columns(indent + body[:start]), width)
+            paragraph = Paragraph([cell], "", _columns(indent + body[:start]), message.width)
             made.append(paragraph)
     if len(cells) > 1 or at:
         columns = [_columns(indent + body[: cells[-1][0]])]
