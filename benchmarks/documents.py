@@ -412,12 +412,16 @@ def unchanged(suffix: str, before: bytes, after: bytes) -> bool:
         return all(re.fullmatch(r"(?:word|ppt)/.*\.xml|(?:content|styles)\.xml", name) for name in changed)
     patterns = {  # of what stays
         ".html": rb"<[^>]*>|<script.*?</script>|&nbsp;|<style.*?</style>", ".xlf": rb"<source>.*?</source>|<note>.*?</note>|<(?!/?(?:g|x|target)\b)[^>]*>",
-        ".xliff": rb"<source>.*?</source>|<(?!/?(?:pc|target|segment)\b)[^>]*>", ".po": rb"^(?:#.*|msgid.*|msgctxt.*)$",
+        ".xliff": rb"<source>.*?</source>|<(?!/?(?:pc|target)\b)[^>]*>", ".po": rb"^(?:#.*|msgid.*|msgctxt.*)$",
         ".srt": rb"^(?:\d+|.*-->.*)\r$", ".vtt": rb"^(?:\d+|.*-->.*|WEBVTT|STYLE|::cue.*|NOTE.*)$",
-        ".csv": rb"^\d+,|,kept \d+\r$", ".md": rb"^---.*?^---$|^```.*?^```$|\]\([^)\s]*|^[#>|-]+|`[^`]*`", ".txt": rb"^\s*$|12\.5",
+        ".csv": rb"^\d+,|,kept \d+\r$", ".md": rb"^---.*?^---$|^```.*?^```$|\]\([^)]*\)|^[#>|-]+|`[^`]*`", ".txt": rb"^\s*$|12\.5",
     }  # fmt: skip
     if suffix == ".html":  # texts of attributes are translated
         before, after = (re.sub(rb'alt="[^"]*"', b"alt", each) for each in (before, after))
+    if suffix == ".md":  # and titles of links
+        before, after = (re.sub(rb'(\]\([^)\s]* )"[^"]*"\)', rb"\1title)", each) for each in (before, after))
+    if suffix == ".xliff":  # a segment says that it is translated now
+        after = after.replace(b'<segment state="translated">', b"<segment>")
     flags = re.MULTILINE | re.DOTALL if suffix in (".html", ".xlf", ".xliff", ".md") else re.MULTILINE
     return re.findall(patterns[suffix], before, flags) == re.findall(patterns[suffix], after, flags)
 

@@ -19,17 +19,17 @@ import json
 import platform
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness.peer import descendants, memory_kib
+from benchmarks.harness.runs import dragoman
 from benchmarks.mixed_requests import send_mixed
 from benchmarks.record import RESULTS, machine, save
 from benchmarks.serving import Server, load, overload
 
-DRAGOMAN = [sys.executable, "-m", "dragoman"]
 SIZES: dict[str, Any] = dict(
     model=dict(d_model=48, d_ff=96, n_heads=2, n_encoder_layers=1, n_decoder_layers=1),
     train=dict(
@@ -49,10 +49,9 @@ def watched(command: list[str]) -> dict[str, Any]:
     descriptors: list[int] = []
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         while running.poll() is None:
-            with contextlib.suppress(OSError, StopIteration):  # one of them has ended meanwhile
-                n_open = sum(1 for _ in Path(f"/proc/{running.pid}/fd").iterdir())
-                memory.append(sum(map(_resident, (running.pid, *_children(running.pid)))))
-                descriptors.append(n_open)
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                descriptors.append(sum(1 for _ in Path(f"/proc/{running.pid}/fd").iterdir()))
+                memory.append(1024 * sum(memory_kib(pid, "Pss") for pid in (running.pid, *descendants(running.pid))))
             time.sleep(0.2)
     if running.returncode:
         raise SystemExit(f"{' '.join(command)}: exit status {running.returncode}")
@@ -66,16 +65,6 @@ def watched(command: list[str]) -> dict[str, Any]:
             "early": statistics.median(descriptors[fifth : 2 * fifth]), "late": statistics.median(descriptors[-fifth:]),
         },
     }  # fmt: skip
-
-
-def _children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
-
-
-def _resident(pid: int) -> int:
-    """Return a process's proportional set size, in bytes."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024
 
 
 def train(folder: Path, steps: int) -> dict[str, Any]:
@@ -95,21 +84,21 @@ def train(folder: Path, steps: int) -> dict[str, Any]:
         "decode": {"beam_size": 1, "max_extra_tokens": 10},
     }
     (folder / "config.yaml").write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
-    return watched([*DRAGOMAN, "train", str(folder / "config.yaml"), "--out", str(folder / "run"), "--quiet"])
+    return watched(dragoman("train", folder / "config.yaml", "--out", folder / "run", "--quiet"))
 
 
 def translate(folder: Path, lines: int) -> dict[str, Any]:
     """Translate so many lines, greedily."""
     from dragoman.data import phrasebook
 
+    text, out = folder / "text.en", folder / "text.de"
     phrasebook.write(min(lines, 20_000), folder / "some.en", folder / "some.de")
     some = (folder / "some.en").read_bytes().split(b"\n")[:-1]
-    with (folder / "text.en").open("wb") as file:
+    with text.open("wb") as file:
         for i in range(lines):
             file.write(some[i % len(some)] + b"\n")
-    command = ["translate", folder / "run", folder / "text.en", "--out", folder / "text.de", "--beam-size", "1"]
-    seen = watched([*DRAGOMAN, *map(str, command)])
-    found = (folder / "text.de").read_bytes().count(b"\n")
+    seen = watched(dragoman("translate", folder / "run", text, "--out", out, "--beam-size", "1"))
+    found = out.read_bytes().count(b"\n")
     assert found == lines, f"{lines} lines in, {found} out"
     return seen
 

@@ -115,7 +115,9 @@ def _asked(name: str, process: subprocess.Popen[bytes], request: dict[str, Any])
                 raise PeerError(f"{name}: its process ended with status {process.wait()}; see what it said above")
             line += chunk
         else:
-            children_kib = max(children_kib, sum(map(_private_kib, _descendants(process.pid))))
+            children_kib = max(
+                children_kib, sum(memory_kib(pid, "Private_Clean", "Private_Dirty") for pid in descendants(process.pid))
+            )
     answer: dict[str, Any] = json.loads(line)
     if "error" in answer:
         raise PeerError(f"{name}: {answer['error']}")
@@ -123,20 +125,20 @@ def _asked(name: str, process: subprocess.Popen[bytes], request: dict[str, Any])
     return answer
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
     """Children, and theirs; those that are gone meanwhile are left out."""
     found: list[int] = []
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in map(int, (task / "children").read_text(encoding="ascii").split()):
-                found += [child, *_descendants(child)]
+                found += [child, *descendants(child)]
     return found
 
 
-def _private_kib(pid: int) -> int:
-    """Memory that no other process shares, KiB."""
+def memory_kib(pid: int, *fields: str) -> int:
+    """Sum of fields of ``smaps_rollup``, KiB, such as Pss; 0 of a process that is gone."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").split("\n")
     except OSError:
         return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith(("Private_Clean:", "Private_Dirty:")))
+    return sum(int(line.split()[1]) for line in lines if line.split(":")[0] in fields)

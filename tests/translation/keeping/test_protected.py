@@ -118,6 +118,7 @@ def lost(src: str, translation: str, lang: str | None = "de") -> list[str]:
         ("1,000 people", "1000 Menschen"),
         ("10,000", "10 000"),
         ("1\u00ad0\x01\x7f1 dogs", "101 Hunde"),  # nobody sees what stands between its digits
+        ("1\u00ad01 dogs", "1\u00ad01 Hunde"),
         ("on 5/1/2024", "am 1.5.2024"),
         ("on 2024-05-01", "am 01.05.2024"),
         ("on 2024-05-01", "am 1. Mai 2024"),

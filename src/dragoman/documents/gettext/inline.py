@@ -131,8 +131,7 @@ def _paired(all_marks: list[Mark], text: str) -> list[Mark]:
     """Return the marks without elements that are not closed or not opened, unless they are HTML with attributes."""
     paired = {i for pair in pairs_of(all_marks) for i in pair}
     alone = [mark for i, mark in enumerate(all_marks) if i not in paired and mark.kind != "point"]
-    html = (mark for mark in alone if text.startswith("<", mark.start))
-    points = [Mark(mark.start, mark.end) for mark in html if re.search(r"[\s=]", text[mark.start : mark.end])]
+    points = [Mark(mark.start, mark.end) for mark in alone if re.match(r"<[^<>]*[\s=]", text[mark.start : mark.end])]
     return [mark for i, mark in enumerate(all_marks) if i in paired or mark.kind == "point"] + points
 
 

@@ -148,9 +148,8 @@ def _line(made: list[Block], indent: str, body: str, message: _Message) -> _Last
         columns.append(_columns(indent))
     cells = _cells(body, at)
     first = _options_end(body[: cells[0][1]]) if message.described else 0
-    if (
-        first and _columns(indent + body[:first]) in message.described
-    ):  # one space parts a long option from its description
+    if first and _columns(indent + body[:first]) in message.described:
+        # one space parts a long option from its description
         cells[:1] = [(at, len(body[:first].rstrip())), (first, cells[0][1])]
     paragraph = None
     for i, (start, end) in enumerate(cells):

@@ -127,7 +127,11 @@ _UNSEEN = re.compile(f"[{INVISIBLE}]")
 
 
 def _as_read(text: str) -> str:
-    """Return a text of the same length with a digit within a number, and U+00AA within a word, for what nobody sees."""
+    """Return a text of the same length in which marks, and what nobody sees, stand for a part of the word before.
+
+    That is U+00AA; within a number it is a digit.
+    """
+    text = marks_as_letters(text)
     return _JOINED.sub(lambda part: _UNSEEN.sub("0" if part[0][0].isdigit() else "\u00aa", part[0]), text)
 
 
@@ -153,7 +157,7 @@ def find(text: str) -> list[Span]:
     """Return the protected spans of ``text``, in order; they do not overlap."""
     if not _MAY_HAVE_ONE.search(text):  # the usual case
         return []
-    matches = _ALL.finditer(_as_read(marks_as_letters(text)))
+    matches = _ALL.finditer(_as_read(text))
     return [Span(_KINDS[match.lastgroup or ""], text[match.start() : match.end()], match.start()) for match in matches]
 
 
@@ -254,11 +258,11 @@ def _is_written_out(number: Number, translation: str, left: Counter[int], words:
 
 def _numbers(text: str) -> Iterable[tuple[Span, Context]]:
     """Yield the numbers of a text, each with the text around it; inside a span such as 21-D it has none, nor a kind."""
-    for match in _ALL.finditer(marks_as_letters(text)):
+    for match in _ALL.finditer(_as_read(text)):
         start, end = match.span()
         if _KINDS[match.lastgroup or ""] == "number":
             around = Context(text[max(0, start - AROUND) : start], text[end : end + AROUND])
-            yield Span("number", match[0], start), around
+            yield Span("number", text[start:end], start), around
         else:  # numbers inside other spans, such as "21-D"
             for inner in re.finditer(r"\d+(?:[.,]\d+)*", match[0]):
                 yield Span("", inner[0], start + inner.start()), Context()
