@@ -239,9 +239,9 @@ def clock(records: Records) -> Section:
             panels[f"{corpus}, {machine}"] = [_by_clock(name, by_limit) for name, by_limit in systems.items()]
     text = (
         "## Quality by the clock\n\nThe minutes begin with the two raw files; learning subwords, preparing and "
-        "validating count. Each column has a training of dragoman's own (`train --minutes`) and the best checkpoint so "
-        "far of a peer, which trains once. Peers have the sizes of dragoman's recipe for Multi30k. In parentheses is "
-        "the 95% interval of the test set, or the range of several seeds.\n\n"
+        "validating count. Each column has a training of dragoman's own (`train --minutes`) and the checkpoint that a "
+        "peer, which trains once, has by then. Peers have the sizes of dragoman's recipe for Multi30k. In parentheses "
+        "is the 95% interval of the test set, or the range of several seeds.\n\n"
     )
     text += "\n\n".join(tables) + "\n\n" + image("performance-clock.svg", "BLEU by minutes of training")
     draw = partial(plots.by_clock, panels, title="Quality by the clock")
