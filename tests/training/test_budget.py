@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from dragoman.config import Config
+from dragoman.config import Config, with_overrides
 from dragoman.errors import ConfigError
 from dragoman.progress import Ticker
 from dragoman.training.budget import BATCH_TOKENS, Choice, Text, in_time, updates_in
@@ -65,6 +65,19 @@ def test_the_reason_names_speed_updates_and_sizes() -> None:
     )
     assert f"about {updates:,} updates of {config.train.batch_tokens:,} tokens" in choice.reason
     assert f"{config.data.tokenizer.vocab_size:,} subwords" in choice.reason
+
+
+def test_the_rate_fits_width_and_tokens_of_an_update() -> None:
+    for minutes, overrides, tokens, rate in (
+        (0.1, [], 512, 3e-3), (2.5, [], 1024, 3e-3), (4.1, [], 2048, 4.24e-3), (9, [], 4096, 6e-3),
+        (9, ["train.accumulate=4"], 4096, 6e-3), (2.5, ["train.batch_tokens=4096"], 4096, 6e-3),
+    ):  # fmt: skip
+        config = chosen(minutes, *overrides)[1]
+        given = Config.from_mapping(with_overrides(chosen(minutes, *overrides)[0].settings, overrides))
+        assert (config.model.d_model, given.train.batch_tokens, config.train.lr) == (128, tokens, rate)
+    wider = chosen(60)[1]
+    assert (wider.model.d_model, wider.train.batch_tokens, wider.train.lr) == (192, 4096, 2e-3)
+    assert chosen(2.5, "model.d_model=128")[1].train.lr == choose_sizes(CORPUS.n_pairs)["train"]["lr"]
 
 
 def test_what_was_said_is_not_chosen() -> None:

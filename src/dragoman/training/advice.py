@@ -40,7 +40,7 @@ def retrain(run: Path, settings: Mapping[str, Any]) -> str:
 
 
 def working_rate(train: TrainConfig, d_model: int, fine_tuned: bool = False) -> float:
-    """Return a lower ``train.lr`` that is known to work: the one that ``train`` chooses for this width, or half."""
+    """Return a lower ``train.lr`` that is known to work: the lowest that ``train`` chooses for this width, or half."""
     if train.schedule == "noam":  # a factor, which is 1 in the paper
         known = 1.0
     else:

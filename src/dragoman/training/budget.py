@@ -18,6 +18,9 @@ With half of that a model was still worse than a smaller one in the same time
 (docs/decisions/0035-the-minutes-choose-the-sizes.md)."""
 
 RATE_TIMES_WIDTH = 0.384
+RATE_GROWS_UP_TO_WIDTH = 128
+"""Up to this width the peak rate grows with the square root of an update's tokens, from the second of ``BATCH_TOKENS``
+to the last. Wider models were not measured with it (docs/decisions/0035-the-minutes-choose-the-sizes.md)."""
 
 UPDATES = 1000
 """Number of updates up to which batches stay small; with more time the batches grow."""
@@ -85,7 +88,7 @@ def in_time(
     """Choose model, subwords, batch, rate and dropout for the ``train.max_minutes`` among ``overrides``.
 
     It is the largest model that still sees ``TOKENS_A_PARAMETER``. Batches are the largest that still allow ``UPDATES``
-    updates. The peak rate is ``RATE_TIMES_WIDTH / d_model``. More minutes never choose a smaller model.
+    updates. The rate is ``peak_rate``. More minutes never choose a smaller model.
 
     Args:
         settings: Settings that suit the corpus without a time limit; the chosen model is not larger than theirs.
@@ -111,6 +114,9 @@ def in_time(
     tokens = seconds * rate
     batch_tokens = max((b for b in BATCH_TOKENS if tokens >= UPDATES * b), default=BATCH_TOKENS[0])
     chosen["train"] = {**chosen["train"], "batch_tokens": batch_tokens}
+    if not _has_sizes(with_overrides({}, overrides)):
+        train = Config.from_mapping(with_overrides(chosen, overrides), "the settings chosen and given").train
+        chosen["train"]["lr"] = peak_rate(chosen["model"]["d_model"], train.batch_tokens * train.accumulate)
     if tokens < FEW_EPOCHS * text.n_pairs * text.length:
         chosen["model"] = {**chosen["model"], "dropout": LESS_DROPOUT}
     config = Config.from_mapping(with_overrides(chosen, overrides), "the settings chosen and given")
@@ -118,7 +124,7 @@ def in_time(
 
 
 def _candidates(settings: Mapping[str, Any], overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield ``settings`` with models from small to large, up to their preset's width; subwords and rate fit each.
+    """Yield ``settings`` with models from small to large, up to their preset's width, each with its subwords.
 
     A size among ``overrides`` leaves one candidate: ``settings`` unchanged.
     """
@@ -138,8 +144,13 @@ def _candidates(settings: Mapping[str, Any], overrides: Sequence[str]) -> Iterat
                 **settings,
                 "model": {**model, **sizes},
                 "data": {**settings["data"], "tokenizer": subwords},
-                "train": {**settings["train"], "lr": RATE_TIMES_WIDTH / d_model},
             }
+
+
+def peak_rate(d_model: int, tokens: int) -> float:
+    """Return the peak rate of Adam for a width and the tokens of an update."""
+    growth = (min(max(tokens, BATCH_TOKENS[1]), BATCH_TOKENS[-1]) / BATCH_TOKENS[1]) ** 0.5
+    return float(f"{RATE_TIMES_WIDTH / d_model * (growth if d_model <= RATE_GROWS_UP_TO_WIDTH else 1.0):.3g}")
 
 
 def _parameters_of_layers(config: Config) -> int:
