@@ -114,12 +114,11 @@ def in_time(
     tokens = seconds * rate
     batch_tokens = max((b for b in BATCH_TOKENS if tokens >= UPDATES * b), default=BATCH_TOKENS[0])
     chosen["train"] = {**chosen["train"], "batch_tokens": batch_tokens}
-    if not _has_sizes(with_overrides({}, overrides)):
-        train = Config.from_mapping(with_overrides(chosen, overrides), "the settings chosen and given").train
-        chosen["train"]["lr"] = peak_rate(chosen["model"]["d_model"], train.batch_tokens * train.accumulate)
     if tokens < FEW_EPOCHS * text.n_pairs * text.length:
         chosen["model"] = {**chosen["model"], "dropout": LESS_DROPOUT}
     config = Config.from_mapping(with_overrides(chosen, overrides), "the settings chosen and given")
+    if not _has_sizes(with_overrides({}, overrides)):
+        chosen["train"]["lr"] = peak_rate(config.model.d_model, config.train.batch_tokens * config.train.accumulate)
     return Choice(chosen, rate, _reason(config, rate))
 
 
