@@ -54,6 +54,7 @@ Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 +
 """
 MACHINES = {"": "AMX", "avx512-bf16": "AVX-512 bf16", "zen4": "Zen 4", "without-amx": "no bf16"}
 """Folders of results, and the name of that kind of machine at the head of its column."""
+CORPORA = {"multi30k": "Multi30k English-German", "tatoeba-en-de": "Tatoeba English-German"}
 ABOUT = {
     "AMX": "Two cores of an Intel Xeon with AMX, which seem to share one physical core.",
     "AVX-512 bf16": "Two cores of an Intel Xeon with AVX-512 in bf16, without AMX. Products in bf16 are half as fast "
@@ -235,8 +236,9 @@ def clock(records: Records) -> Section:
             rows = [
                 [name, *(_scores(by_limit.get(limit, [])) for limit in limits)] for name, by_limit in systems.items()
             ]
-            tables.append(table([f"{corpus}, {machine}: BLEU", *(f"{limit} minutes" for limit in limits)], rows))
-            panels[f"{corpus}, {machine}"] = [_by_clock(name, by_limit) for name, by_limit in systems.items()]
+            title = f"{CORPORA[corpus]}, {record['machine']['cores']} cores ({machine})"
+            tables.append(table([f"{title}: BLEU", *(f"{limit} minutes" for limit in limits)], rows))
+            panels[title] = [_by_clock(name, by_limit) for name, by_limit in systems.items()]
     text = (
         "## Quality by the clock\n\nThe minutes begin with the two raw files; learning subwords, preparing and "
         "validating count. Each column has a training of dragoman's own (`train --minutes`) and the checkpoint that a "

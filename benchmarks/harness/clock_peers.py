@@ -103,11 +103,14 @@ def _marian_decodes(job: Job, checkpoint: Path, source: Path, to: Path) -> None:
 
 # --- JoeyNMT ----------------------------------------------------------------------------------------------------------
 
+VALIDATION_LINES = 200
+"""It translates the text on which it validates: with all 1,014 lines of Multi30k it had 250 updates after 8 minutes."""
+
 
 def _joeynmt_config(job: Job) -> dict[str, Any]:
     config = joeynmt.configuration(job.folder, SIZES, BATCH_TOKENS, True, 10**6, VALIDATE_EVERY)
     data, testing, training = config["data"], config["testing"], config["training"]
-    data.update(train=str(job.train), dev=str(job.valid))
+    data.update(train=str(job.train), dev=str(job.valid), sample_dev_subset=VALIDATION_LINES)
     for side, lang in (("src", job.src), ("trg", job.tgt)):
         data[side].update(lang=lang, tokenizer_cfg={"model_file": str(job.folder / "joint.model")})
     data["special_symbols"] = {

@@ -18,7 +18,7 @@ FAMILIES = {
     "Hugging Face": GREEN,
     "torch.nn": PURPLE,
     "Marian": ORANGE,
-    "JoeyNMT": GREEN,
+    "JoeyNMT": INK,
     "Eole": PURPLE,
     "fused": BLUE,
     "plain": ORANGE,
@@ -70,7 +70,7 @@ def by_clock(panels: Mapping[str, Sequence[Line]], path: Path, title: str) -> No
     """Lines over minutes, which grow by a factor, a panel for each key, each line named at its end."""
     charts = [
         Chart([_curve(line) for line in drawn], "minutes, from the raw text (log scale)", "BLEU", name, x_log=10,
-              x_names={x: f"{x:g}" for line in drawn for x in line.x})
+              x_names={x: f"{x:g}" for line in drawn for x in line.x}, y_range=(0, None))
         for name, drawn in panels.items()
     ]  # fmt: skip
     _save(figures.curves(charts, width=3.9, height=3.2), path, title)

@@ -56,6 +56,13 @@ def test_a_small_corpus_gets_no_large_model_however_long_it_may_take() -> None:
     assert (config.model.d_model, config.train.batch_tokens, config.model.dropout) == (128, BATCH_TOKENS[-1], 0.3)
 
 
+def test_a_text_that_is_read_more_often_gets_more_dropout() -> None:
+    small, large = Text(n_pairs=20_000, characters=60.0), CORPUS  # their own dropout is 0.3 and 0.1
+    for text, minutes, dropout in ((small, 5, 0.1), (small, 60, 0.2), (small, 600, 0.3), (large, 60_000, 0.1)):
+        assert chosen(minutes, text=text)[1].model.dropout == dropout
+    assert chosen(60, "model.dropout=0.05", text=small)[0].reason.endswith("dropout 0.05")
+
+
 def test_the_reason_names_speed_updates_and_sizes() -> None:
     choice, config = chosen(2.5)
     assert choice.tokens_per_second == 10_000 * (128 / config.model.d_model) ** 2
@@ -176,6 +183,20 @@ def test_the_steps_that_fit_into_the_minutes_bound_the_schedule(tiny_run: Path) 
     assert chosen.warmup_steps == updates // 10
     assert chosen.validate_every <= updates // 2
     assert choose_steps(config, store, ["train.max_minutes=1"], tokens_per_second=1e9).train.max_steps == 2000  # epochs
+
+
+def test_with_a_limit_of_minutes_text_is_read_for_up_to_sixty_epochs(tiny_run: Path) -> None:
+    from dragoman.data.store import Store
+    from dragoman.training.defaults import choose_steps
+
+    store = Store.open(tiny_run / "store/train")
+    text = {"data": {"train": {"src": "a", "tgt": "b"}}}
+    train = {"batch_tokens": 5}  # so small that 2,000 steps are fewer epochs
+    without = choose_steps(Config.from_mapping({**text, "train": train}), store, ()).train
+    config = Config.from_mapping({**text, "train": {**train, "max_minutes": 1}})
+    within = choose_steps(config, store, ["train.max_minutes=1"], tokens_per_second=1e9).train
+    assert without.max_steps > 2000
+    assert abs(within.max_steps - 2 * without.max_steps) <= 1
 
 
 def test_a_machine_that_was_timed_while_it_was_busy_trains_until_its_time_is_up(tiny_run: Path) -> None:

@@ -43,6 +43,12 @@ STEPS_MARGIN = 4
 The clock is to end the training, and the machine may have been busy when its speed was measured. A cosine follows the
 clock, so its rate still reaches 0."""
 
+EPOCHS_IN_TIME = 60
+"""Largest number of epochs with a limit of minutes and a known speed, where the steps are not set.
+
+A limit of minutes asks for as good a model as there is time for, so it is more than without one, but small text is not
+read for so long that the model memorises it (docs/decisions/0035-the-minutes-choose-the-sizes.md)."""
+
 EPOCHS_MARGIN = 1.05
 """The estimated steps of the configured epochs are multiplied by this, as epochs differ in their number of batches."""
 
@@ -353,8 +359,8 @@ def choose_steps(
     """Choose the number of steps where none is set: about 30 epochs, fewer of a large corpus, at least 2,000 steps.
 
     Fine-tuning takes a third of the epochs, and at least 500 steps. ``train.max_epochs`` replaces these numbers. With
-    ``train.max_minutes`` and a known speed there are only a few times as many steps as fit: the clock ends the
-    training.
+    ``train.max_minutes`` and a known speed there are up to ``EPOCHS_IN_TIME``, and only a few times as many steps as
+    fit: the clock ends the training.
 
     Args:
         overrides: Settings that were given; they are not changed.
@@ -371,7 +377,10 @@ def choose_steps(
         batches = sum(1 for _ in epoch_batches(*lengths, train.batch_tokens, train.seed, 0, drawn_pairs))
     steps_an_epoch = max(1.0, batches / train.accumulate / n_ranks)
     epochs: float = 30 if store.n_drawn < 200_000 else 10 if store.n_drawn < 2_000_000 else 3
-    least = 2000
+    least, updates = 2000, None
+    if tokens_per_second is not None and train.max_minutes is not None:
+        epochs = EPOCHS_IN_TIME
+        updates = updates_in(train.max_minutes, tokens_per_second, train.batch_tokens * train.accumulate)
     if fine_tuning:
         epochs, least = -(-epochs // 3), 500
     if train.max_epochs is not None:
@@ -379,9 +388,7 @@ def choose_steps(
     overridden = with_overrides({}, overrides).get("train") or {}
     steps = train.max_steps if "max_steps" in overridden else max(least, math.ceil(epochs * steps_an_epoch))
     every = max(100, min(2000, steps // 12))
-    updates = None
-    if tokens_per_second is not None and train.max_minutes is not None:
-        updates = updates_in(train.max_minutes, tokens_per_second, train.batch_tokens * train.accumulate)
+    if updates is not None:
         every = max(1, min(2000, updates // VALIDATIONS))
         if "max_steps" not in overridden:
             steps = max(2, min(steps, math.ceil(STEPS_MARGIN * updates)))
