@@ -209,9 +209,10 @@ def main() -> None:
                 else peer_figures(system, text, to, args.minutes, able[0])
             )
             print(json.dumps({name: {system: corpora[name][system]}}), file=sys.stderr, flush=True)
+    versions = {name: peer.package for name, peer in PEERS.items() if name in args.systems}
     peers = {
         "sizes": SIZES, "subwords": VOCABULARY, "warmup_updates": WARMUP, "dropout": DROPOUT,
-        "updates_between_validations": VALIDATE_EVERY, "versions": {name: peer.package for name, peer in PEERS.items()},
+        "updates_between_validations": VALIDATE_EVERY, "versions": versions,
     }  # fmt: skip
     figures = {"corpora": corpora, "peers": peers}
     save("clock", figures, command("clock", parser, args), ("torch", "sacrebleu", "sentencepiece"))

@@ -236,7 +236,7 @@ def clock(records: Records) -> Section:
             rows = [
                 [name, *(_scores(by_limit.get(limit, [])) for limit in limits)] for name, by_limit in systems.items()
             ]
-            title = f"{CORPORA[corpus]}, {record['machine']['cores']} cores ({machine})"
+            title = f"{CORPORA.get(corpus, corpus)}, {record['machine']['cores']} cores ({machine})"
             tables.append(table([f"{title}: BLEU", *(f"{limit} minutes" for limit in limits)], rows))
             panels[title] = [_by_clock(name, by_limit) for name, by_limit in systems.items()]
     text = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -29,8 +28,8 @@ UPDATES = 1000
 BATCH_TOKENS = (512, 1024, 2048, 4096)
 
 DROPOUT_BELOW_EPOCHS = ((15, 0.1), (60, 0.2))
-"""Dropout of a training of fewer epochs than this, unless that of the corpus is lower: a model that reads a text less
-often memorises less of it, and learns more in the same time with less dropout."""
+"""Largest dropout of a training of fewer epochs than this: a model that reads a text less often memorises less of it,
+and learns more in the same time with less dropout."""
 
 FOR_TRAINING = 0.85
 """Fraction of the time that is left for training; the rest is validation."""
@@ -117,8 +116,8 @@ def in_time(
     batch_tokens = max((b for b in BATCH_TOKENS if tokens >= UPDATES * b), default=BATCH_TOKENS[0])
     chosen["train"] = {**chosen["train"], "batch_tokens": batch_tokens}
     epochs = tokens / max(1, text.n_pairs * text.length)
-    dropout = next((dropout for limit, dropout in DROPOUT_BELOW_EPOCHS if epochs < limit), math.inf)
-    chosen["model"] = {**chosen["model"], "dropout": min(dropout, chosen["model"]["dropout"])}
+    dropouts = [chosen["model"]["dropout"], *(most for limit, most in DROPOUT_BELOW_EPOCHS if epochs < limit)]
+    chosen["model"] = {**chosen["model"], "dropout": min(dropouts)}
     config = Config.from_mapping(with_overrides(chosen, overrides), "the settings chosen and given")
     if not _has_sizes(with_overrides({}, overrides)):
         chosen["train"]["lr"] = peak_rate(config.model.d_model, config.train.batch_tokens * config.train.accumulate)
