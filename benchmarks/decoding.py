@@ -2,7 +2,8 @@
 
 ``--run`` gives a trained run; without it, weights are random. Random weights never end a sentence, so all decode the
 same number of steps. Every system is first swept for its best batch size and worker setting, CTranslate2
-with batches counted in sentences and in tokens. Where the run has a shortlist, both also search with it.
+with batches counted in sentences and in tokens. Where the run has a shortlist, both also search with it. ``--marian``
+adds Marian itself, for a run that ``dragoman import`` made of its model.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from benchmarks.harness.decoders import (
     dragoman,
     hf,
     job,
+    marian,
     texts_of,
 )
 from benchmarks.harness.peer import System
@@ -107,6 +109,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="a folder with multi30k/ (without it: the embedded corpus)")
     parser.add_argument("--run", type=Path, help="a trained run (without it: random weights of the first preset)")
+    parser.add_argument("--marian", type=Path, help="the folder of Marian's training that --run was imported from")
     parser.add_argument("--presets", nargs="+", default=["small", "base"], help="the first one is the run's, if given")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sentences", type=int, default=1000)
@@ -123,7 +126,11 @@ def main() -> None:
             bundle = trained or random_bundle(folder / "run", subwords(corpus.train, args.vocab_size), preset)
             steps = None if trained else args.steps
             work = job(bundle, corpus.test, folder, args.beam_size, args.length_penalty, steps)
-            figures["presets"][preset] = {"weights": "trained" if trained else "random", **compare(work, args.rounds)}
+            decoders = DECODERS
+            if args.marian and trained:
+                work.models["marian"], decoders = args.marian.resolve(), (*DECODERS, marian("fp32"), marian("int8"))
+            compared = compare(work, args.rounds, decoders)
+            figures["presets"][preset] = {"weights": "trained" if trained else "random", **compared}
     save("decoding", figures, command("decoding", parser, args))
 
 

@@ -49,8 +49,9 @@ Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 +
   With AVX-512 in bf16 they are medians of five.
 - Compare within a column. The machines are virtual, and their speed changes from one day to the next.
 - tcmalloc is a memory allocator that only dragoman was measured with.
-- int8 is CTranslate2's.
-- Marian's search was not measured.
+- int8 is CTranslate2's, or Marian's own (`intgemm8`).
+- Zen 4 decodes a model that Marian trained for 30 minutes and `dragoman import` read. Hugging Face's model has other
+  positions, so it is left out there.
 """
 MACHINES = {"": "AMX", "avx512-bf16": "AVX-512 bf16", "zen4": "Zen 4", "without-amx": "no bf16"}
 """Folders of results, and the name of that kind of machine at the head of its column."""

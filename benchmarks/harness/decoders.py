@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.harness.carry import write_hugging_face
+from benchmarks.harness.marian import marian as marian_command
 from benchmarks.harness.peer import PeerError, System, started
 from benchmarks.harness.rounds import Figures, say
 from dragoman.bundle import find_bundle, load_bundle
 from dragoman.data.tokenizer import Tokenizer
+from dragoman.errors import ConfigError
 from dragoman.toolkits.ctranslate2 import write as ctranslate2
 from dragoman.translation.segments import one_line
 
@@ -51,6 +53,14 @@ def hf(precision: str, batches: tuple[int, ...] = (32, 64, 128)) -> Decoder:
     )
 
 
+def marian(precision: str, batches: tuple[int, ...] = (8, 16, 32, 64, 128)) -> Decoder:
+    """Marian itself, for a run that was imported from one of its models: a job's ``models["marian"]``."""
+    return Decoder(
+        f"Marian {precision}", "dragoman", "marian_decode.py", "marian", precision, ((2, 1),), batches,
+        {"command": marian_command()},
+    )  # fmt: skip
+
+
 class Setting(NamedTuple):
     """How a system is run."""
 
@@ -69,6 +79,7 @@ class Job(NamedTuple):
     beam_size: int
     length_penalty: float
     steps: int | None  # so many tokens of each translation; None: as the model says
+    lacking: dict[str, str] = {}  # noqa: RUF012  (forms that the weights cannot have, and why)
 
     def system(self, decoder: Decoder, workers: int, threads: int) -> System:
         """The decoder as something that can be started."""
@@ -89,14 +100,18 @@ def job(
     models = {name: folder / name for name in ("ctranslate2", "hugging_face")}
     models["ctranslate2"].mkdir(parents=True)
     ctranslate2.write(loaded, models["ctranslate2"])
-    write_hugging_face(bundle, models["hugging_face"])
+    lacking = {}
+    try:
+        write_hugging_face(bundle, models["hugging_face"])
+    except ConfigError as error:
+        lacking["hugging_face"] = str(error)
     texts, refs = [src for src, _ in pairs], [tgt for _, tgt in pairs]
     tokenizer = loaded.src_tokenizer
     text = {"texts": texts, "refs": refs, "ids": tokenizer.encode(texts), "ref_ids": tokenizer.encode(refs)}
     sources = folder / "sources.json"
     sources.write_text(json.dumps(text), encoding="utf-8")
     models["bundle"] = find_bundle(bundle)
-    return Job(models, sources, tokenizer, list(pairs), beam_size, length_penalty, steps)
+    return Job(models, sources, tokenizer, list(pairs), beam_size, length_penalty, steps, lacking)
 
 
 def swept(decoder: Decoder, job: Job) -> tuple[Setting, list[dict[str, Any]]]:
@@ -131,6 +146,8 @@ def able(
     found, sweeps, left_out = {}, {}, {}
     for decoder in decoders:
         try:
+            if decoder.model in job.lacking:
+                raise PeerError(decoder.name, job.lacking[decoder.model])
             setting, sweeps[decoder.name] = swept(decoder, job)
             found[decoder.name] = decoder, setting
         except PeerError as error:

@@ -52,6 +52,13 @@ def test_each_system_gets_its_best_setting_and_refusals_are_told(toy: Job, capsy
     assert "left out: dragoman int8" in capsys.readouterr().err
 
 
+def test_a_system_whose_form_the_weights_cannot_have_is_left_out_with_the_reason(toy: Job) -> None:
+    lacking = toy._replace(lacking={"hugging_face": "model.positions = 'learned'"})
+    found, _, left_out = able([dragoman("fp32"), hf("fp32")], lacking)
+    assert list(found) == ["dragoman fp32"]
+    assert left_out == {"Hugging Face fp32": "model.positions = 'learned'"}
+
+
 def test_a_system_that_is_broken_is_not_left_out(toy: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(system: System) -> Any:
         raise PeerError("toy: ImportError: no such module")
