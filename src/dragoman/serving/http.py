@@ -56,6 +56,18 @@ def body_of(model: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
 
 
+def query_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the OpenAPI description of a query with the fields of ``model``, none of which is required."""
+    fields = model.model_json_schema()["properties"].items()
+    described = ((name, schema.pop("description", ""), schema) for name, schema in fields)
+    return {
+        "parameters": [
+            {"name": name, "in": "query", "required": False, "description": about, "schema": schema}
+            for name, about, schema in described
+        ]
+    }
+
+
 def _inlined(node: Any, parts: Mapping[str, Any]) -> Any:
     """Return a schema with each ``$ref`` replaced by its part: OpenAPI keeps no parts next to a body's schema."""
     if isinstance(node, dict):

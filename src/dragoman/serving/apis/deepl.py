@@ -26,6 +26,7 @@ from dragoman.serving.http import (
     Texts,
     body_of,
     check_key,
+    query_of,
     read,
     state_of,
     translate_markup,
@@ -141,10 +142,10 @@ async def translate(request: Request) -> Any:
 class LanguagesRequest(BaseModel):
     """Fields of ``/v2/languages``."""
 
-    type: Text = "source"
+    type: Literal["source", "target"] = Field("source", description="Whether to list source or target languages.")
 
 
-@router.get("/languages", summary="Served languages")
+@router.get("/languages", openapi_extra=query_of(LanguagesRequest), summary="Served languages")
 async def languages(request: Request) -> Any:
     """Return the source languages, or with ``type=target`` the target languages."""
     (_, fields), pairs = await authorised_fields(request), state_of(request).service.pairs
