@@ -86,6 +86,17 @@ def test_commands_take_an_unfinished_run(unfinished: Path, command: Command, tmp
         assert "training is not finished; using the weights of step 250" in done.err
 
 
+def test_an_unfinished_run_is_not_calibrated_and_that_is_said_before_the_work(
+    unfinished: Path, command: Command, tmp_path: Path
+) -> None:
+    done = command("calibrate", unfinished, "--src", "nowhere.en", "--ref", "nowhere.de", cwd=tmp_path)
+    assert done.status == 2
+    assert (
+        f"not ended, and only a finished run keeps a confidence (dragoman train --out {unfinished} --resume)"
+        in done.err
+    )
+
+
 def test_an_unfinished_run_is_exported_into_its_folder_too(unfinished: Path) -> None:
     pytest.importorskip("ctranslate2")
     folder = dragoman.export(unfinished)

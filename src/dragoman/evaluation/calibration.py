@@ -6,12 +6,13 @@ calibrate("runs/imported", "lines.en", "lines.de")    # the same, and kept in th
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dragoman.bundle import amend_bundle
-from dragoman.errors import DataError
+from dragoman.bundle import amend_bundle, is_unfinished
+from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.evaluation.test_set import Lines, References, is_file, read, references_of
 from dragoman.progress import say
@@ -75,10 +76,14 @@ def calibrate(run: Path | str, src: Lines, ref: References, device: str = "auto"
 
     Raises:
         BundleError, DataError: As ``Translator.load`` and ``learn_confidence``.
-        ConfigError: The run is a ready bundle, or the name of a file tells another language than the run's.
+        ConfigError: The run is a ready bundle or its training has not ended, or the name of a file tells another
+            language than the run's.
         DragomanError: The bundle cannot be written.
     """
     refuse_to_change(run)
+    if is_unfinished(Path(run)):
+        resume = shlex.join(["dragoman", "train", "--out", str(run), "--resume"])
+        raise ConfigError(f"{run}: its training has not ended, and only a finished run keeps a confidence ({resume})")
     refs = references_of(ref, not is_file(src))
     translator = Translator.load(run, device)
     if isinstance(src, Path | str) and isinstance(refs[0], Path | str):
