@@ -163,7 +163,7 @@ def commands() -> str:
             is_argument = each.param_type_name == "argument"
             flags = f"`{each.metavar}`" if is_argument else _flags(each)
             group = "Arguments" if is_argument else getattr(each, "rich_help_panel", None) or "Options"
-            groups.setdefault(group, []).append((flags, escaped(each.help)))
+            groups.setdefault(group, []).append((flags, escaped(_with_default(each))))
         parts += [
             f"{group}\n\n{table('option|meaning', rows)}".replace(group, f"**{group}**", 1)
             for group, rows in groups.items()
@@ -175,6 +175,15 @@ def commands() -> str:
     if problems:
         raise BrokenDocsError(problems)
     return "\n\n".join(parts)
+
+
+def _with_default(parameter: Any) -> str:
+    """The help of an option with its default, which a terminal shows too, unless the text names one."""
+    default, text = parameter.default, parameter.help
+    if default in (None, False, (), [], "") or "(default" in text:
+        return str(text)
+    shown = f"{int(default):,}" if str(default).isdecimal() and int(default) > 9999 else default
+    return f"{text.removesuffix('.')} (default: {shown})."
 
 
 def _flags(option: Any) -> str:

@@ -437,7 +437,7 @@ class SearchOptions(Options):
         le=1000,
     )
     batch_tokens: int | None = option(
-        None, "Speed", "Batch size in tokens, padding included (default: the run's).", ge=1
+        None, "Speed", "Batch size in tokens, padding included (default: the run's, or less on a CPU).", ge=1
     )
 
 

@@ -29,8 +29,8 @@ COMMANDS = {
     "demo": About(
         "demo:demo",
         "Train a Transformer on the embedded corpus in a few minutes and show what it learns.\n\n"
-        "Training stops once 97 of 100 unseen sentences are translated exactly right. The run is written to runs/demo; "
-        "the name demo alone means the translator that comes with the package.",
+        "It stops once about 97 of 100 unseen sentences are translated exactly right (a validation BLEU of 99.3). "
+        "The run is written to runs/demo; the name demo alone means the translator that comes with the package.",
         ("dragoman demo", "dragoman demo --to zh", "dragoman demo --resume --minutes 20"),
     ),
     "train": About(

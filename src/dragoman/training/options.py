@@ -79,7 +79,7 @@ class RunOptions(OverrideOptions, QuietOptions):
     minutes: float | None = option(
         None,
         "Settings",
-        "Train for so many minutes; sizes that are not set are chosen to fit (train.max_minutes).",
+        "Longest training in minutes (train.max_minutes; demo: 12). From text alone, sizes are chosen to fit.",
         gt=0,
     )
     threads: int | None = option(
