@@ -134,7 +134,7 @@ def decoding(records: Records) -> Section:
             kind = "trained" if result["weights"] == "trained" else f"random weights, {result['steps']} steps"
             notes.append(f"- *{UPPER[preset]}, {machine}*: {about_decoding(result, kind)}{limits(result)}")
             panels[f"{UPPER[preset]}, {kind}, {machine}"] = {
-                name: system["sentences_per_s"] for name, system in result["systems"].items()
+                name: system["sentences_per_s"] for name, system in shown(result).items()
             }
     every = [result for results in by_preset(records).values() for result in results.values()]
     worst = max(difference for result in every for difference in result["log_prob_difference"].values())
