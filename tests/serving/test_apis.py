@@ -355,6 +355,7 @@ BAD: list[tuple[str, Json, int]] = [
     ("/v1/translate?a=%ff", {"text": "a"}, 400),
     ("/translate?q=%ff&source=en&target=de", b"", 400),
     ("/v2/languages?type=%ff", None, 400),
+    ("/v2/languages?type=both", None, 400),
     ("/v1/translate", b'{"text": "\\ud800"}', 400),
     ("/v1/translate", {"text": "a", "n_best": 3, "beam_size": 2}, 400),
     ("/translate", {"source": "en", "target": "de"}, 400),

@@ -57,13 +57,11 @@ def body_of(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def query_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the OpenAPI description of a query with the fields of ``model``, none of which is required."""
-    fields = model.model_json_schema()["properties"].items()
-    described = ((name, schema.pop("description", ""), schema) for name, schema in fields)
+    """Return the OpenAPI description of a query with the fields of ``model``: each is described, none is required."""
     return {
         "parameters": [
-            {"name": name, "in": "query", "required": False, "description": about, "schema": schema}
-            for name, about, schema in described
+            {"name": name, "in": "query", "required": False, "description": schema["description"], "schema": schema}
+            for name, schema in model.model_json_schema()["properties"].items()
         ]
     }
 
