@@ -165,6 +165,8 @@ def _fits(value: Any, hint: Any, owner: Any) -> bool:
         return True
     if origin is Literal:
         return any(value == word and type(value) is type(word) for word in members)
+    if origin in _LISTS and members[0] is str:  # perhaps many texts
+        return is_listable(value) and all(isinstance(entry, str) for entry in value)
     if origin in _LISTS:
         return is_listable(value) and all(_fits_any(entry, members[0], owner) for entry in value)
     if origin is tuple:

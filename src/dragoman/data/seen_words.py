@@ -75,13 +75,24 @@ class SeenWords:
 
     def unseen(self, text: str) -> list[str]:
         """Return the words of a text that are not among these, each once in the case in which it comes first."""
-        first: dict[str, str] = {}
-        for word in words_of(text):
-            first.setdefault(word.casefold(), word)
-        words = list(first.values())
-        unseen = [word for word, is_seen in zip(words, self._are_seen(words), strict=True) if not is_seen]
-        new = self._unseen_of_pairs(compose(text)) if HAN_RUN.search(text) else []
-        return [word for word in unseen if not any(word in longer for longer in new)] + new
+        return self.unseen_of([text])[0]
+
+    def unseen_of(self, texts: Sequence[str]) -> list[list[str]]:
+        """Return ``unseen`` of each text: a word that several have is looked up once."""
+        words_of_texts: list[dict[str, str]] = []
+        for text in texts:
+            first: dict[str, str] = {}
+            for word in words_of(text):
+                first.setdefault(word.casefold(), word)
+            words_of_texts.append(first)
+        distinct = list({word: None for first in words_of_texts for word in first})
+        seen = {word for word, is_seen in zip(distinct, self._are_seen(distinct), strict=True) if is_seen}
+        unseen_words = []
+        for text, first in zip(texts, words_of_texts, strict=True):
+            unseen = [word for folded, word in first.items() if folded not in seen]
+            new = self._unseen_of_pairs(compose(text)) if HAN_RUN.search(text) else []
+            unseen_words.append([word for word in unseen if not any(word in longer for longer in new)] + new)
+        return unseen_words
 
     def _are_seen(self, words: Sequence[str]) -> list[bool]:
         if not len(self.hashes):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from dragoman.languages.codes import primary
@@ -31,7 +32,7 @@ LEAST_SHARE = 0.9
 SHORT_WORD = 3
 """Words of up to this many letters may be small in Title Case, such as "of" and "the"."""
 
-_SMALL_LETTER = re.compile("[a-z]")
+_SMALL_LETTER, _SMALL_WORD = re.compile("[a-z]"), re.compile(rf"(?<!\S)[a-z]{{{SHORT_WORD + 1}}}")
 APOSTROPHES = "'\u2019"
 _DOTLESS = ("tr", "az")
 _NO_OTHER_CASE = (
@@ -45,6 +46,7 @@ _NO_OTHER_CASE = (
 """Georgian, Cherokee, and the micro sign."""
 
 
+@lru_cache(maxsize=4096)
 def is_cased(character: str) -> bool:
     """True for a letter that has another case in which it is written."""
     if character.lower() == character.upper():
@@ -52,6 +54,7 @@ def is_cased(character: str) -> bool:
     return not any(start <= ord(character) < end for start, end in _NO_OTHER_CASE)
 
 
+@lru_cache(maxsize=4096)
 def is_capital(character: str) -> bool:
     """True for a capital or a titlecase digraph."""
     return is_cased(character) and character != character.lower()
@@ -90,7 +93,7 @@ def case_of(text: str, fixed: Sequence[Span] = ()) -> Case | None:
     Args:
         fixed: Spans that keep their case, such as addresses; they do not count.
     """
-    if not _may_have_case(text) or (not fixed and _is_plainly_usual(text)):
+    if (not fixed and _is_plainly_usual(text)) or not _may_have_case(text):
         return None
     n_letters = n_cased = n_capitals = whole = 0
     titled: list[bool] = []
@@ -125,10 +128,7 @@ def _may_have_case(text: str) -> bool:
 
 def _is_plainly_usual(text: str) -> bool:
     """True if ASCII letters alone show that a line is in usual case, so that no word need be looked at."""
-    small = any(
-        len(word) > SHORT_WORD and word.isascii() and word.isalpha() and word.islower() for word in text.split()
-    )
-    return small and len(_SMALL_LETTER.findall(text)) > (1 - LEAST_SHARE) * len(text)
+    return bool(_SMALL_WORD.search(text)) and len(_SMALL_LETTER.findall(text)) > (1 - LEAST_SHARE) * len(text)
 
 
 def lower(text: str, lang: str | None) -> str:

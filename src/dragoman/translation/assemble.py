@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
 
@@ -17,7 +17,7 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.quality import Quality, lowered, n_words_of, of_text, quality_of
 from dragoman.translation.scoring import TextPart
 from dragoman.translation.segments import SegmentResult, TextSegment, by_text, one_line
-from dragoman.translation.unseen_words import note_on_words, unseen_words
+from dragoman.translation.unseen_words import may_have_unseen, note_on_words, unseen_words
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,8 +91,8 @@ def assemble(
         texts: The texts that ``segments`` are parts of.
         results: One for each segment.
     """
-    groups = by_text(len(texts), segments)
-    joined = [_join([(segments[i], results[i]) for i in group], plan) for group in groups]
+    groups, parts = by_text(len(texts), segments), list(zip(segments, results, strict=True))
+    joined = [_join([parts[i] for i in group], plan) for group in groups]
     translations = joined
     if plan.options.guard:
         cut = {segment.owner for segment in segments if segment.cut}
@@ -101,9 +101,12 @@ def assemble(
     if plan.glossary is not None:
         found = [plan.glossary.terms_in(text) for text in texts]
         translations = [replace(line, terms=terms) for line, terms in zip(translations, found, strict=True)]
-    translations = _with_confidence(translations, groups, segments, results, plan)
-    if plan.facts.seen_words is not None:
-        translations = [_with_unseen(*line, plan) for line in zip(texts, translations, strict=True)]
+    suspects = may_have_unseen([*texts, *(segment.text for segment in segments)], plan)
+    translations = _with_confidence(translations, groups, parts, suspects, plan)
+    translations = [
+        _with_unseen(text, translation, plan) if text in suspects else translation
+        for text, translation in zip(texts, translations, strict=True)
+    ]
     if plan.direction.zero_shot is not None:
         note = Note("zero_shot", plan.direction.zero_shot)
         translations = [replace(line, notes=(*line.notes, note)) if line.n_tokens else line for line in translations]
@@ -266,42 +269,43 @@ def _align(
 
 
 def _with_confidence(
-    translations: list[Translation], groups: Sequence[Sequence[int]], segments: Sequence[TextSegment],
-    results: Sequence[SegmentResult], plan: Plan,
+    translations: list[Translation], groups: Sequence[Sequence[int]],
+    parts: Sequence[tuple[TextSegment, SegmentResult]], suspects: Container[str], plan: Plan,
 ) -> list[Translation]:  # fmt: skip
     """Add confidence and quality, if the plan has a confidence.
 
     The confidence is the mean over the parts, weighted by length; the quality is that of a text with these parts for
     lines, as a mean hides a bad sentence.
+
+    Args:
+        suspects: Texts that may have words which the model never saw.
     """
     if plan.confidence is None:
         return translations
     rare = plan.src_tokenizer.rare_ids
-    best = {i: result.hypotheses[0] for i, result in enumerate(results) if result.hypotheses}
+    best = {i: result.hypotheses[0] for i, (_, result) in enumerate(parts) if result.hypotheses}
     rows = [
         confidence_features(hypothesis.log_prob, len(hypothesis.ids) + 1, len(ids), sum(token in rare for token in ids))
-        for hypothesis, ids in ((best[i], (results[i].read or segments[i]).search.ids) for i in best)
+        for hypothesis, ids in ((best[i], (parts[i][1].read or parts[i][0]).search.ids) for i in best)
     ]
-    known = {i: value if results[i].sound else 0.0 for i, value in zip(best, plan.confidence.of(rows), strict=True)}
+    known = {i: value if parts[i][1].sound else 0.0 for i, value in zip(best, plan.confidence.of(rows), strict=True)}
     confident = []
     for translation, group in zip(translations, groups, strict=True):
         value = quality = None
         if translation.n_tokens:
             value = sum(known[i] * (len(best[i].ids) + 1) for i in group) / translation.n_tokens
+            of_parts = [(i, _quality(parts[i][1], known[i], plan)) for i in group if not parts[i][1].is_copy]
             quality = of_text(
-                _quality(segments[i], results[i], known[i], translation.terms, plan)
-                for i in group if not results[i].is_copy
-            )  # fmt: skip
+                lowered(own) if text in suspects and unseen_words(text, plan, translation.terms) else own
+                for text, own in ((parts[i][0].text, own) for i, own in of_parts)
+            )
         confident.append(replace(translation, confidence=value, quality=quality))
     return confident
 
 
-def _quality(
-    segment: TextSegment, result: SegmentResult, confidence: float, terms: Iterable[str], plan: Plan
-) -> Quality:  # fmt: skip
-    """Return the quality of a part of a text."""
-    quality = quality_of(confidence, n_words_of(result.texts[0], plan.encoder.unspaced), plan.encoder.unspaced)
-    return lowered(quality) if unseen_words(segment.text, plan, terms) else quality
+def _quality(result: SegmentResult, confidence: float, plan: Plan) -> Quality:
+    """Return the quality of a part of a text, as if the model had seen all of its words."""
+    return quality_of(confidence, n_words_of(result.texts[0], plan.encoder.unspaced), plan.encoder.unspaced)
 
 
 def features_of(texts: Sequence[str], translations: Sequence[Translation], plan: Plan) -> list[list[float]]:

@@ -186,7 +186,8 @@ def runs(text: str, least: int) -> list[Run]:
     spans = _units(text, simple)
     units = [text[start:end].casefold() for start, end in spans]
     repeated = []
-    for period in range(1, LOOP_PERIOD * _clusters_of_unit(simple) + 1):
+    longest = LOOP_PERIOD * _clusters_of_unit(simple) if len(set(units)) < len(units) else 0
+    for period in range(1, longest + 1):
         if sum(map(eq, units, units[period:])) < (least - 1) * period - (period > 2):
             continue  # the usual case: too few units equal the one a period before
         same = 0  # number of units in a row that equal the one a period before

@@ -64,8 +64,8 @@ def n_words_of(text: str, unspaced: bool = False) -> int:
 
 def of_text(qualities: Iterable[Quality | None]) -> Quality | None:
     """Return the quality of a text, document or file from that of its lines; None if none is known."""
-    counts = Counter(quality for quality in qualities if quality is not None)
-    return of_counts(counts)
+    known = [quality for quality in qualities if quality is not None]
+    return known[0] if len(known) == 1 else of_counts(Counter(known))
 
 
 def of_counts(counts: Mapping[Quality, int]) -> Quality | None:

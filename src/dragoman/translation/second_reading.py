@@ -17,6 +17,7 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.languages.casing import Case, Span, capitalised, capitals, case_of, free_words, is_capital, lower, words
 from dragoman.languages.codes import primary
 from dragoman.languages.sentences import sentences
+from dragoman.translation.keeping.protected import Span as ProtectedSpan
 from dragoman.translation.keeping.protected import find
 from dragoman.translation.plan import Plan
 from dragoman.translation.segments import SegmentResult, TextSegment
@@ -55,7 +56,7 @@ def _is_likelier(result: SegmentResult, other: SegmentResult) -> bool:
 
 def _second_reading(segment: TextSegment, plan: Plan) -> TextSegment | None:
     """Return a segment in usual case; None if it is so already, or if its reading would be the same."""
-    fixed = _fixed(segment.text)
+    fixed = _ends(segment.spans)
     case = case_of(segment.text, fixed)
     if case is None:
         return None
@@ -65,9 +66,9 @@ def _second_reading(segment: TextSegment, plan: Plan) -> TextSegment | None:
     return replace(segment, text=text, search=replace(segment.search, ids=plan.src_tokenizer.encode([text])[0]))
 
 
-def _fixed(text: str) -> list[Span]:
-    """Return the spans of a text that keep their case, such as addresses and placeholders."""
-    return [(span.start, span.end) for span in find(text)]
+def _ends(spans: Sequence[ProtectedSpan]) -> list[Span]:
+    """Return start and end of spans that keep their case, such as addresses and placeholders."""
+    return [(span.start, span.end) for span in spans]
 
 
 def usual_case(text: str, case: Case, lang: str | None, tokenizer: Tokenizer, fixed: Sequence[Span] = ()) -> str:
@@ -126,13 +127,13 @@ def in_source_case(
     """
     cased = list(results)
     for i, (result, segment) in enumerate(zip(results, segments, strict=True)):
-        if result.texts and case_of(segment.text, _fixed(segment.text)) == "capitals":
+        if result.texts and case_of(segment.text, _ends(segment.spans)) == "capitals":
             cased[i] = replace(result, texts=tuple(_in_capitals(text, segment, plan) for text in result.texts))
     return cased
 
 
 def _in_capitals(text: str, segment: TextSegment, plan: Plan) -> str:
-    fixed, constraints = _fixed(text), segment.constraints
+    fixed, constraints = _ends(find(text)), segment.constraints
     if constraints is not None:
         fixed += [(0, len(constraints.prefix))] if text.startswith(constraints.prefix) else []
         required = [word for word, _ in constraints.placed]

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from dragoman.languages.sentence_ends import ENDS_CLASS, UNSPACED_ENDS
 from dragoman.languages.sentences import sentences
 from dragoman.languages.words import cluster_end, cluster_start
 from dragoman.translation.keeping.glossary import Match
-from dragoman.translation.keeping.protected import has_letters
+from dragoman.translation.keeping.protected import Span, find, has_letters
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.plan import Plan
 from dragoman.translation.word_constraints import WordConstraints
@@ -35,6 +36,11 @@ class TextSegment:
     text: str
     search: Segment
     constraints: WordConstraints | None = None
+
+    @cached_property
+    def spans(self) -> list[Span]:
+        """Spans of the text that must arrive unchanged, in order."""
+        return find(self.text)
 
 
 @dataclass(frozen=True)

@@ -68,17 +68,16 @@ def note_on_script(text: str, tokenizer: Tokenizer) -> Note | None:
         tokenizer: Tokenizer of the source.
     """
     known = _known_by(tokenizer)
-    if not known.letters or all(map(known.has, filter(str.isalpha, text))):  # the usual case
+    letters = set(filter(str.isalpha, text))
+    if not known.letters or known.letters >= letters or all(map(known.has, letters)):  # the usual case
         return None
     words = without_spans(text, find(text))
-    letters = [character for character in words if character.isalpha()]
-    unknown = [character for character in letters if not known.has(character)]
-    n_known = len(letters) - len(unknown)
-    if n_known < LEAST_KNOWN * len(
-        letters
-    ):  # the tokenizer may read a letter as another one, such as a full-width letter
+    n_letters = sum(map(str.isalpha, words))
+    unknown = [character for character in words if character.isalpha() and not known.has(character)]
+    n_known = n_letters - len(unknown)
+    if n_known < LEAST_KNOWN * n_letters:  # the tokenizer may read a letter as another one, such as a full-width letter
         n_known = max(n_known, sum(known.letters_of[i] for i in tokenizer.encode([words])[0]))
-    if n_known < LEAST_KNOWN * len(letters) and _are_most_words_unknown(words, known):
+    if n_known < LEAST_KNOWN * n_letters and _are_most_words_unknown(words, known):
         names = " and ".join(name for name, _ in Counter(map(alphabet, unknown)).most_common(2))
         message = f"the model never saw text in {names}, so it cannot read this source: the translation is a guess"
         return Note("script", message, left=True)

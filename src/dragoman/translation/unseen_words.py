@@ -24,7 +24,7 @@ def unseen_words(text: str, plan: Plan, terms: Iterable[str] = ()) -> tuple[str,
         terms: Terms of the glossary in it, whose words do not count either.
     """
     seen, tokenizer = plan.facts.seen_words, plan.src_tokenizer
-    if seen is None or not seen.unseen(text):  # the usual case
+    if seen is None:
         return ()
     known = {word.casefold() for term in terms for word in words_of(term)}
     unspaced = [term for term in terms if HAN_RUN.search(term)]
@@ -35,6 +35,14 @@ def unseen_words(text: str, plan: Plan, terms: Iterable[str] = ()) -> tuple[str,
     # what the tokenizer reads as other letters, such as full-width ones, the model has seen as these
     readings = tokenizer.decode(tokenizer.encode(words)) if words else []
     return tuple(word for word, reading in zip(words, readings, strict=True) if seen.unseen(reading))
+
+
+def may_have_unseen(texts: Iterable[str], plan: Plan) -> set[str]:
+    """Return those of some sources that ``unseen_words`` need look at: a quick look at all of them together."""
+    seen, distinct = plan.facts.seen_words, list(dict.fromkeys(texts))
+    if seen is None:
+        return set()
+    return {text for text, words in zip(distinct, seen.unseen_of(distinct), strict=True) if words}
 
 
 def note_on_words(words: tuple[str, ...]) -> Note:

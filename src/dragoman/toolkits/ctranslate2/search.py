@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import version
@@ -260,6 +260,15 @@ class _Running:
     results: list[Any]  # future result of each row
 
 
+_Spelled = tuple[list[str], float]
+"""Subwords of a hypothesis, and CTranslate2's score."""
+
+
+def _spelled(result: Any) -> list[_Spelled]:
+    """Return the hypotheses of a result, which CTranslate2 copies each time that they are read."""
+    return list(zip(result.hypotheses, result.scores, strict=True))
+
+
 class _Search:
     """State of one call of ``CTranslate2.search``."""
 
@@ -298,40 +307,44 @@ class _Search:
             return
         most = max(self._limits[i] for i in batch)
         futures = running or self.start(batch, suppress)
-        results = {i: future.result() for i, future in zip(batch, futures, strict=True)}
+        spelled = {i: _spelled(future.result()) for i, future in zip(batch, futures, strict=True)}
         # CTranslate2 has one limit for a batch: sentences that went beyond their own are searched again with it.
         late = [
-            i for i in batch if self._limits[i] < most and any(len(h) >= self._limits[i] for h in results[i].hypotheses)
-        ]
+            i for i in batch
+            if self._limits[i] < most and any(len(pieces) >= self._limits[i] for pieces, _ in spelled[i])
+        ]  # fmt: skip
         good = [i for i in batch if i not in late]
-        for i, hypotheses in zip(good, self._finish(good, results, suppress), strict=True):
+        for i, hypotheses in zip(good, self._finish(good, spelled, suppress), strict=True):
             self.hypotheses[i] = hypotheses if self.settings.with_spare else hypotheses[: self.settings.n_best]
         for limit in sorted({self._limits[i] for i in late}):
             self.collect([i for i in late if self._limits[i] == limit], suppress=suppress)
         if not suppress:
-            self.collect([i for i in good if self._needs_suppression(results[i], self.hypotheses[i])], suppress=True)
+            self.collect([i for i in good if self._needs_suppression(spelled[i], self.hypotheses[i])], suppress=True)
 
-    def _needs_suppression(self, result: Any, hypotheses: Sequence[Hypothesis]) -> bool:
+    def _needs_suppression(self, spelled: Sequence[_Spelled], hypotheses: Sequence[Hypothesis]) -> bool:
         """True if a sentence must be searched again without the special subwords.
 
         Any hypothesis with unk may have displaced a better one. And none may be left without pad and bos, which a
         trained model hardly ever predicts.
         """
         unk = None if self.settings.allow_unk else self.engine.tgt_pieces[UNK_ID]
-        return not hypotheses or any(unk in pieces for pieces in result.hypotheses)
+        return not hypotheses or any(unk in pieces for pieces, _ in spelled)
 
-    def _finish(self, good: list[int], results: dict[int, Any], suppress: bool) -> list[list[Hypothesis]]:
+    def _finish(
+        self, good: list[int], spelled: Mapping[int, Sequence[_Spelled]], suppress: bool
+    ) -> list[list[Hypothesis]]:
         """Return CTranslate2's hypotheses of each source with our scores, best first.
 
         Raises:
             DecodeError: A score is not finite.
         """
         engine, decode, never = self.engine, self.settings.decode, frozenset(self.settings.never)
+        penalty = decode.penalty
         log_probs_of: list[dict[tuple[int, ...], float]] = []  # for each source, by ids without eos
         unread: list[tuple[int, tuple[int, ...]]] = []
         for row, i in enumerate(good):
             log_probs_of.append({})
-            for pieces, score in zip(results[i].hypotheses, results[i].scores, strict=True):
+            for pieces, score in spelled[i]:
                 if not math.isfinite(score):
                     raise DecodeError(NOT_FINITE)
                 ids = tuple(map(engine.tgt_ids.__getitem__, pieces))
@@ -347,7 +360,7 @@ class _Search:
         for (row, ids), log_probs in zip(unread, read, strict=True):
             log_probs_of[row][ids] = sum(log_probs)
         return [
-            sorted((scored(ids, log_p, decode.penalty) for ids, log_p in own.items()), key=lambda h: -h.score)
+            sorted((scored(ids, log_p, penalty) for ids, log_p in own.items()), key=lambda h: -h.score)
             for own in log_probs_of
         ]
 

@@ -24,7 +24,7 @@ from dragoman.translation.faults import is_loop
 from dragoman.translation.keeping.cutting import Cut, put_back, without
 from dragoman.translation.keeping.places import in_subwords
 from dragoman.translation.keeping.placing import occurrences
-from dragoman.translation.keeping.protected import Sides, Span, find, missing, unmatched
+from dragoman.translation.keeping.protected import Sides, Span, missing, unmatched
 from dragoman.translation.keeping.wrong_numbers import beside, in_date, in_digits_of, in_place
 from dragoman.translation.notes import Kind, Note
 from dragoman.translation.plan import Plan
@@ -96,7 +96,7 @@ def _with_right_numbers(result: SegmentResult, segment: TextSegment, plan: Plan)
 
 def _with_right(text: str, segment: TextSegment, plan: Plan) -> str | None:
     """Return a translation with the right numbers in place of garbled ones; None if a span is missing even so."""
-    spans = _spans(segment.text, plan)
+    spans = _spans(segment, plan)
     lost = missing(spans, text, segment.text, plan.tgt_lang) if spans else []
     if not lost:
         return text
@@ -116,7 +116,7 @@ def _wrong(text: str, segment: TextSegment, plan: Plan) -> list[Span]:
 
 def _checked(new: str | None, text: str, segment: TextSegment, plan: Plan) -> str | None:
     """Return a new text if it lacks no span, nor a word that the request wants and the old text has; else None."""
-    if new is None or missing(_spans(segment.text, plan), new, segment.text, plan.tgt_lang):
+    if new is None or missing(_spans(segment, plan), new, segment.text, plan.tgt_lang):
         return None
     constraints = segment.constraints
     is_worse = constraints is not None and len(constraints.unplaced(new)) > len(constraints.unplaced(text))
@@ -152,7 +152,7 @@ def _search_with_masks(
 
 def _lost(segment: TextSegment, result: SegmentResult, plan: Plan, out: Sequence[Span]) -> list[Span]:
     """Return the spans that the best translation lacks, except those in ``out``."""
-    spans = [span for span in _spans(segment.text, plan) if span not in out]
+    spans = [span for span in _spans(segment, plan) if span not in out]
     return missing(spans, result.texts[0], segment.text, plan.tgt_lang) if spans else []
 
 
@@ -166,10 +166,10 @@ def _has_each_once(text: str, masks: Iterable[str]) -> bool:
     return all(text.count(mask) == 1 for mask in masks)
 
 
-def _spans(text: str, plan: Plan) -> list[Span]:
+def _spans(segment: TextSegment, plan: Plan) -> list[Span]:
     """Return the spans that must arrive unchanged; the glossary decides on spans inside its terms."""
-    spans = find(text)
-    terms = plan.glossary.find(text) if spans and plan.glossary is not None else []
+    spans = segment.spans
+    terms = plan.glossary.find(segment.text) if spans and plan.glossary is not None else []
     ends = [(match.start, match.start + len(match.source)) for match in terms]
     return [span for span in spans if not any(start < span.end and span.start < end for start, end in ends)]
 
@@ -276,9 +276,10 @@ def _unmasked(text: str, masks: Mapping[str, str]) -> str:
 def _with_note(result: SegmentResult, segment: TextSegment, bare: Without | None, plan: Plan) -> SegmentResult:
     """Add a note on the spans that the best translation lacks, and on wrong numbers beside one put back."""
     lost = _lost(segment, result, plan, []) if result.texts else []
-    is_put_back = bare is not None and any(span.kind == "number" for span in bare.out) and bool(result.texts)
-    text = result.texts[0] if is_put_back else ""
-    wrong = [span for span in _wrong(text, segment, plan) if not in_date(text, span)]
+    wrong: list[Span] = []
+    if bare is not None and result.texts and any(span.kind == "number" for span in bare.out):
+        text = result.texts[0]
+        wrong = [span for span in _wrong(text, segment, plan) if not in_date(text, span)]
     if not lost and not wrong:
         return result
     about = {"missing in the translation": lost, "not in the source": wrong}
