@@ -251,7 +251,7 @@ which differentiates by itself and runs fast. This page is made from that code b
 which also runs both on the same input in float64 and stops where they differ. Docstrings are left out; follow the
 links for them. [Equations](equations.md) has a row for every equation.
 
-All of it can be pasted into Python, this first. The code under *Both* then prints True. [The second
+All of it can be pasted into a notebook or Python 3.13, this first. The code under *Both* then prints True. [The second
 part](code-layers.md) has a layer and the loss."""
 
 SECOND_HEAD = """# The code: a layer, the loss and the whole model

@@ -210,11 +210,12 @@ def page(walk: Walk) -> str:
     seen = cross.sublayer.weights[0, 0]  # head 1
     smoothed = 0.9 + 0.1 / len(walk.tgt_words)
     values = {
-        "n_params": f"{sum(p.size for p in walk.params.values()):,}",
+        # the output's matrix is that of the target embedding
+        "n_params": f"{sum(p.size for name, p in walk.params.items() if name != 'generator.weight'):,}",
         "ids": table(["word", *walk.words], [["id", *(str(i) for i in walk.src[0])]]),
         "products": " + ".join(_product(a, b) for a, b in zip(q[dog], k[cat], strict=True)),
         "score": f"{score:.2f}", "scaled": f"{score / math.sqrt(8):.2f}",
-        "weights": ", ".join(f"{w:.2f}" for w in weights), "sum": f"{weights.sum():.2f}",
+        "weights": ", ".join(f"{w:.2f}" for w in weights),
         "zeros": f"{(hidden == 0).mean():.0%}", "n_hidden": str(hidden.size),
         "logits": f"{logit[0]:.2f} and {logit[1]:.2f}".replace("-", "−"),
         "ratio": f"{math.exp(logit[0] - logit[1]):.0f}", "to_the": f"{seen[3, 0]:.2f}", "to_dog": f"{seen[3, dog]:.2f}",
@@ -259,8 +260,8 @@ TEXT = """# One sentence through the model
 
 This page follows one sentence, *{sentence}*, through a complete Transformer that is small enough to print: 16
 channels, 2 heads of 8, one encoder layer, one decoder layer, {n_params} weights, words instead of subwords. It was
-trained for some seconds on 40 sentences of a toy grammar (four nouns, three verbs, English to German) and is the
-paper's model in every other respect. In German *the dog* is *der Hund* as a
+trained for some seconds on 40 sentences of a toy grammar (four nouns, three verbs, English to German). It is the
+paper's model, but for a source embedding of its own and no dropout. In German *the dog* is *der Hund* as a
 subject and *den Hund* as an object. Training left {unseen} more sentences out, this one among them; {good} of these are
 translated correctly.
 
@@ -297,7 +298,7 @@ Divided by √8 it is {scaled}. [Why divide?](../course/03-attention.md)
 
 ## 4. Scores become weights
 
-The softmax makes each row positive with sum 1. For *dog* in head 2 the weights are {weights}; their sum is {sum}. The
+The softmax makes each row positive with sum 1. For *dog* in head 2 the weights are {weights}; their exact sum is 1. The
 encoder has no mask here, because the sentence has no padding.
 
 ![Weights of both heads of the encoder](walk/encoder.svg)

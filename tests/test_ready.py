@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -161,7 +162,8 @@ def test_text_of_that_name_goes_before_the_bundle(installed: Path) -> None:
 
 def test_the_bundle_is_never_changed(installed: Path, corpus: Any) -> None:
     before = load_bundle("demo").manifest
-    for run in ("demo", installed):
+    (beside := installed.parent.parent / "beside").symlink_to(installed)
+    for run in ("demo", installed, os.path.relpath(installed), installed / "../en-de", beside):
         with pytest.raises(ConfigError, match=rf"belongs to the package and is not changed: .*cp -r {installed} my-en"):
             calibrate(run, corpus.src, corpus.tgt)
     assert load_bundle("demo").manifest == before

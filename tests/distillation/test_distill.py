@@ -100,23 +100,6 @@ def test_the_certificate_says_what_was_measured(student: Path) -> None:
     assert str(found).count("student") >= 5
 
 
-def test_an_earlier_certificate_is_read(student: Path) -> None:
-    """Rows had a field for BLEU and one for chrF, and comparisons were of higher-is-better metrics alone."""
-    now = json.loads((student / "distillation.json").read_text())
-    earlier = json.loads(json.dumps(now))
-    for row in earlier["rows"]:
-        scores = row.pop("scores")
-        row["bleu"], row["chrf"] = scores["BLEU"], scores["chrF2"]
-    earlier["comparisons"] = [
-        {key: value for key, value in one.items() if key != "lower_is_better"} for one in earlier["comparisons"][:2]
-    ]
-    found, again = Certificate.from_json(json.dumps(earlier)), Certificate.from_json(json.dumps(now))
-    assert [row.bleu for row in found.rows] == [row.bleu for row in again.rows]
-    assert list(found.rows[0].scores) == ["BLEU", "chrF2"]
-    assert found.comparisons == again.comparisons[:2]
-    assert "chrF2" in str(found)
-
-
 def test_the_same_call_does_nothing_more(
     student: Path, teacher: Path, text: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ def test_N1_a_mix_up_of_languages_is_refused_or_named_once(here: Path, command: 
     swapped = ("--src", "t.de", "--ref", "t.en")
     by_name = [
         ("translate", "run", "t.de"),
+        ("translate", "run", "t.de", "--ray", "local", "--out", "x"),
         ("evaluate", "run", *swapped),
         ("score", "run", *swapped),
         ("calibrate", "run", *swapped),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import random
 from typing import Any
 
@@ -41,11 +43,20 @@ def test_a_term_that_is_too_long_is_refused_when_it_is_stored(letter: str, form:
         'dog,"Hund\ncat,Katze',
         '"dog\ncat",Hund',
         '"a\tb",c',
+        "Dear Sir, or Madam,Sehr geehrte Damen und Herren",  # the third field was left out without a word
+        "dog,Hund,",
+        "dog,Hund,en",
+        "dog,Hund,of the,house",
+        "dog,Hund,en,de,fr",
     ],
 )
 def test_entries_that_are_no_csv_are_refused(entries: str) -> None:
     with pytest.raises(MalformedError, match=r"the glossary|of entry 1"):
         terms_of(entries, "csv")
+
+
+def test_csv_entries_may_name_their_languages() -> None:
+    assert terms_of('dog,Hund,en,de\n"a, b",c,EN-US, pt-BR\n', "csv") == {"dog": "Hund", "a, b": "c"}
 
 
 def test_A6_hostile_entries_are_read_or_refused(figure: Any) -> None:
@@ -57,6 +68,8 @@ def test_A6_hostile_entries_are_read_or_refused(figure: Any) -> None:
             with contextlib.suppress(MalformedError):
                 terms = terms_of(entries, form)
                 assert terms_of(tsv(Dictionary("en", "de", terms)), "tsv") == terms
+                if form == "csv":  # no field is lost
+                    assert {len(row) for row in csv.reader(io.StringIO(entries)) if row} <= {2, 4}
                 n_read += 1
     assert n_read > 100
     figure("A6", f"{2 * n:,} hostile entries, {n_read:,} of them read: 0 are listed as others")

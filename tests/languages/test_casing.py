@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from benchmarks.near_identical import SPACED, UNSPACED, letters_of
@@ -86,3 +88,21 @@ def test_words_hold_their_marks_and_apostrophes() -> None:
     ]
     assert free_words("A HTTP://X.ORG B", [(2, 14)]) == [(0, 1), (15, 16)]
     assert case_of("VISIT HTTP://X.ORG", [(6, 18)]) is None
+
+
+def test_a_quick_look_never_changes_the_answer() -> None:
+    """Where spans keep their case, here one behind the line, there is none."""
+    chance = random.Random(5)
+    pieces = [
+        "DOG", "Dog", "dogs", "of", "iPhone", "loweRCASE", "d'Accord", "L'amour", "l'amour", "e\u0301cole", "Éloge",
+        "ὈΔΌΣ", "1990s", "AC/DC", "well-Known", "(small)", "x", "I", "ǅungla", "ß", "-", "...", "THE", "CATS", "RUN",
+    ]  # fmt: skip
+    gaps = [" ", " ", "\u00a0", "\t", "-", ""]
+    lines = [
+        "".join(piece + chance.choice(gaps) for piece in chance.choices(pieces, k=n))
+        for n in range(1, 9)
+        for _ in range(500)
+    ]
+    quick = [case_of(line) for line in lines]
+    assert quick == [case_of(line, [(len(line), len(line) + 1)]) for line in lines]
+    assert {"capitals", "title", None} == set(quick)

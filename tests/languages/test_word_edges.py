@@ -19,7 +19,6 @@ from dragoman.languages.words import (
     joins,
     kind_of,
     kinds,
-    word_places,
 )
 from dragoman.translation.keeping.glossary import Glossary
 from dragoman.translation.keeping.protected import find
@@ -105,8 +104,6 @@ def test_the_core_of_a_word_keeps_its_marks() -> None:
     assert [is_word_character(character) for character in ("a", "中", "ก", "\u0301", "7", "-", " ", "")] == [
         True
     ] * 5 + [False] * 3
-    assert word_places("a, आ!") == [0, 3]
-    assert word_places("नी.") == [0, 1]
 
 
 def test_hashtags_accounts_and_names_with_digits_keep_their_marks() -> None:

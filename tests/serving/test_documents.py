@@ -379,7 +379,7 @@ def test_a_bomb_is_refused(live: Any) -> None:
 
 def test_no_text_of_a_document_is_left_where_the_folder_is_temporary(serving: Callable[..., Any]) -> None:
     server = serving()
-    folder = server.state.documents.folder
+    folder = server.state.documents.jobs.folder
     done(server, upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").json)
     assert folder.is_dir()
     wait_until(lambda: not server.state.documents.tasks)

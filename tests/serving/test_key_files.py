@@ -28,6 +28,16 @@ def test_A5_a_new_key_leaves_the_others_whatever_their_last_line_ends_with(
     figure("A5", f"the last line ends with {cut!r}: both keys are accepted")
 
 
+@pytest.mark.parametrize("content", [b"\n", b" \n\n", b"# our keys\n", b"# our keys", b"\xef\xbb\xbf"])
+def test_A5_a_key_can_be_added_to_a_file_without_keys(tmp_path: Path, content: bytes) -> None:
+    """Such a file, as an editor leaves it when its last key is deleted, was refused with the advice to do just that."""
+    path = tmp_path / "keys"
+    path.write_bytes(content)
+    ann = make_key(path, "ann")
+    assert Keys.load(path).owner(ann) == "ann"
+    assert path.read_bytes().startswith(content)
+
+
 def test_a_file_of_keys_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     ann = make_key(path, "ann")

@@ -63,10 +63,6 @@ class Notes(Torch):
     has_package: ClassVar[bool] = True
 
     @classmethod
-    def is_installed(cls) -> bool:
-        return cls.has_package
-
-    @classmethod
     def why_not_auto(cls, models: Models, needs: Needs) -> str:
         return "" if cls.has_package else "notes is not installed"
 

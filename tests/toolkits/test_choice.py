@@ -373,10 +373,6 @@ class Shouting:
         return "sampling" if needs.sampling else "constrained decoding" if needs.constraints else ""
 
     @classmethod
-    def is_installed(cls) -> bool:
-        return True
-
-    @classmethod
     def why_not_auto(cls, models: Models, needs: Needs) -> str:
         return "it is never taken by itself"
 

@@ -306,14 +306,27 @@ def _document(
 
 def _folder(runs: list[Path], src: Path | None, options: TranslateOptions, machines: Machines, output: Output) -> None:
     """Translate a folder of shards on a Ray cluster, or resume that."""
+    from dragoman.bulk.shards import is_parquet, shard_names
     from dragoman.bulk.translate import translate_folder
+    from dragoman.data.sides import doubt_about
+    from dragoman.translation.language_pairs import check_names
     from dragoman.translation.notes import Events
+    from dragoman.translation.translator import Translator
 
     out, columns = output.out, output.column
     if src is None or out is None:
         raise ConfigError("--ray translates a folder of shards into another: give FILE as a folder, and --out DIR")
     if len(columns) > 1:
         raise ConfigError(f"--ray translates one column of a .parquet file: give one --column, not {len(columns)}")
+    with loading(runs[0]):
+        plan = Translator.load(runs, "cpu").plan(to=options.to, from_lang=options.from_lang)
+    langs, folder = (plan.src_lang, plan.tgt_lang), src.parent if src.is_file() else src
+    texts = [folder / name for name in shard_names(src) if not is_parquet(name)]
+    sides = [side for text in texts for side in check_names(runs[0], langs, options.from_lang, text)]
+    for side in sides:
+        with contextlib.suppress(DataError):  # a damaged shard does not stop the others
+            if warning := doubt_about(side):
+                say(f"warning: {warning}")
     say(f"connecting to Ray ({machines.ray}) ...")
     with at_ctrl_c(lambda: f"with the finished shards in {out}; the same command resumes"):
         report = translate_folder(

@@ -13,7 +13,7 @@ import logging
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 
 from dragoman.data.encodings import marked
 from dragoman.errors import DataError, not_installed
@@ -66,7 +66,17 @@ def as_utf8(stream: BinaryIO, name: str) -> BinaryIO:
     if codec is None:
         return stream
     logger.info("%s: %s, as its byte order mark says, is read as UTF-8", name, codec.upper())
-    return cast(BinaryIO, io.BufferedReader(_AsUtf8(stream, codec, name), 2**17))
+    return converted(stream, codec, name)
+
+
+def converted(stream: BinaryIO, codec: str, name: str, errors: Literal["strict", "replace"] = "strict") -> BinaryIO:
+    """Return a stream of UTF-8 of a text in another encoding.
+
+    Args:
+        name: Name of the stream in the error that it raises while it is read: a ``DataError``, if bytes are not text.
+        errors: What such bytes become: that error, or U+FFFD.
+    """
+    return cast(BinaryIO, io.BufferedReader(_AsUtf8(stream, codec, name, errors), 2**17))
 
 
 def compressor(path: Path | str) -> Callable[[bytes], bytes]:
@@ -133,11 +143,11 @@ def broken_off(name: str, error: Exception) -> DataError:
 
 
 class _AsUtf8(io.RawIOBase):
-    """Text of another encoding of Unicode as the bytes of UTF-8, converted block by block as it arrives."""
+    """Text of another encoding as the bytes of UTF-8, converted block by block as it arrives."""
 
-    def __init__(self, stream: BinaryIO, codec: str, name: str) -> None:
+    def __init__(self, stream: BinaryIO, codec: str, name: str, errors: str) -> None:
         self._stream, self._codec, self._name = stream, codec, name
-        self._decoder = codecs.getincrementaldecoder(codec)()
+        self._decoder = codecs.getincrementaldecoder(codec)(errors)
         self._text = memoryview(b"")
         self._ended = False
 
@@ -149,7 +159,7 @@ class _AsUtf8(io.RawIOBase):
             block = self._stream.read1(2**16)  # type: ignore[attr-defined]
             self._ended = not block
             try:
-                self._text = memoryview(self._decoder.decode(block, final=self._ended).encode())
+                self._text = memoryview(self._decoder.decode(block, final=self._ended).encode("utf-8", "replace"))
             except UnicodeDecodeError as error:
                 raise DataError(
                     f"{self._name}: begins with the mark of {self._codec.upper()} but is not all of it "

@@ -100,16 +100,9 @@ class Certificate(NamedTuple):
         data: dict[str, Any] = json.loads(text)
         comparisons = ({k: v for k, v in test.items() if k != "verdict"} for test in data["comparisons"])
         return cls(**{
-            **data, "teachers": tuple(data["teachers"]), "rows": tuple(Row(**_as_now(row)) for row in data["rows"]),
+            **data, "teachers": tuple(data["teachers"]), "rows": tuple(Row(**row) for row in data["rows"]),
             "comparisons": tuple(Comparison(**test) for test in comparisons), "identical": tuple(data["identical"]),
         })  # fmt: skip
-
-
-def _as_now(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with its scores in one field; certificates of earlier versions had a field for each metric."""
-    names = {"bleu": "BLEU", "chrf": "chrF2"}
-    scores = {name: row[key] for key, name in names.items() if key in row}
-    return {**{key: value for key, value in row.items() if key not in names}, "scores": row.get("scores", scores)}
 
 
 class Measured(NamedTuple):

@@ -49,7 +49,7 @@ from dragoman.languages.codes import variety
 from dragoman.locks import locked
 from dragoman.options import LanguageOptions, takes
 from dragoman.progress import Ticker
-from dragoman.toolkits.choice import engine_class, exporting_engines
+from dragoman.toolkits.choice import exporting_engines
 from dragoman.toolkits.export import export
 from dragoman.toolkits.options import EngineOptions
 from dragoman.training.checkpoint import list_checkpoints
@@ -449,8 +449,7 @@ def _certificate(valid: PairOfFiles, counts: dict[str, int], job: _Job) -> Certi
     chosen = certificate.rows[certificate.chosen]
     amend_bundle(run, fast=asdict(Fast(beam_size=chosen.beam_size, shortlist=chosen.shortlist)))
     for toolkit in exporting_engines(load_bundle(run).model.config):
-        if engine_class(toolkit.engine).is_installed():
-            export(run, toolkit.name, quantization="int8")
+        export(run, toolkit.name, quantization="int8")
     manifest = read_manifest(find_bundle(run), "bundle")
     hashes = {**certificate.hashes, "student": str(manifest.get("sha256"))}
     certificate = certificate._replace(teachers=tuple(job.names), text=counts, hashes=hashes)

@@ -6,20 +6,18 @@ valid text; such bytes are counted.
 
 from __future__ import annotations
 
-import codecs
-import io
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from dragoman.config import PairOfFiles, TextFiles
-from dragoman.data.compression import refuse_a_pipe
+from dragoman.data.compression import converted, refuse_a_pipe
 from dragoman.data.corpus import BOM_BYTES, Line, open_corpus, read_lines_leniently
 from dragoman.data.texts import read_one
 from dragoman.doctor.findings import Tally
@@ -99,7 +97,7 @@ class Side:
 
     def __iter__(self) -> Iterator[str]:
         with open_corpus(self.path) as stream:
-            self._stream = stream if self.codec is None else _transcoded(stream, self.codec)
+            self._stream = stream if self.codec is None else converted(stream, self.codec, str(self.path), "replace")
             lines = read_lines_leniently(_as_stream(self), str(self.path))
             for self.n_lines, line in enumerate(lines, start=1):
                 self._check(line)
@@ -118,34 +116,6 @@ class Side:
 
     def _add(self, name: str, text: str) -> None:
         self.tallies.setdefault(name, Tally()).add(self.n_lines, f"{self.path.name}: {text[:200]}", self.side)
-
-
-class _Transcoded(io.RawIOBase):
-    """The bytes of a stream in another encoding, as UTF-8; what it cannot be becomes U+FFFD."""
-
-    def __init__(self, stream: BinaryIO, codec: str) -> None:
-        self._stream = stream
-        self._decoder = codecs.getincrementaldecoder(codec)("replace")
-        self._waiting = b""
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer, and return the number of bytes in it."""
-        while not self._waiting:
-            block = self._stream.read(2**16)
-            self._waiting = self._decoder.decode(block, final=not block).encode("utf-8", "replace")
-            if not block:
-                break
-        n = min(len(buffer), len(self._waiting))
-        buffer[:n], self._waiting = self._waiting[:n], self._waiting[n:]
-        return n
-
-
-def _transcoded(stream: BinaryIO, codec: str) -> BinaryIO:
-    return cast(BinaryIO, io.BufferedReader(_Transcoded(stream, codec), 2**17))
 
 
 def _as_stream(side: Any) -> BinaryIO:

@@ -176,13 +176,6 @@ def is_unspaced_at(text: str, place: int) -> bool:
     return _KINDS[ord(text[base])] in _ALONE
 
 
-def word_places(text: str) -> list[int]:
-    """Return the places of all characters that belong to words: letters, digits and marks of any script."""
-    if text.isascii():
-        return [place for place, character in enumerate(text) if character.isalnum()]
-    return [place for place, kind in enumerate(text.translate(_KINDS)) if kind in _ANY_SCRIPT]
-
-
 def core(text: str, start: int = 0, end: int | None = None) -> tuple[int, int]:
     """Return start and end of ``text[start:end]`` without the punctuation around its words; empty if it has no word."""
     end = len(text) if end is None else end

@@ -31,8 +31,8 @@ def refuse_to_change(run: Path | str) -> None:
     Raises:
         ConfigError: It is one; the message names the command that copies it.
     """
-    folder = run_folder(run)
-    if folder.is_relative_to(FOLDER):
+    folder = run_folder(run).resolve()
+    if folder.is_relative_to(FOLDER.resolve()):
         command = shlex.join(["cp", "-r", str(folder), f"my-{folder.name}"])
         raise ConfigError(f"{run} belongs to the package and is not changed: use a copy of it ({command})")
 

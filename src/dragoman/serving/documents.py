@@ -60,11 +60,6 @@ class Documents:
         self._unfinished: Counter[str] = Counter()  # by owner, uploads that are being read among them
         self.tasks: dict[str, asyncio.Task[None]] = {}
 
-    @property
-    def folder(self) -> Path:
-        """Folder of all jobs."""
-        return self.jobs.folder
-
     def refuse_if_full(self, owner: str) -> None:
         """Check that a key may have one more document.
 

@@ -41,7 +41,7 @@ def make_key(path: Path, name: str) -> str:
         with path.open("r+b", buffering=0) as file:
             flock(file.fileno(), wait=True)  # another process may want the same name
             size = file.seek(0, os.SEEK_END)
-            if size and name in Keys.load(path).names:
+            if size and name in _hashes(path):
                 raise ConfigError(f"{path} already has a key named {name}: choose another name, or delete its line")
             file.seek(max(0, size - 1))
             line_end = b"" if file.read(1) in (b"", b"\n") else b"\n"  # an editor may have left it out
@@ -60,6 +60,37 @@ def _write_whole(file: FileIO, line: bytes) -> None:
     os.fsync(file.fileno())
 
 
+def _hashes(path: Path) -> dict[str, str]:
+    """Return the hash of each key in a file, by name; an empty file, and one of comments alone, has none.
+
+    Raises:
+        ConfigError: The file cannot be read, or has an invalid line or a name twice: the message names the line.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
+        lines = data.decode("utf-8-sig").split("\n")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: not a file of keys ({error}); make one with --make-key NAME") from None
+    hashes: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        parts = _LINE.fullmatch(line.strip())
+        if parts is None:
+            raise ConfigError(f"{path}:{number}: the line must be 'NAME SHA256', as --make-key writes it")
+        # Nobody could tell whether the second key is to replace the first one.
+        if parts[1] in hashes:
+            raise ConfigError(
+                f"{path}:{number}: the name {parts[1]} is there twice: delete the line of the key that is no longer in "
+                "use, or give the other one another name"
+            )
+        hashes[parts[1]] = parts[2]
+    return hashes
+
+
 class Keys:
     """Accepted API keys of a server."""
 
@@ -74,31 +105,9 @@ class Keys:
         """Read a file of keys.
 
         Raises:
-            ConfigError: The file cannot be read, has an invalid line or a name twice (the message names the line), or
-                no key at all.
+            ConfigError: See ``_hashes``; or it has no key at all.
         """
-        try:
-            with path.open("rb") as file:
-                data = file.read(MOST_BYTES + 1)
-            if len(data) > MOST_BYTES:
-                raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
-            lines = data.decode("utf-8-sig").split("\n")
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"{path}: not a file of keys ({error}); make one with --make-key NAME") from None
-        hashes = {}
-        for number, line in enumerate(lines, 1):
-            if not line.strip() or line.startswith("#"):
-                continue
-            parts = _LINE.fullmatch(line.strip())
-            if parts is None:
-                raise ConfigError(f"{path}:{number}: the line must be 'NAME SHA256', as --make-key writes it")
-            # Nobody could tell whether the second key is to replace the first one.
-            if parts[1] in hashes:
-                raise ConfigError(
-                    f"{path}:{number}: the name {parts[1]} is there twice: delete the line of the key that is no "
-                    "longer in use, or give the other one another name"
-                )
-            hashes[parts[1]] = parts[2]
+        hashes = _hashes(path)
         if not hashes:
             raise ConfigError(f"{path} has no keys: make one with --make-key NAME")
         return cls(hashes)

@@ -104,11 +104,6 @@ class Engine(Searcher, Protocol):
     merit: ClassVar[str]  # why ``auto`` prefers it, in words
 
     @classmethod
-    def is_installed(cls) -> bool:
-        """Return True if its packages are installed."""
-        ...
-
-    @classmethod
     def why_not_auto(cls, models: Models, needs: Needs) -> str:
         """Return the reason why ``auto`` does not take it here; "" if it takes it."""
         ...

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
@@ -27,6 +28,8 @@ router = APIRouter(prefix="/v2", tags=["DeepL"])
 MOST_ENTRIES = 10_000
 """Largest number of terms of a dictionary."""
 
+
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*+")
 
 Name = Annotated[FullText, Field(max_length=MOST_NAME)]
 """Name of a glossary."""
@@ -120,6 +123,11 @@ def stored_glossaries(request: Request) -> Glossaries:
     return stored
 
 
+def _names_languages(row: Sequence[str]) -> bool:
+    """True for a row of four fields, the last two of which are codes of languages, as DeepL's CSV may have."""
+    return len(row) == 4 and all(_LANGUAGE.fullmatch(field.strip()) for field in row[2:])
+
+
 def terms_of(entries: str, form: str) -> dict[str, str]:
     """Return the terms of ``entries``, which are ``tsv`` or ``csv``.
 
@@ -129,7 +137,7 @@ def terms_of(entries: str, form: str) -> dict[str, str]:
     if form == "csv":
         reader = csv.reader(io.StringIO(entries), strict=True)
         try:
-            rows = [row[:2] for row in reader if row]
+            rows = [row[:2] if _names_languages(row) else row for row in reader if row]
         except csv.Error as error:
             raise MalformedError(f"line {reader.line_num:,} of the glossary is not valid CSV: {error}") from None
     else:
@@ -137,7 +145,8 @@ def terms_of(entries: str, form: str) -> dict[str, str]:
     terms: dict[str, str] = {}
     for number, row in enumerate(rows, 1):
         if len(row) != 2 or not all(field.strip() for field in row):
-            raise MalformedError(f"entry {number} of the glossary must have a source term and a target term")
+            quotes = " (in CSV, put a term with a comma between quotes)" if form == "csv" and len(row) > 2 else ""
+            raise MalformedError(f"entry {number} of the glossary must have a source term and a target term{quotes}")
         src, tgt = row[0].strip(), row[1].strip()
         if any(character in src + tgt for character in "\t\n\r"):  # what lists the entries would have other lines
             raise MalformedError(f"a term of entry {number} has a tab or a line end: leave it out")

@@ -43,7 +43,7 @@ from dragoman.errors import ConfigError, DecodeError
 from dragoman.fast.step import weight_versions
 from dragoman.options import Precision
 from dragoman.toolkits.ctranslate2.write import why_not
-from dragoman.toolkits.engine import Models, Needs
+from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
 from dragoman.toolkits.export import KeptExport, kept_export
 from dragoman.toolkits.subwords import cut_differently_by_sentencepiece
 
@@ -125,16 +125,7 @@ class CTranslate2:
             return f"this model: {reason}"
         if needs.precision not in PRECISIONS:
             return f"precision {needs.precision}"
-        needed = {
-            "sampling": needs.sampling, "alignments": needs.alignments, "parsing": needs.trees,
-            "constrained decoding": needs.constraints,
-        }  # fmt: skip
-        return next((what for what, is_needed in needed.items() if is_needed), "")
-
-    @classmethod
-    def is_installed(cls) -> bool:
-        """See ``Engine``: dragoman depends on it."""
-        return True
+        return beyond_plain_search(models, needs)
 
     @classmethod
     def why_not_auto(cls, models: Models, needs: Needs) -> str:

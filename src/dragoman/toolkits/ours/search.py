@@ -44,11 +44,6 @@ class Torch:
         return "a shortlist (the model is no Transformer)" if needs.shortlist and not narrow else ""
 
     @classmethod
-    def is_installed(cls) -> bool:
-        """See ``Engine``: torch is always installed."""
-        return True
-
-    @classmethod
     def why_not_auto(cls, models: Models, needs: Needs) -> str:
         """See ``Engine``: ``auto`` takes it if it takes no other."""
         return cls.obstacle(models, needs)
