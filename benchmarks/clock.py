@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.harness.arguments import command
-from benchmarks.harness.clock_peers import DROPOUT, PEERS, SIZES, VALIDATE_EVERY, VOCABULARY, WARMUP, Job
+from benchmarks.harness.clock_peers import PEERS, RECIPE, VALIDATE_EVERY, WARMUP, Job, shape_of
 from benchmarks.harness.command import watched
 from benchmarks.harness.corpus import MULTI30K_TEST
 from benchmarks.harness.environments import ROOT
@@ -136,9 +136,9 @@ def train_peer(name: str, job: Job, limits: Sequence[float]) -> dict[str, dict[s
     return kept
 
 
-def peer_figures(name: str, text: Text, folder: Path, limits: Sequence[float], precision: str) -> dict[str, Any]:
+def peer_figures(name: str, text: Text, job: Job, limits: Sequence[float]) -> dict[str, Any]:
     """Return the scores of a peer at each limit, a list of one; an empty one where it had no checkpoint yet."""
-    job = Job(folder, text.src, text.tgt, text.train, text.valid, precision)
+    folder = job.folder
     if (folder / "kept.json").is_file():
         kept = json.loads((folder / "kept.json").read_text(encoding="utf-8"))
     else:
@@ -193,29 +193,43 @@ def main() -> None:
     parser.add_argument("--systems", nargs="+", default=["dragoman", *PEERS], choices=["dragoman", *PEERS])
     parser.add_argument("--minutes", nargs="+", type=float, default=[3, 10, 30])
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument(
+        "--like",
+        type=Path,
+        metavar="RUN",
+        help="a run of `train --minutes`: peers get its sizes, subwords, dropout and highest rate, in --runs/like-NAME",
+    )
     parser.add_argument("--runs", type=Path, default=ROOT / "runs/clock", help="where all is kept")
     args = parser.parse_args()
     able, _ = precisions()
+    shape = shape_of(args.like) if args.like else RECIPE
     corpora: dict[str, Any] = {}
     for name in args.corpora:
         folder = args.runs / name
         text = text_of(args.data, name, folder)
         corpora[name] = {}
         for system in args.systems:
-            to = folder / system
+            to = folder / f"like-{args.like.name}" / system if args.like and system in PEERS else folder / system
             corpora[name][system] = (
                 our_figures(text, to, args.minutes, args.seeds)
                 if system == "dragoman"
-                else peer_figures(system, text, to, args.minutes, able[0])
+                else peer_figures(
+                    system, text, Job(to, text.src, text.tgt, text.train, text.valid, able[0], shape), args.minutes
+                )
             )
             print(json.dumps({name: {system: corpora[name][system]}}), file=sys.stderr, flush=True)
     versions = {name: peer.package for name, peer in PEERS.items() if name in args.systems}
     peers = {
-        "sizes": SIZES, "subwords": VOCABULARY, "warmup_updates": WARMUP, "dropout": DROPOUT,
+        **shape._asdict(), "warmup_updates": WARMUP,
         "updates_between_validations": VALIDATE_EVERY, "versions": versions,
     }  # fmt: skip
     figures = {"corpora": corpora, "peers": peers}
-    save("clock", figures, command("clock", parser, args), ("torch", "sacrebleu", "sentencepiece"))
+    save(
+        "clock_smaller" if args.like else "clock",
+        figures,
+        command("clock", parser, args),
+        ("torch", "sacrebleu", "sentencepiece"),
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The peers of ``benchmarks.clock``: how each prepares text, trains until it is stopped, and translates.
 
-All learn the same joint subwords (SentencePiece) and have the widths and depths of dragoman's own recipe for Multi30k,
-which favours them. Schedule and loss are those of each one's own examples, with a warm-up that fits minutes, not days.
+All learn the same joint subwords (SentencePiece). Their widths and depths are those of dragoman's own recipe for
+Multi30k, or those of a run that ``dragoman train --minutes`` made. Schedule and loss are those of each one's own
+examples, with a warm-up that fits minutes, not days.
 """
 
 from __future__ import annotations
@@ -19,22 +20,40 @@ from benchmarks.harness.environments import ROOT, python_of
 from benchmarks.harness.marian import marian, sizes_of
 from dragoman.config import PRESETS
 
-SIZES = {
-    name: PRESETS["small"][name] for name in ("d_model", "d_ff", "n_heads", "n_encoder_layers", "n_decoder_layers")
-}
-VOCABULARY = 8000
+_SIZES = ("d_model", "d_ff", "n_heads", "n_encoder_layers", "n_decoder_layers")
 WARMUP = 400
 """Updates until the rate is highest; the examples of the peers, for days of training, have 4,000 to 16,000.
 
 With 1,000 no peer had finished its warm-up after ten minutes of two cores.
 """
-DROPOUT = 0.1
 BATCH_TOKENS = 3072
 VALIDATE_EVERY = 100
 """Updates between two validations, after each of which a checkpoint is saved.
 
 With 250 no peer had a checkpoint after three minutes.
 """
+
+
+class Shape(NamedTuple):
+    """What a peer trains: its sizes, and what depends on them."""
+
+    sizes: dict[str, int]
+    subwords: int
+    dropout: float
+    highest_rate: float
+    """Of all but Eole, whose schedule follows the width by itself."""
+
+
+RECIPE = Shape({name: PRESETS["small"][name] for name in _SIZES}, 8000, 0.1, 1e-3)
+"""Of dragoman's recipe for Multi30k."""
+
+
+def shape_of(run: Path) -> Shape:
+    """Return what a run of dragoman's has trained."""
+    config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
+    model, train = config["model"], config["train"]
+    subwords = config["data"]["tokenizer"]["vocab_size"]
+    return Shape({name: model[name] for name in _SIZES}, subwords, model["dropout"], train["lr"])
 
 
 class Job(NamedTuple):
@@ -46,6 +65,7 @@ class Job(NamedTuple):
     train: Path  # without the end
     valid: Path
     precision: str
+    shape: Shape
 
 
 class Peer(NamedTuple):
@@ -62,7 +82,7 @@ def _subwords(job: Job, **other: Any) -> Path:
 
     sentencepiece.SentencePieceTrainer.train(
         input=",".join(f"{job.train}.{lang}" for lang in (job.src, job.tgt)), model_prefix=str(job.folder / "joint"),
-        vocab_size=VOCABULARY, character_coverage=1.0, minloglevel=2, **other,
+        vocab_size=job.shape.subwords, character_coverage=1.0, minloglevel=2, **other,
     )  # fmt: skip
     return job.folder / "joint.model"
 
@@ -79,10 +99,10 @@ def _marian(job: Job) -> list[str]:
     _subwords(job).rename(job.folder / "joint.spm")
     vocabularies = [job.folder / "joint.spm"] * 2
     return marian(
-        "train", *sizes_of(SIZES), "--model", job.folder / "model.npz",
+        "train", *sizes_of(job.shape.sizes), "--model", job.folder / "model.npz",
         "--train-sets", *(f"{job.train}.{lang}" for lang in (job.src, job.tgt)), "--vocabs", *vocabularies,
-        "--dim-vocabs", VOCABULARY, VOCABULARY, "--transformer-dropout", DROPOUT, "--label-smoothing", 0.1,
-        "--cost-type", "ce-mean-words", "--optimizer-params", 0.9, 0.98, 1e-9, "--learn-rate", 1e-3,
+        "--dim-vocabs", *[job.shape.subwords] * 2, "--transformer-dropout", job.shape.dropout, "--label-smoothing", 0.1,
+        "--cost-type", "ce-mean-words", "--optimizer-params", 0.9, 0.98, 1e-9, "--learn-rate", job.shape.highest_rate,
         "--lr-warmup", WARMUP, "--lr-decay-inv-sqrt", WARMUP, "--clip-norm", 0, "--sync-sgd",
         "--exponential-smoothing", 0.001, "--mini-batch", 1000, "--mini-batch-words", BATCH_TOKENS // 2,
         "--maxi-batch", 100, "--max-length", 100, "--after", "1000e", "--cpu-threads", 2, "--workspace", 1000,
@@ -108,7 +128,7 @@ VALIDATION_LINES = 200
 
 
 def _joeynmt_config(job: Job) -> dict[str, Any]:
-    config = joeynmt.configuration(job.folder, SIZES, BATCH_TOKENS, True, 10**6, VALIDATE_EVERY)
+    config = joeynmt.configuration(job.folder, job.shape.sizes, BATCH_TOKENS, True, 10**6, VALIDATE_EVERY)
     data, testing, training = config["data"], config["testing"], config["training"]
     data.update(train=str(job.train), dev=str(job.valid), sample_dev_subset=VALIDATION_LINES)
     for side, lang in (("src", job.src), ("trg", job.tgt)):
@@ -120,12 +140,12 @@ def _joeynmt_config(job: Job) -> dict[str, Any]:
     }
     testing.update(beam_size=5, beam_alpha=1.0, batch_size=1024, batch_type="token")
     training.update(
-        optimizer="adamw", adam_betas=[0.9, 0.999], scheduling="warmupinversesquareroot", learning_rate=1e-3,
-        learning_rate_warmup=WARMUP, weight_decay=0.0, epochs=10_000, validation_freq=VALIDATE_EVERY,
-        early_stopping_metric="bleu", keep_best_ckpts=2,
+        optimizer="adamw", adam_betas=[0.9, 0.999], scheduling="warmupinversesquareroot",
+        learning_rate=job.shape.highest_rate, learning_rate_warmup=WARMUP, weight_decay=0.0, epochs=10_000,
+        validation_freq=VALIDATE_EVERY, early_stopping_metric="bleu", keep_best_ckpts=2,
     )  # fmt: skip
     for side in ("encoder", "decoder"):
-        config["model"][side].update(layer_norm="pre", dropout=DROPOUT)
+        config["model"][side].update(layer_norm="pre", dropout=job.shape.dropout)
         config["model"][side]["embeddings"]["dropout"] = 0.0
     return config
 
@@ -156,7 +176,7 @@ def _eole(job: Job) -> list[str]:
     rows = (job.folder / "joint.vocab").read_text(encoding="utf-8").split("\n")[3:-1]
     pieces = "".join(row.split("\t")[0] + "\n" for row in rows)
     (job.folder / "vocabulary.txt").write_text(pieces, encoding="utf-8")
-    config = eole.configuration(job.folder, SIZES, job.precision, BATCH_TOKENS, 10**6, VALIDATE_EVERY)
+    config = eole.configuration(job.folder, job.shape.sizes, job.precision, BATCH_TOKENS, 10**6, VALIDATE_EVERY)
     config["data"] = {
         name: {"path_src": f"{stem}.{job.src}", "path_tgt": f"{stem}.{job.tgt}"}
         for name, stem in (("corpus_1", job.train), ("valid", job.valid))
@@ -171,9 +191,9 @@ def _eole(job: Job) -> list[str]:
     )
     config["training"].update(
         optim="adamw", adam_beta2=0.998, learning_rate=0.5, decay_method="noam", warmup_steps=WARMUP, max_grad_norm=0,
-        dropout=[DROPOUT], attention_dropout=[DROPOUT], valid_steps=VALIDATE_EVERY, valid_batch_size=4096,
-        save_checkpoint_steps=VALIDATE_EVERY, keep_checkpoint=2, average_decay=0, bucket_size=29_000,
-        param_init_method="xavier_uniform", dropout_steps=[0],
+        dropout=[job.shape.dropout], attention_dropout=[job.shape.dropout], valid_steps=VALIDATE_EVERY,
+        valid_batch_size=4096, save_checkpoint_steps=VALIDATE_EVERY, keep_checkpoint=2, average_decay=0,
+        bucket_size=29_000, param_init_method="xavier_uniform", dropout_steps=[0],
     )  # fmt: skip
     path = job.folder / "config.yaml"
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
@@ -200,7 +220,8 @@ def _trainer(job: Job) -> list[str]:
     model = _subwords(job, pad_id=0, unk_id=1, bos_id=2, eos_id=3)
     settings = {
         "subwords": str(model), "train": str(job.train), "valid": str(job.valid), "languages": [job.src, job.tgt],
-        "sizes": {**SIZES, "norm": "pre"}, "dropout": DROPOUT, "warmup": WARMUP, "every": VALIDATE_EVERY,
+        "sizes": {**job.shape.sizes, "norm": "pre"}, "dropout": job.shape.dropout,
+        "rate": job.shape.highest_rate, "warmup": WARMUP, "every": VALIDATE_EVERY,
         "sentences": SENTENCES, "precision": job.precision, "out": str(job.folder / "out"),
     }  # fmt: skip
     path = job.folder / "settings.json"

@@ -63,7 +63,7 @@ def train(settings: dict[str, Any]) -> None:
     every = settings["every"]
     arguments = Seq2SeqTrainingArguments(
         output_dir=settings["out"], max_steps=10**6, per_device_train_batch_size=settings["sentences"],
-        per_device_eval_batch_size=BATCH, learning_rate=1e-3, lr_scheduler_type="inverse_sqrt",
+        per_device_eval_batch_size=BATCH, learning_rate=settings["rate"], lr_scheduler_type="inverse_sqrt",
         warmup_steps=settings["warmup"], adam_beta2=0.98, label_smoothing_factor=0.1,
         bf16=settings["precision"] == "bf16", train_sampling_strategy="group_by_length",
         eval_strategy="steps", eval_steps=every, save_steps=every,

@@ -65,3 +65,11 @@ def test_the_page_tells_seeds_from_intervals_and_what_had_no_checkpoint() -> Non
     assert "| dragoman | 31.0 (30.0-32.0) | 36.5 (36.0-37.0) |" in made.text
     assert "| Marian | no checkpoint yet | 20.0 (19.0-21.5) |" in made.text
     assert len(made.draw) == 1
+    again = {"10": [{"BLEU": 25.0, "interval": [24.0, 26.5]}], "3": []}
+    smaller = {**record, "figures": {**figures, "corpora": {"multi30k": {"Marian": again}}}}
+    made = section({"AMX": record}, {"AMX": smaller})
+    assert (
+        "| Marian | no checkpoint yet | 20.0 (19.0-21.5) |\n| Marian, smaller | no checkpoint yet | 25.0" in made.text
+    )
+    (panel,) = made.draw[0][1].args[0].values()
+    assert [(line.name, line.y[-1]) for line in panel] == [("dragoman", 36.5), ("Marian", 25.0)]
