@@ -109,6 +109,13 @@ def write_report(report: Path, facts: Mapping[str, Any], files: Sequence[Path]) 
     write_text(report, json.dumps({**facts, "files": sums_of(files)}, indent=2) + "\n")
 
 
+def missing_line_end(file: BinaryIO) -> bytes:
+    """Return the LF that the last line of a file lacks; ``b""`` if nothing is missing. The end may be read next."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 1))
+    return b"" if file.read(1) in (b"", b"\n") else b"\n"
+
+
 def read_report(report: Path, files: Sequence[Path]) -> dict[str, Any] | None:
     """Return a report if exactly these files are as they were when it was written; else None."""
     try:

@@ -24,7 +24,7 @@ from dragoman.errors import ConfigError
 logger = logging.getLogger(__name__)
 
 
-def acquire(path: Path, wait: bool = False, new: bool = False) -> int:
+def acquire(path: Path, wait: bool = False, new: bool = False, mode: int = 0o666) -> int:
     """Open a file (created if missing) or a folder, and lock it for this process.
 
     The lock belongs to the operating system. It ends when the descriptor is closed or the process ends in any way, so
@@ -34,6 +34,7 @@ def acquire(path: Path, wait: bool = False, new: bool = False) -> int:
     Args:
         wait: Wait until another process releases the lock.
         new: Create the file, which must not exist.
+        mode: Permissions of a file that is created, before the umask.
 
     Returns:
         The descriptor.
@@ -44,7 +45,7 @@ def acquire(path: Path, wait: bool = False, new: bool = False) -> int:
     """
     flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | (os.O_EXCL if new else 0)
     while True:
-        descriptor = os.open(path, flags, 0o666)
+        descriptor = os.open(path, flags, mode)
         try:
             reason = flock(descriptor, wait)
             if reason and not wait:

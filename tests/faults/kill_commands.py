@@ -7,6 +7,7 @@ RUN is a trained run and TEXTS a folder with train.en, train.de, valid.en, valid
     again     killed, and the same call again
     between   killed, the call with other options, and the first call again
     other     the call; the call with other options, killed; and the first call again
+    torn      killed when half of the bytes of a write are there, and the same call again
     full      the disk is full from an operation on; then there is room, and the same call again
 
 After each the files must be those of an undisturbed call, hidden and temporary ones included. A refusal must be one
@@ -45,7 +46,9 @@ import dragoman.cli.demo
 from dragoman.cli.commands import COMMANDS
 from dragoman.translation import resumable
 
-COUNT, KILL, FULL = range(3)
+COUNT, KILL, FULL, TORN = range(4)
+FAULTS = {"full": FULL, "torn": TORN}
+"""What an operation meets in a way; it is a kill in the others."""
 LIMIT_S = 180
 LIBRARY = ctypes.CDLL(None)
 LIBRARY.operations_log.restype = ctypes.c_char_p
@@ -202,17 +205,18 @@ class Harness:
         found.operations = LIBRARY.operations_count()
         log = LIBRARY.operations_log().decode(errors="replace").split("\n")
         known: dict[str, list[Any]] = {}
-        points = [n for n in range(1, found.operations + 1) if way != "full" or log[n - 1].startswith("+")]
+        begins = {"full": "+", "torn": ("+write ", "+pwrite")}.get(way, "")
+        points = [n for n in range(1, found.operations + 1) if log[n - 1].startswith(begins)]
         found.operations = len(points)
         if most is not None and most < len(points):
             points = sorted(random.Random(f"{seed} {name} {way}").sample(points, most))
         for nth in points:
             self.place.become(template)
-            ended = self.place.call(killed, nth, FULL if way == "full" else KILL)
+            ended = self.place.call(killed, nth, FAULTS.get(way, KILL))
             found.hit += 1
             found.calls += 1
             tree = self.place.tree(call)
-            problem = _problem_when_full(ended, tree) if way == "full" else _problem_when_killed(ended)
+            problem = _problem_when_full(ended, tree, whole) if way == "full" else _problem_when_killed(ended)
             state = json.dumps([tree, ended.status if way == "full" else 0])
             if state not in known:  # what a call does follows from the files that are there
                 known[state] = self.again(call, way, whole, found)
@@ -268,8 +272,10 @@ def _problem_when_killed(ended: Ended) -> list[Any]:
     return [] if ended.status == -signal.SIGKILL else ["not killed", ended.status, ended.errors[-300:]]
 
 
-def _problem_when_full(ended: Ended, tree: dict[str, str]) -> list[Any]:
-    """Return what is wrong with a call on a full disk: it must succeed or refuse in one line, and clear away."""
+def _problem_when_full(ended: Ended, tree: dict[str, str], whole: dict[str, str]) -> list[Any]:
+    """Return what is wrong with a call on a full disk: it must do all or refuse in one line, and clear away."""
+    if not ended.status and tree != whole:
+        return ["on a full disk: done, it says", sorted(name for name in whole if whole[name] != tree.get(name))[:6]]
     if not ended.status or ended.refusal:
         left = [name for name in tree if "*" in name]
         return ["left behind on a full disk", left] if left else []

@@ -4,7 +4,8 @@
  *
  * The program calls operations_watch(folder, nth, fault) itself, after it has loaded everything: nothing is counted
  * before. The counter is in memory that forked processes share. A kill hits the whole process group, as a power cut
- * would. With the disk full, everything that takes space fails from the nth operation on; deleting and renaming work.
+ * would. A torn write is a kill after the first half of its bytes. With the disk full, everything that takes space fails
+ * from the nth operation on, of a write there the second half of its bytes; deleting and renaming work.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,7 +22,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { COUNT, KILL, FULL };
+enum { COUNT, KILL, FULL, TORN };
+enum { GOES_ON, FAILS, HALF };
 enum { LOG_BYTES = 1 << 20 };
 
 static char folder[PATH_MAX];
@@ -45,22 +47,25 @@ const char *operations_log(void) { return shared ? shared->log : ""; }
 
 static int is_watched(const char *path) { return !strncmp(path, folder, folder_length); }
 
-/* Returns 1 if the operation is to fail; errno is set. */
-static int meets(const char *operation, const char *path, int takes_space) {
-    if (!folder_length || !path || !is_watched(path)) return 0;
+static void die(void) {
+    kill(0, SIGKILL);
+    for (;;) pause();
+}
+
+/* Returns FAILS if the operation is to fail; errno is set. HALF: half of the bytes of a write are to be written. */
+static int meets(const char *operation, const char *path, int takes_space, size_t bytes) {
+    if (!folder_length || !path || !is_watched(path)) return GOES_ON;
     int number = __sync_add_and_fetch(&shared->count, 1);
     if (shared->logged < LOG_BYTES - PATH_MAX - 32)
         shared->logged += snprintf(shared->log + shared->logged, PATH_MAX + 32, "%s%s %s\n", takes_space ? "+" : "",
                                    operation, path + folder_length);
-    if (fault == KILL && number == nth) {
-        kill(0, SIGKILL);
-        for (;;) pause();
-    }
+    if (number == nth && bytes > 1 && (fault == TORN || fault == FULL)) return HALF;
+    if (number == nth && (fault == KILL || fault == TORN)) die();
     if (fault == FULL && number >= nth && takes_space) {
         errno = ENOSPC;
-        return 1;
+        return FAILS;
     }
-    return 0;
+    return GOES_ON;
 }
 
 static const char *path_of(int descriptor, char *buffer) {
@@ -86,16 +91,20 @@ static int meets_at(const char *operation, int at, const char *path, int takes_s
     int saved = errno;
     const char *full = absolute(at, path, buffer);
     errno = saved;
-    return meets(operation, full, takes_space);
+    return meets(operation, full, takes_space, 0);
 }
 
-static int meets_fd(const char *operation, int descriptor, int takes_space) {
-    if (!folder_length) return 0;
+static int meets_write(const char *operation, int descriptor, int takes_space, size_t bytes) {
+    if (!folder_length) return GOES_ON;
     char buffer[PATH_MAX];
     int saved = errno;
     const char *path = path_of(descriptor, buffer);
     errno = saved;
-    return meets(operation, path, takes_space);
+    return meets(operation, path, takes_space, bytes);
+}
+
+static int meets_fd(const char *operation, int descriptor, int takes_space) {
+    return meets_write(operation, descriptor, takes_space, 0);
 }
 
 #define REAL(name) \
@@ -108,9 +117,20 @@ static int meets_fd(const char *operation, int descriptor, int takes_space) {
         return meets_fd(#name, fd, takes_space) ? (result)-1 : real arguments; \
     }
 
-WATCH_FD(write, ssize_t, 1, (int fd, const void *data, size_t n), (fd, data, n))
-WATCH_FD(pwrite, ssize_t, 1, (int fd, const void *data, size_t n, off_t at), (fd, data, n, at))
-WATCH_FD(pwrite64, ssize_t, 1, (int fd, const void *data, size_t n, off64_t at), (fd, data, n, at))
+#define WATCH_WRITE(name, parameters, whole, half) \
+    ssize_t name parameters { \
+        REAL(name); \
+        int met = meets_write(#name, fd, 1, n); \
+        if (met == FAILS) return -1; \
+        if (met == GOES_ON) return real whole; \
+        ssize_t written = real half; \
+        if (fault == TORN) die(); \
+        return written; \
+    }
+
+WATCH_WRITE(write, (int fd, const void *data, size_t n), (fd, data, n), (fd, data, n / 2))
+WATCH_WRITE(pwrite, (int fd, const void *data, size_t n, off_t at), (fd, data, n, at), (fd, data, n / 2, at))
+WATCH_WRITE(pwrite64, (int fd, const void *data, size_t n, off64_t at), (fd, data, n, at), (fd, data, n / 2, at))
 WATCH_FD(writev, ssize_t, 1, (int fd, const struct iovec *data, int n), (fd, data, n))
 WATCH_FD(fsync, int, 0, (int fd), (fd))
 WATCH_FD(fdatasync, int, 0, (int fd), (fd))

@@ -120,6 +120,10 @@ CALLS = {
         words=("translate", "tiny", "test.en", "--beam-size", "1", "--alignments", "links"),
         other=("translate", "tiny", "test.en", "--beam-size", "2", "--alignments", "links"),
     ),
+    "translate, warnings": Call(
+        words=("translate", "tiny", "test.en", "--beam-size", "1", "--warnings", "notes"),
+        other=("translate", "tiny", "test.en", "--beam-size", "2", "--warnings", "notes"),
+    ),
     "score": Call(words=("score", "tiny", "--src", "test.en", "--ref", "test.de", "--alignments", "links")),
     "evaluate": Call(
         words=("evaluate", "tiny", "--src", "test.en", "--ref", "test.de", "--beam-size", "1", "--out", "out.de"),
@@ -136,6 +140,20 @@ CALLS = {
     "doctor": Call(
         words=("doctor", "train.en", "train.de", "--out", "report", "--memory", "8"),
         varies=((r"doctor\.html$", r"about [\d.]+ GiB|up to [\d,]+ tokens"),),  # a measured step
+    ),
+    "doctor, mended text": Call(
+        words=(
+            "doctor",
+            "train.en",
+            "train.de",
+            "--write",
+            "mended.en",
+            "mended.de",
+            "--list",
+            "list.tsv",
+            "--memory",
+            "8",
+        )
     ),
     "demo": Call(words=_DEMO, varies=_TRAINED, keeps=True),
     "lab": Call(

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from dragoman.errors import ConfigError
+from dragoman.locks import flock
 from dragoman.serving import keys as key_files
 from dragoman.serving.keys import Keys, make_key
+from limits import wait_until
 
 
 @pytest.mark.parametrize("cut", [b"", b"\n", b"\r\n"])
@@ -73,6 +75,56 @@ def test_A5_a_name_that_two_processes_want_at_once_is_given_once(
         thread.join()
     assert [Keys.load(path).owner(key) for key in made] == ["ann"]
     assert ["already has a key named ann" in refusal for refusal in refusals] == [True]
+
+
+def test_A5_a_key_made_while_an_editor_puts_another_file_in_place_is_in_that_file(tmp_path: Path) -> None:
+    path, edited, made = tmp_path / "keys", tmp_path / "edited", list[str]()
+    ann = make_key(path, "ann")
+    with path.open("rb") as file:
+        flock(file.fileno())
+        thread = threading.Thread(target=lambda: made.append(make_key(path, "bob")))
+        thread.start()
+        inode = f":{path.stat().st_ino} "
+        wait_until(
+            lambda: any(" -> " in lock and inode in lock for lock in Path("/proc/locks").read_text().split("\n"))
+        )
+        edited.write_bytes(b"# an editor was here\n" + path.read_bytes())
+        edited.replace(path)
+    thread.join()
+    assert [Keys.load(path).owner(key) for key in (ann, *made)] == ["ann", "bob"]
+
+
+@pytest.mark.parametrize("cut", ["bob", "bob ", "bob 0123456789abcdef", "bob " + "0" * 63])
+def test_A5_a_line_that_a_call_has_not_finished_is_dropped_with_a_word(
+    tmp_path: Path, cut: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Half of a line, after a power cut, made the whole file invalid, for this call too."""
+    path = tmp_path / "keys"
+    ann = make_key(path, "ann")
+    path.write_text(path.read_text(encoding="utf-8") + cut, encoding="utf-8")
+    bob = make_key(path, "bob")
+    assert [Keys.load(path).owner(key) for key in (ann, bob)] == ["ann", "bob"]
+    assert f"{path}: its last line, of the key bob, was cut off and is dropped" in caplog.text
+
+
+@pytest.mark.parametrize("last", ["# a remark without an end", "two words, no key", "bob 0123 "])
+def test_A5_a_last_line_that_no_call_has_written_stays(tmp_path: Path, last: str) -> None:
+    path = tmp_path / "keys"
+    make_key(path, "ann")
+    content = path.read_text(encoding="utf-8") + last
+    path.write_text(content, encoding="utf-8")
+    with contextlib.suppress(ConfigError):
+        make_key(path, "bob")
+    assert path.read_text(encoding="utf-8").startswith(content)
+
+
+def test_A5_a_link_to_a_file_of_keys_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "keys").symlink_to("secrets/keys")
+    ann = make_key(tmp_path / "keys", "ann")
+    assert (tmp_path / "keys").is_symlink()
+    assert Keys.load(tmp_path / "secrets/keys").owner(ann) == "ann"
+    assert (tmp_path / "secrets/keys").stat().st_mode & 0o77 == 0
 
 
 def test_what_is_no_file_of_keys_is_refused_before_it_takes_all_memory(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from dragoman.errors import DragomanError
 from dragoman.evaluation.metrics import Score
-from dragoman.files import MANIFEST, explained
+from dragoman.files import MANIFEST, explained, missing_line_end
 from dragoman.translation.translator import Translator
 
 LEDGER = "evaluations.jsonl"
@@ -47,10 +47,10 @@ def enter(translator: Translator, test: TestSet, scores: Sequence[Score]) -> str
         "lines": len(test.lines[0]), "sha256": digest, "weights": translator.bundle.facts.sha256,
         "scores": {score.name: score.value for score in scores},
     }  # fmt: skip
-    line = json.dumps(entry) + "\n"  # ASCII: a name of a file may be no UTF-8
+    line = (json.dumps(entry) + "\n").encode()
     try:
-        with explained(path, len(line.encode())), path.open("a", encoding="utf-8") as file:
-            file.write(line)
+        with explained(path, len(line)), path.open("ab+") as file:
+            file.write(missing_line_end(file) + line)  # a kill may have torn the last line
     except DragomanError as error:
         return f"this evaluation is not counted: {error}"
     n = sum(earlier.get("sha256") == digest for earlier in read(run))

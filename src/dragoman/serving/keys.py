@@ -8,6 +8,7 @@ hash at most, from which no key follows.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import secrets
@@ -15,11 +16,15 @@ from io import FileIO
 from pathlib import Path
 
 from dragoman.errors import ConfigError
-from dragoman.files import explained
-from dragoman.locks import flock
+from dragoman.files import explained, missing_line_end
+from dragoman.locks import acquire
+
+logger = logging.getLogger(__name__)
 
 _LINE = re.compile(r"([A-Za-z0-9._-]{1,64}) ([0-9a-f]{64})")
 
+MOST_LINE_BYTES = 64 + 1 + 64 + 1
+"""Of a line with the longest name, with its line end."""
 
 MOST_BYTES = 2**26
 """A larger file is no file of keys: some 600,000 of them fit in."""
@@ -37,20 +42,40 @@ def make_key(path: Path, name: str) -> str:
         raise ConfigError(f"{path}: a key can only be added to a file: give one as --keys FILE")
     key = secrets.token_urlsafe(32)
     with explained(path):
-        path.touch(mode=0o600)
-        with path.open("r+b", buffering=0) as file:
-            flock(file.fileno(), wait=True)  # another process may want the same name
-            size = file.seek(0, os.SEEK_END)
-            if size and name in _hashes(path):
-                raise ConfigError(f"{path} already has a key named {name}: choose another name, or delete its line")
-            file.seek(max(0, size - 1))
-            line_end = b"" if file.read(1) in (b"", b"\n") else b"\n"  # an editor may have left it out
-            try:
-                _write_whole(file, line_end + f"{name} {_hash(key)}\n".encode())
-            except OSError:
-                file.truncate(size)  # half a line would make the whole file invalid
-                raise
+        while not _added(path, name, _hash(key)):
+            pass
     return key
+
+
+def _added(path: Path, name: str, hash_: str) -> bool:
+    """Add a line to a file; return False if an editor has put another file in its place meanwhile."""
+    file_path = Path(os.path.realpath(path))
+    descriptor = acquire(file_path, wait=True, mode=0o600)  # another process may want the same name
+    with os.fdopen(descriptor, "r+b", buffering=0) as file:
+        _drop_cut_line(file, path)
+        size = file.seek(0, os.SEEK_END)
+        known = _hashes(path).get(name) if size else None
+        if known not in (None, hash_):  # the same, if the editor has saved a copy with the new line
+            raise ConfigError(f"{path} already has a key named {name}: choose another name, or delete its line")
+        line_end = missing_line_end(file)  # an editor may have left it out
+        try:
+            if known is None:
+                _write_whole(file, line_end + f"{name} {hash_}\n".encode())
+        except OSError:
+            file.truncate(size)  # half a line would make the whole file invalid
+            raise
+        return file_path.exists() and os.path.samestat(file_path.stat(), os.fstat(descriptor))
+
+
+def _drop_cut_line(file: FileIO, path: Path) -> None:
+    """Drop a last line of which an interrupted call has written a part; nobody has seen its key."""
+    start = max(0, file.seek(0, os.SEEK_END) - MOST_LINE_BYTES)
+    file.seek(start)
+    line = file.read(MOST_LINE_BYTES).rpartition(b"\n")[2]
+    name, _, hash_ = line.decode("latin-1").partition(" ")
+    if len(hash_) < 64 and _LINE.fullmatch(f"{name} {hash_.ljust(64, '0')}"):
+        logger.warning("%s: its last line, of the key %s, was cut off and is dropped", path, name)
+        file.truncate(file.seek(-len(line), os.SEEK_END))
 
 
 def _write_whole(file: FileIO, line: bytes) -> None:
