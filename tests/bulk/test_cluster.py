@@ -139,6 +139,13 @@ def test_shards_of_all_kinds_come_out_as_one_process_translates_them(
     assert (again.kept, again.lines, len(again.failed)) == (5, 170, 4)
     with pytest.raises(ConfigError, match="was translated with another beam_size; choose another folder"):
         translate_folder(tiny_run, folder, out, column="text", device="cpu", **{**QUICK, "beam_size": 2})
+    (out / "none.txt").write_bytes(b"ein Hund\n")
+    damaged = translate_folder(tiny_run, folder, out, column="text", device="cpu", **QUICK)
+    assert "has changed since it was written" in {one.shard: one.why for one in damaged.failed}["none.txt"]
+    assert (out / "none.txt").read_bytes() == b"ein Hund\n"
+    (out / "none.txt").unlink()
+    assert translate_folder(tiny_run, folder, out, column="text", device="cpu", **QUICK).kept == 4
+    assert (out / "none.txt").read_bytes() == b""
     (folder / "plain").write_bytes(text + b"a dog\n")
     changed = translate_folder(tiny_run, folder, out, column="text", device="cpu", **QUICK)
     assert "not the file that was translated" in {one.shard: one.why for one in changed.failed}["plain"]

@@ -27,11 +27,25 @@ def zipped() -> bytes:
     return out.getvalue()
 
 
-def tarred() -> bytes:
+def tarred(mark: bool = True) -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         archive.addfile(tarfile.TarInfo("a"))
-    return out.getvalue()
+    if mark:
+        return out.getvalue()
+    header = bytearray(out.getvalue())
+    header[257:265] = bytes(8)  # as the first tar wrote it; the sum of a header counts its own eight bytes as spaces
+    header[148:156] = b"%06o\0 " % (sum(header[:148]) + 8 * 32 + sum(header[156:512]))
+    return bytes(header)
+
+
+def copied_out(form: str) -> bytes:
+    """A cpio archive of a file ``a``."""
+    if form == "odc":  # device, number, mode, user, group, links, device, time; sizes of name and content
+        header = b"070707" + b"%06o" * 7 % (1, 2, 0o100644, 0, 0, 1, 0) + b"%011o%06o%011o" % (0, 2, 2)
+    else:
+        header = b"070701" + b"%08x" * 13 % (2, 0o100644, 0, 0, 1, 0, 2, 0, 1, 0, 0, 2, 0)
+    return header + b"a\0a\n"
 
 
 @pytest.mark.parametrize(
@@ -39,6 +53,13 @@ def tarred() -> bytes:
     [
         ("x.en", zipped(), "x.en: a zip archive, not text"),
         ("x.en", tarred(), "x.en: a tar archive, not text"),
+        ("x.en", tarred(mark=False), "x.en: a tar archive, not text"),
+        ("x.en", copied_out("odc"), "x.en: a cpio archive, not text"),
+        ("x.en", copied_out("newc"), "x.en: a cpio archive, not text"),
+        ("x.en", b"\xc7\x71" + bytes(24), "x.en: a cpio archive, not text"),
+        ("x.en", b"\x1f\x9d\x90a\x14\0", "x.en: compressed with compress, not text"),
+        ("x.en", b"\x04\x22\x4d\x18\x64\x40\xa7", "x.en: compressed with lz4, not text"),
+        ("x.en", b"LZIP\x01\x0c", "x.en: compressed with lzip, not text"),
         ("x.en", gzip.compress(b"a\n"), "x.en: compressed with gzip, not text"),
         ("x.en", zstandard.compress(b"a\n"), "x.en: compressed with zstd, not text"),
         ("x.en", bz2.compress(b"a\n"), "x.en: compressed with bzip2, not text"),
@@ -57,7 +78,20 @@ def test_archives_are_named_and_refused(tmp_path: Path, name: str, content: byte
     assert "unpack it, or give compressed text the extension .gz or .zst" in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"PK is short for pack\n", b"BZ\n", b"ustar\n" * 100, b"7z\n", b""])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"PK is short for pack\n",
+        b"BZ\n",
+        b"ustar\n" * 100,
+        b"7z\n",
+        b"",
+        b"070707\n" * 100,
+        b"070701 is a number\n" * 9,
+        b"LZIP\n",
+        b"a\0b\n" * 200,
+    ],
+)
 def test_looking_takes_nothing_away_from_text(tmp_path: Path, content: bytes) -> None:
     for name, pack in (("x", bytes), ("x.gz", gzip.compress), ("x.zst", zstandard.compress)):
         (tmp_path / name).write_bytes(pack(content))

@@ -214,6 +214,25 @@ def test_overlong_surrogate_and_broken_sequences_are_not_utf8(tmp_path: Path, ba
         list(read_lines(write(tmp_path / "x", b"a" + bad + b"\n")))
 
 
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_a_bad_unit_of_utf_16_is_one_bad_character_of_its_line(tmp_path: Path, codec: str, suffix: str) -> None:
+    """Such text was refused in translation too, without a line."""
+    mark, bad = "\ufeff".encode(codec), "\ud83d".encode(codec, "surrogatepass")
+    start, end = "gut\nb\u00e4".encode(codec), "c\nlast".encode(codec)
+    path = write(tmp_path / f"x{suffix}", mark + start + bad + end)
+    with open_corpus(path) as stream:
+        lines = list(read_lines_leniently(stream, "in"))
+    assert [line.text for line in lines] == ["gut", "b\u00e4\ufffdc", "last"]
+    assert [line.warning for line in lines] == [None, "in:2:4: not UTF-8, U+FFFD put in 1 place", None]
+    name = codec[:6].upper()
+    with pytest.raises(DataError, match=rf"x{suffix}:2:4: not {name}, with whose byte order mark the file begins; no"):
+        list(read_lines(path))
+    path = write(path, mark + start + b"x")  # half a character at the end
+    with open_corpus(path) as stream:
+        assert [line.text for line in read_lines_leniently(stream, "in")] == ["gut", "b\u00e4\ufffd"]
+
+
 def test_nul_is_refused_in_training_with_file_line_and_byte(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"x:2:3: NUL"):
         list(read_lines(write(tmp_path / "x", b"a\n\xc3\xa4\0\n")))

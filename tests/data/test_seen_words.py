@@ -45,10 +45,8 @@ def test_a_file_is_read_as_it_was_written_and_a_hash_never_changes(tmp_path: Pat
 
 
 def test_texts_looked_up_together_get_what_they_get_alone() -> None:
-    seen, texts = (
-        of_lines([*CHINESE, "the dog"]),
-        ["the DOG sees", "", "大喜 dog", "the dog", "sees dogs, SEES", "猫狗 猫狗"],
-    )
+    seen = of_lines([*CHINESE, "the dog"])
+    texts = ["the DOG sees", "", "大喜 dog", "the dog", "sees dogs, SEES", "猫狗 猫狗"]
     together = seen.unseen_of(texts)
     assert together == [seen.unseen(text) for text in texts]
     assert together[0] == ["sees"]

@@ -12,6 +12,7 @@ from dragoman.config import DataConfig, PairOfFiles
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
 from dragoman.data.twins import Pair, Twins
 from dragoman.errors import DataError
+from dragoman.training import hold_out
 from dragoman.training.hold_out import HeldOut, draw
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklm" for b in "aeiou" for c in "nrst"]
@@ -89,6 +90,14 @@ def test_no_pair_of_the_hold_out_stands_in_the_training_text(kind: str) -> None:
     assert len(remaining) == len(text) - len(chosen.pairs) - len(chosen.twins)
     assert all(" ban ban" not in src and src for src, _ in chosen.pairs.values())
     assert held_out(text, data)[0] == chosen
+
+
+def test_where_every_pair_is_repeated_more_often_than_is_kept_no_copy_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hold_out, "MOST_TWINS", 20)
+    chosen, remaining = held_out(pairs(20) * 30, data_of())
+    assert len(chosen.pairs) == 2  # with their copies a tenth of the text
+    assert len(remaining) == 600 - 2 * 30
+    assert not set(remaining) & set(chosen.pairs.values())
 
 
 def test_what_cannot_be_held_out_is_refused_with_the_reason() -> None:

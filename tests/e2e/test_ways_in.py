@@ -89,6 +89,9 @@ def test_several_texts_are_one_and_all_of_them_are_watched(folder: Path, capsys:
     Path("pairs.tmx").write_text(Path("pairs.tmx").read_text(encoding="utf-8") + "\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"pairs\.tmx has changed since"):
         dragoman.train(out=run, overrides=again, resume=True, quiet=True)
+    Path("pairs.tmx").unlink()
+    dragoman.train(out=run, overrides=[*SMALL, "train.max_steps=5"], resume=True)
+    assert "pairs.tmx is no longer there; continuing with the data prepared from it" in capsys.readouterr().err
 
 
 def test_a_configuration_may_name_several_and_old_ones_mean_what_they_meant(folder: Path) -> None:

@@ -20,6 +20,7 @@ from dragoman.bulk.options import FolderOptions, Machines
 from dragoman.bulk.record import FinishedShard, Record, open_record
 from dragoman.bulk.shards import Folders, Shard, shard_names
 from dragoman.errors import ConfigError
+from dragoman.files import sha256
 from dragoman.options import Options, takes
 from dragoman.progress import repeated
 from dragoman.translation.notes import QUIET, Events
@@ -142,10 +143,12 @@ def _translate(cluster: Cluster, job: Job, names: Sequence[str], record: Record,
             fail(name, shard)
         elif finished is None:
             waiting.append(shard)
-        elif finished.input == shard.sha256:
-            finished_before.append(finished)
-        else:
+        elif finished.input != shard.sha256:
             fail(name, f"{job.folders.src / name}: not the file that was translated; restore it, or give --restart")
+        elif finished.sha256 != sha256(out := job.folders.out / name):
+            fail(name, f"{out}: has changed since it was written; restore it, or move it away to translate it again")
+        else:
+            finished_before.append(finished)
     waiting.sort(key=lambda shard: shard.lines, reverse=True)  # a long shard begun last would keep the others waiting
     finished_now: list[FinishedShard] = []
     lines_before = sum(shard.lines for shard in finished_before)

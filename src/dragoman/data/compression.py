@@ -7,6 +7,7 @@ with open_corpus("train.en.gz") as stream:
 from __future__ import annotations
 
 import codecs
+import contextlib
 import gzip
 import io
 import logging
@@ -30,7 +31,13 @@ _ARCHIVES = [  # offset, bytes at this offset, name of the format
     (0, b"\xfd7zXZ\0", "compressed with xz"),
     (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
     (0, b"Rar!\x1a\x07", "a rar archive"),
+    (0, b"\x1f\x9d", "compressed with compress"),
+    (0, b"\x04\x22\x4d\x18", "compressed with lz4"),
+    (0, b"LZIP\x01", "compressed with lzip"),
+    (0, b"\xc7\x71", "a cpio archive"),
 ]
+_CPIO = {b"070707": 76, b"070701": 110, b"070702": 110}
+"""First bytes of a cpio archive whose header is text, and the size of that header, which is digits alone."""
 
 
 def open_corpus(path: Path | str) -> BinaryIO:
@@ -66,17 +73,33 @@ def as_utf8(stream: BinaryIO, name: str) -> BinaryIO:
     if codec is None:
         return stream
     logger.info("%s: %s, as its byte order mark says, is read as UTF-8", name, codec.upper())
-    return converted(stream, codec, name)
+    return converted(stream, codec)
 
 
-def converted(stream: BinaryIO, codec: str, name: str, errors: Literal["strict", "replace"] = "strict") -> BinaryIO:
+def mark_of(path: Path) -> str | None:
+    """Return the codec of UTF-16 or UTF-32 whose byte order mark a file begins with; None without one, or of a pipe."""
+    if not path.is_file():
+        return None
+    with _open(path) as stream:
+        return marked(stream.peek(4))  # type: ignore[attr-defined]
+
+
+def converted(stream: BinaryIO, codec: str, errors: Literal["one_bad_byte", "replace"] = "one_bad_byte") -> BinaryIO:
     """Return a stream of UTF-8 of a text in another encoding.
 
     Args:
-        name: Name of the stream in the error that it raises while it is read: a ``DataError``, if bytes are not text.
-        errors: What such bytes become: that error, or U+FFFD.
+        errors: What bytes that are not text become: the byte 0xFF, which is not UTF-8 either, so that readers of lines
+            find it in its place; or U+FFFD.
     """
-    return cast(BinaryIO, io.BufferedReader(_AsUtf8(stream, codec, name, errors), 2**17))
+    return cast(BinaryIO, io.BufferedReader(_AsUtf8(stream, codec, errors), 2**17))
+
+
+def _one_bad_byte(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return "\udcff", error.end
+
+
+codecs.register_error("one_bad_byte", _one_bad_byte)
 
 
 def compressor(path: Path | str) -> Callable[[bytes], bytes]:
@@ -129,12 +152,30 @@ def _refuse_archive(path: Path, stream: BinaryIO) -> None:
     # The libraries read an empty file as empty text, but even compressed empty text has some bytes.
     if not start and path.suffix in (".gz", ".zst") and not path.stat().st_size:
         raise broken_off(str(path), EOFError("it is empty, and even compressed empty text has some bytes"))
+    what = _archive(start)
+    if what is not None:
+        inside = "its content is " if path.suffix in (".gz", ".zst") else ""
+        raise DataError(
+            f"{path}: {inside}{what}, not text; unpack it, or give compressed text the extension .gz or .zst"
+        )
+
+
+def _archive(start: bytes) -> str | None:
+    """Return the format of an archive that begins with these bytes; None if they do not begin one."""
     for place, magic, what in _ARCHIVES:
         if start[place : place + len(magic)] == magic:
-            inside = "its content is " if path.suffix in (".gz", ".zst") else ""
-            raise DataError(
-                f"{path}: {inside}{what}, not text; unpack it, or give compressed text the extension .gz or .zst"
-            )
+            return what
+    size = _CPIO.get(start[:6], 0)
+    if size and len(start) >= size and start[:size].isalnum():
+        return "a cpio archive"
+    if b"\0" in start and len(start) >= 512:
+        import tarfile  # not for text, which has no such byte
+
+        # the oldest form has no mark, but each header has a sum
+        with contextlib.suppress(tarfile.HeaderError):
+            tarfile.TarInfo.frombuf(start[:512], "utf-8", "surrogateescape")
+            return "a tar archive"
+    return None
 
 
 def broken_off(name: str, error: Exception) -> DataError:
@@ -145,8 +186,8 @@ def broken_off(name: str, error: Exception) -> DataError:
 class _AsUtf8(io.RawIOBase):
     """Text of another encoding as the bytes of UTF-8, converted block by block as it arrives."""
 
-    def __init__(self, stream: BinaryIO, codec: str, name: str, errors: str) -> None:
-        self._stream, self._codec, self._name = stream, codec, name
+    def __init__(self, stream: BinaryIO, codec: str, errors: str) -> None:
+        self._stream = stream
         self._decoder = codecs.getincrementaldecoder(codec)(errors)
         self._text = memoryview(b"")
         self._ended = False
@@ -158,13 +199,8 @@ class _AsUtf8(io.RawIOBase):
         while not self._text and not self._ended:
             block = self._stream.read1(2**16)  # type: ignore[attr-defined]
             self._ended = not block
-            try:
-                self._text = memoryview(self._decoder.decode(block, final=self._ended).encode("utf-8", "replace"))
-            except UnicodeDecodeError as error:
-                raise DataError(
-                    f"{self._name}: begins with the mark of {self._codec.upper()} but is not all of it "
-                    f"({error.reason}); save the text again, as UTF-8"
-                ) from None
+            text = self._decoder.decode(block, final=self._ended)
+            self._text = memoryview(text.encode("utf-8", "surrogateescape"))
         n = min(len(buffer), len(self._text))
         buffer[:n] = self._text[:n]
         self._text = self._text[n:]

@@ -6,6 +6,7 @@ A line ends at the byte LF and nowhere else; CR, VT, FF, FS-RS, NEL, U+2028 and 
     ----------------------------  --------------------------------  ----------------------------------------
     BOM at the start of the file  removed, logged                   removed, warned
     UTF-16 or UTF-32 with a BOM   read as UTF-8, logged             read as UTF-8, logged
+    bytes in it that are no text  refused, file:line:byte           U+FFFD, warned
     one CR right before LF        removed, counted in the log       removed
     other CR                      kept                              kept
     no LF after the last line     the line counts                   the line counts
@@ -35,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.config import DataConfig
-from dragoman.data.compression import as_utf8, broken_off
+from dragoman.data.compression import as_utf8, broken_off, mark_of
 from dragoman.data.compression import open_corpus as open_corpus
 from dragoman.data.encodings import SAMPLE_BYTES, Encoding, recognise
 from dragoman.errors import DataError
@@ -151,10 +152,10 @@ def decode_line(body: bytes, path: Path, number: int) -> str:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}:{number}:{error.start + 1}: byte 0x{body[error.start]:02x} is not UTF-8 ({error.reason}); "
-            f"{advice(path, number)}"
-        ) from None
+        what = f"byte 0x{body[error.start]:02x} is not UTF-8 ({error.reason})"
+        if codec := mark_of(path):
+            what = f"not {codec.upper()}, with whose byte order mark the file begins"
+        raise DataError(f"{path}:{number}:{error.start + 1}: {what}; {advice(path, number)}") from None
     if "\0" in text:
         raise DataError(f"{path}:{number}:{body.index(0) + 1}: NUL byte; {advice(path, number)}")
     return text

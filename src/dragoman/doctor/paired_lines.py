@@ -97,7 +97,7 @@ class Side:
 
     def __iter__(self) -> Iterator[str]:
         with open_corpus(self.path) as stream:
-            self._stream = stream if self.codec is None else converted(stream, self.codec, str(self.path), "replace")
+            self._stream = stream if self.codec is None else converted(stream, self.codec, "replace")
             lines = read_lines_leniently(_as_stream(self), str(self.path))
             for self.n_lines, line in enumerate(lines, start=1):
                 self._check(line)

@@ -34,7 +34,10 @@ MOST_LEFT_OUT = 0.1
 """Largest share of the pairs that may be near twins of held-out pairs; more only for the first of these."""
 
 MOST_TWINS = 1000
-"""Number of near twins above which a pair is not held out."""
+"""Number of near twins above which a pair is not held out, unless all have more."""
+
+MOST_REPEATED = 8
+"""Number of pairs whose near twins are all sought where every pair drawn has more than ``MOST_TWINS``."""
 
 Read = Callable[[TextFiles], Iterator[Pair]]
 
@@ -128,17 +131,24 @@ def draw(texts: Sequence[TextFiles], divided: Sequence[TextFiles], read: Read, o
             place = next(places)
             if text in divided and _is_usable(pair) and _is_drawn(next(numbers), every // 2):
                 pairs[place] = pair
-    drawn, finder = list(pairs), Twins([_compared(pair, one_side) for pair in pairs.values()])
-    twins = {place: array("q") for place in pairs}
-    places = count()
-    for text in texts:
-        for pair in read(text):
-            place = next(places)
+
+    def twins_of(chosen: dict[int, Pair], most: int) -> dict[int, array[int]]:
+        """Return the places of the near twins of each pair, the first ``most`` and one more."""
+        drawn, finder = list(chosen), Twins([_compared(pair, one_side) for pair in chosen.values()])
+        twins = {place: array("q") for place in chosen}
+        for place, pair in enumerate(pair for text in texts for pair in read(text)):
             for i in finder.of(_compared(pair, one_side)):
-                if drawn[i] != place and len(twins[drawn[i]]) <= MOST_TWINS:
+                if drawn[i] != place and len(twins[drawn[i]]) <= most:
                     twins[drawn[i]].append(place)
-    few = {place: pair for place, pair in pairs.items() if len(twins[place]) <= MOST_TWINS} or pairs
-    return Pool(few, twins, n_usable // every, next(places), paths_of(divided)[0])
+        return twins
+
+    n_pairs = next(places)
+    twins = twins_of(pairs, MOST_TWINS)
+    few = {place: pair for place, pair in pairs.items() if len(twins[place]) <= MOST_TWINS}
+    if not few:
+        few = {place: pairs[place] for place in list(pairs)[:: -(-len(pairs) // MOST_REPEATED)]}
+        twins = twins_of(few, n_pairs)
+    return Pool(few, twins, n_usable // every, n_pairs, paths_of(divided)[0])
 
 
 def _compared(pair: Pair, one_side: bool) -> Pair:

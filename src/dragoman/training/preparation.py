@@ -388,7 +388,9 @@ def check_prepared(run: Path, accept_changed_text: bool, ticker: Ticker) -> tupl
                 ticker.say(f"{folder} was written by an older dragoman, without checksums; it is used unchecked")
             store = Store.open(folder)
             for path, noted in store.sources.items():
-                if Path(path).exists() and fingerprint(path) != noted:
+                if not Path(path).exists():
+                    ticker.say(f"{path} is no longer there; continuing with the data prepared from it")
+                elif fingerprint(path) != noted:
                     if not accept_changed_text:
                         raise DataError(
                             f"{path} has changed since {run} began: restore the old text, or train a new run; "

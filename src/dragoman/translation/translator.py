@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any, BinaryIO, Self, overload
@@ -566,7 +566,8 @@ class Translator:
             del options["truecase"]  # nor this one
         options["engine"] = plan.engine.name  # auto may choose another one in the process that resumes
         models = [bundle.facts.sha256 for bundle in self._bundles]
-        return {"models": models, "device": self.device.type, "form": form, **options}
+        section = asdict(self.config.decode)  # of config.yaml, while the run is not finished
+        return {"models": models, "device": self.device.type, "form": form, "decode section": section, **options}
 
 
 def _unpickled(kind: type[Translator], bundles: Sequence[Bundle], run: Path | None, confidence: Any) -> Translator:
