@@ -15,6 +15,7 @@ import typer
 
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.cli.tables import print_line
 from dragoman.errors import ConfigError
 from dragoman.options import not_among
 from dragoman.progress import Ticker
@@ -200,8 +201,7 @@ def what_next(run: Path, tgt_lang: str) -> str:
     ]
     if shutil.which("dragoman") is None and (environment / "bin/activate").is_file():
         commands.insert(0, (f"source {shlex.quote(str(here / 'bin/activate'))}", "first, in each new terminal"))
-    width = max(len(command) for command, _ in commands)
-    return "\n".join(["", "Now you:", *(f"  {command:{width}}  {about}" for command, about in commands)])
+    return "\n".join(["", "Now you:", *(f"  # {about}\n  {command}" for command, about in commands)])
 
 
 def write_corpus(files: Files, tgt_lang: str, ticker: Ticker) -> None:
@@ -234,10 +234,10 @@ def report(translator: Translator, files: Files, tgt_lang: str, ticker: Ticker) 
         )
         quality = bleu([translation.text for translation in translations], references, tgt_lang).value
         shares[name] = right / len(translations)
-        print(f"\n{what}: {shares[name]:.1%} of {len(translations):,} exactly right, BLEU {quality:.1f}")
+        print_line(f"\n{what}: {shares[name]:.1%} of {len(translations):,} exactly right, BLEU {quality:.1f}")
         for source, translation, reference in list(zip(sources, translations, references, strict=True))[:4]:
             mark = "✓" if translation.text == reference else "✗"
-            print(f"  {source}\n  {mark} {translation.text}")
+            print_line(f"  {source}\n  {mark} {translation.text}")
     sys.stdout.flush()
     return shares["held_out"]
 
@@ -252,7 +252,7 @@ def draw(translator: Translator, run: Path, ticker: Ticker) -> None:
     try:
         trace = explain(translator, text)
         save(alignment(trace.by_words()), run / "attention.svg", run / "attention.png")
-        print(f"\nattention map: {run / 'attention.svg'}")
+        print_line(f"\nattention map: {run / 'attention.svg'}")
     except ConfigError as error:
         ticker.say(f"no attention map: {error}")
 
@@ -264,6 +264,6 @@ def write_page(run: Path, ticker: Ticker) -> None:
     try:
         page = export(run, "page", run / "translator.html", "int8")
         megabytes = page.stat().st_size / 1e6
-        print(f"the translator as one file: {page} ({megabytes:.1f} MB; open it in a browser, offline too)")
+        print_line(f"the translator as one file: {page} ({megabytes:.1f} MB; open it in a browser, offline too)")
     except ConfigError as error:
         ticker.say(f"no page: {error}")
