@@ -80,7 +80,13 @@ def test_the_commands_that_the_demo_ends_with_can_be_pasted(monkeypatch: pytest.
     monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
     monkeypatch.setenv("PATH", str(tmp_path))
     said = what_next(Path("runs/demo"), "de")
-    assert "  source .venv/bin/activate  " in said
+    assert said.split("\n") == [
+        "", "Now you:",
+        "  # first, in each new terminal", "  source .venv/bin/activate",
+        "  # type English, read German", "  dragoman translate runs/demo -i",
+        "  # a page: where the model looked, word by word", '  dragoman explain runs/demo "The clever girl sleeps."',
+        "  # your own text, line by line", "  dragoman train A.en A.de --out runs/mine",
+    ]  # fmt: skip
     program = tmp_path / "dragoman"
     program.touch(mode=0o755)
     assert "source" not in what_next(Path("runs/demo"), "de")
