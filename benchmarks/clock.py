@@ -208,8 +208,8 @@ def main() -> None:
         folder = args.runs / name
         text = text_of(args.data, name, folder)
         corpora[name] = {}
-        for system in args.systems:
-            to = folder / f"like-{args.like.name}" / system if args.like and system in PEERS else folder / system
+        for system in args.systems if not args.like else [system for system in args.systems if system in PEERS]:
+            to = folder / f"like-{args.like.name}" / system if args.like else folder / system
             corpora[name][system] = (
                 our_figures(text, to, args.minutes, args.seeds)
                 if system == "dragoman"

@@ -89,6 +89,8 @@ def test_archives_are_named_and_refused(tmp_path: Path, name: str, content: byte
         b"070707\n" * 100,
         b"070701 is a number\n" * 9,
         b"LZIP\n",
+        "り小\n".encode("big5hkscs"),
+        b"070707" + b"words" * 20,
         b"a\0b\n" * 200,
     ],
 )

@@ -226,8 +226,9 @@ def test_a_bad_unit_of_utf_16_is_one_bad_character_of_its_line(tmp_path: Path, c
     assert [line.text for line in lines] == ["gut", "b\u00e4\ufffdc", "last"]
     assert [line.warning for line in lines] == [None, "in:2:4: not UTF-8, U+FFFD put in 1 place", None]
     name = codec[:6].upper()
-    with pytest.raises(DataError, match=rf"x{suffix}:2:4: not {name}, with whose byte order mark the file begins; no"):
+    with pytest.raises(DataError, match=rf"x{suffix}:2: not {name}, with whose byte order mark the file begins; mend"):
         list(read_lines(path))
+    assert corpus.encoding_of(path) is None  # its other lines are text, and no iconv is offered for them
     path = write(path, mark + start + b"x")  # half a character at the end
     with open_corpus(path) as stream:
         assert [line.text for line in read_lines_leniently(stream, "in")] == ["gut", "b\u00e4\ufffd"]

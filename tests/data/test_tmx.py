@@ -59,6 +59,18 @@ def test_regions(tmp_path: Path) -> None:
         list(read_tmx(path, ("en-AU", "de")))
 
 
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_a_memory_in_another_encoding_with_its_mark_is_read(tmp_path: Path, codec: str) -> None:
+    """One that declares UTF-16, as its XML should, was refused."""
+    path = memory(tmp_path, unit(en="a dog", de="ein Hündchen"))
+    text = path.read_text(encoding="utf-8").split("?>", 1)[-1]
+    name = codec.removesuffix("-sig")[:6].upper()
+    text = f'<?xml version="1.0" encoding="{name}"?>{text}'
+    mark = "" if codec.endswith("sig") else "\ufeff"
+    path.write_bytes((mark + text).encode(codec))
+    assert list(read_tmx(path, EN_DE)) == [("a dog", "ein Hündchen")]
+
+
 def test_two_languages_need_not_be_named(tmp_path: Path) -> None:
     assert tmx_languages(memory(tmp_path, unit(de="x", en_US="y"), srclang="EN-US")) == ("en-US", "de")
     assert tmx_languages(memory(tmp_path, unit(de="x", en_US="y"), srclang="*all*")) == ("de", "en-US")

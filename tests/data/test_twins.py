@@ -98,6 +98,10 @@ def test_where_every_pair_is_repeated_more_often_than_is_kept_no_copy_stays(monk
     assert len(chosen.pairs) == 2  # with their copies a tenth of the text
     assert len(remaining) == 600 - 2 * 30
     assert not set(remaining) & set(chosen.pairs.values())
+    common, rare = pairs(2)
+    chosen, remaining = held_out([common] * 900 + [rare] * 100, data_of())
+    assert set(chosen.pairs.values()) == {rare}
+    assert set(remaining) == {common}
 
 
 def test_what_cannot_be_held_out_is_refused_with_the_reason() -> None:

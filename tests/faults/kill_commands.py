@@ -206,7 +206,7 @@ class Harness:
         log = LIBRARY.operations_log().decode(errors="replace").split("\n")
         known: dict[str, list[Any]] = {}
         begins = {"full": "+", "torn": ("+write ", "+pwrite")}.get(way, "")
-        points = [n for n in range(1, found.operations + 1) if log[n - 1].startswith(begins)]
+        points = [n for n in range(1, found.operations + 1) if not begins or log[n - 1].startswith(begins)]
         found.operations = len(points)
         if most is not None and most < len(points):
             points = sorted(random.Random(f"{seed} {name} {way}").sample(points, most))
@@ -275,8 +275,13 @@ def _problem_when_killed(ended: Ended) -> list[Any]:
 def _problem_when_full(ended: Ended, tree: dict[str, str], whole: dict[str, str]) -> list[Any]:
     """Return what is wrong with a call on a full disk: it must do all or refuse in one line, and clear away."""
     if not ended.status and tree != whole:
-        return ["on a full disk: done, it says", sorted(name for name in whole if whole[name] != tree.get(name))[:6]]
-    if not ended.status or ended.refusal:
+        return [
+            "on a full disk: done, it says",
+            sorted(name for name in whole | tree if whole.get(name) != tree.get(name))[:6],
+        ]
+    if not ended.status:
+        return []
+    if ended.refusal:
         left = [name for name in tree if "*" in name]
         return ["left behind on a full disk", left] if left else []
     return ["on a full disk: no refusal of one line", ended.status, ended.errors[-600:]]

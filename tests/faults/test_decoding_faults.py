@@ -221,7 +221,7 @@ def test_X3_an_unfinished_file_goes_on_only_with_what_it_was_begun_with(
             b"\n".join([facts.replace(manifest["sha256"].encode(), b"0" * 64), *records]),
             "was started with another model",
         ),
-        (b"\n".join([facts.replace(b'"gnmt"', b'"power"'), *records]), "was started with another decode section"),
+        (b"\n".join([facts.replace(b'"gnmt"', b'"power"'), *records]), "was started with another length_penalty_form"),
         (b"\n".join([facts, b"{", b""]), "has a damaged journal"),
         (b"", "has no journal"),
     ):

@@ -104,7 +104,26 @@ def test_A5_a_line_that_a_call_has_not_finished_is_dropped_with_a_word(
     path.write_text(path.read_text(encoding="utf-8") + cut, encoding="utf-8")
     bob = make_key(path, "bob")
     assert [Keys.load(path).owner(key) for key in (ann, bob)] == ["ann", "bob"]
-    assert f"{path}: its last line, of the key bob, was cut off and is dropped" in caplog.text
+    assert f"{path}:2: cut off, so this key is not accepted; make it again" in caplog.text
+    path.write_text(path.read_text(encoding="utf-8").split("\n")[0] + "\n" + cut, encoding="utf-8")
+    assert Keys.load(path).names == ["ann"]  # a server starts with the others
+
+
+@pytest.mark.parametrize("content", ["hunter2", "my bad", "bob ", "# remarks\nbob", "one line\nbob 0123456789abcdef"])
+def test_A5_a_file_that_may_be_no_file_of_keys_is_refused_and_stays(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "keys"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigError, match="the line must be 'NAME SHA256'"):
+        make_key(path, "ann")
+    assert path.read_text(encoding="utf-8") == content
+
+
+def test_A5_the_first_key_of_a_file_may_be_cut_off_too(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text("ann " + "0" * 32, encoding="utf-8")
+    bob = make_key(path, "bob")
+    assert Keys.load(path).names == ["bob"]
+    assert Keys.load(path).owner(bob) == "bob"
 
 
 @pytest.mark.parametrize("last", ["# a remark without an end", "two words, no key", "bob 0123 "])

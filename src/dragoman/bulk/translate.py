@@ -145,8 +145,8 @@ def _translate(cluster: Cluster, job: Job, names: Sequence[str], record: Record,
             waiting.append(shard)
         elif finished.input != shard.sha256:
             fail(name, f"{job.folders.src / name}: not the file that was translated; restore it, or give --restart")
-        elif finished.sha256 != sha256(out := job.folders.out / name):
-            fail(name, f"{out}: has changed since it was written; restore it, or move it away to translate it again")
+        elif why := _changed(job.folders.out / name, finished):
+            fail(name, why)
         else:
             finished_before.append(finished)
     waiting.sort(key=lambda shard: shard.lines, reverse=True)  # a long shard begun last would keep the others waiting
@@ -166,6 +166,16 @@ def _translate(cluster: Cluster, job: Job, names: Sequence[str], record: Record,
     notes = sum((Counter(shard.notes) for shard in complete), Counter[str]())
     n_lines = sum(shard.lines for shard in complete)
     return Report(len(names), n_lines, len(finished_before), tuple(failures), begun_again, notes)
+
+
+def _changed(out: Path, finished: FinishedShard) -> str:
+    """Return what is wrong with the translation of a finished shard; "" if it is as it was written."""
+    try:
+        if sha256(out) == finished.sha256:
+            return ""
+    except OSError as error:
+        return f"{out}: cannot be read ({error.strerror}); check its permissions"
+    return f"{out}: has changed since it was written; restore it, or move it away to translate it again"
 
 
 @contextmanager

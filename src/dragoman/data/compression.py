@@ -34,10 +34,12 @@ _ARCHIVES = [  # offset, bytes at this offset, name of the format
     (0, b"\x1f\x9d", "compressed with compress"),
     (0, b"\x04\x22\x4d\x18", "compressed with lz4"),
     (0, b"LZIP\x01", "compressed with lzip"),
-    (0, b"\xc7\x71", "a cpio archive"),
 ]
 _CPIO = {b"070707": 76, b"070701": 110, b"070702": 110}
 """First bytes of a cpio archive whose header is text, and the size of that header, which is digits alone."""
+_CPIO_BINARY = b"\xc7\x71"
+"""Those of one whose header is not, 26 bytes with some NUL; alone they are a character of several encodings."""
+_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 
 
 def open_corpus(path: Path | str) -> BinaryIO:
@@ -166,10 +168,12 @@ def _archive(start: bytes) -> str | None:
         if start[place : place + len(magic)] == magic:
             return what
     size = _CPIO.get(start[:6], 0)
-    if size and len(start) >= size and start[:size].isalnum():
+    if size and len(start) >= size and _DIGITS.issuperset(start[:size]):
+        return "a cpio archive"
+    if start.startswith(_CPIO_BINARY) and b"\0" in start[:26]:
         return "a cpio archive"
     if b"\0" in start and len(start) >= 512:
-        import tarfile  # not for text, which has no such byte
+        import tarfile  # not for text in UTF-8, which has no such byte
 
         # the oldest form has no mark, but each header has a sum
         with contextlib.suppress(tarfile.HeaderError):

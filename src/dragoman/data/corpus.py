@@ -6,7 +6,7 @@ A line ends at the byte LF and nowhere else; CR, VT, FF, FS-RS, NEL, U+2028 and 
     ----------------------------  --------------------------------  ----------------------------------------
     BOM at the start of the file  removed, logged                   removed, warned
     UTF-16 or UTF-32 with a BOM   read as UTF-8, logged             read as UTF-8, logged
-    bytes in it that are no text  refused, file:line:byte           U+FFFD, warned
+    bytes in it that are no text  refused, file:line                U+FFFD, warned
     one CR right before LF        removed, counted in the log       removed
     other CR                      kept                              kept
     no LF after the last line     the line counts                   the line counts
@@ -54,6 +54,9 @@ BLOCK_BYTES = 2**17
 BOM = "\ufeff"
 """Byte order mark."""
 BOM_BYTES = BOM.encode()
+
+MEND = "mend this line, or remove it from both sides"
+"""What to do about a line that is not text."""
 
 ESCAPE = b"\x1b$"
 """Bytes by which ISO-2022-JP and its relatives leave ASCII."""
@@ -152,11 +155,17 @@ def decode_line(body: bytes, path: Path, number: int) -> str:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
-        what = f"byte 0x{body[error.start]:02x} is not UTF-8 ({error.reason})"
         if codec := mark_of(path):
-            what = f"not {codec.upper()}, with whose byte order mark the file begins"
-        raise DataError(f"{path}:{number}:{error.start + 1}: {what}; {advice(path, number)}") from None
+            raise DataError(
+                f"{path}:{number}: not {codec.upper()}, with whose byte order mark the file begins; {MEND}"
+            ) from None
+        raise DataError(
+            f"{path}:{number}:{error.start + 1}: byte 0x{body[error.start]:02x} is not UTF-8 ({error.reason}); "
+            f"{advice(path, number)}"
+        ) from None
     if "\0" in text:
+        if mark_of(path):
+            raise DataError(f"{path}:{number}: NUL; {MEND}")
         raise DataError(f"{path}:{number}:{body.index(0) + 1}: NUL byte; {advice(path, number)}")
     return text
 
@@ -180,7 +189,7 @@ def advice(path: Path, number: int) -> str:
     """
     encoding = encoding_of(path, number)
     if encoding is None:
-        return "no encoding fits the file as a whole: mend this line, or remove it from both sides"
+        return f"no encoding fits the file as a whole: {MEND}"
     return conversion(encoding, path)
 
 
@@ -194,9 +203,9 @@ def conversion(encoding: Encoding, path: Path) -> str:
 def encoding_of(path: Path, number: int = 1) -> Encoding | None:
     """Return the encoding of a file by lines that are not ASCII: the first ones, and those from ``number`` on.
 
-    None of a pipe, which is read once.
+    None of a pipe, which is read once, and of a file whose mark names it.
     """
-    if not path.is_file():
+    if not path.is_file() or mark_of(path):
         return None
     with open_corpus(path) as stream:
         start = stream.read(SAMPLE_BYTES)

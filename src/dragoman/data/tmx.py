@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from dragoman.data.compression import broken_off, open_corpus
+from dragoman.data.compression import broken_off, mark_of, open_corpus
 from dragoman.data.corpus import MAX_LINE_BYTES
 from dragoman.data.encodings import check_known
 from dragoman.errors import DataError
@@ -118,7 +118,8 @@ class _Memory:
 
     def units(self) -> Iterator[Unit]:
         """Yield each unit as soon as its end has been read."""
-        parser = self._parser = expat.ParserCreate()
+        # a text with a byte order mark comes as UTF-8, whatever it declares
+        parser = self._parser = expat.ParserCreate("utf-8" if mark_of(self.path) else None)
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end

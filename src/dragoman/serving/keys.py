@@ -7,6 +7,7 @@ hash at most, from which no key follows.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -22,9 +23,6 @@ from dragoman.locks import acquire
 logger = logging.getLogger(__name__)
 
 _LINE = re.compile(r"([A-Za-z0-9._-]{1,64}) ([0-9a-f]{64})")
-
-MOST_LINE_BYTES = 64 + 1 + 64 + 1
-"""Of a line with the longest name, with its line end."""
 
 MOST_BYTES = 2**26
 """A larger file is no file of keys: some 600,000 of them fit in."""
@@ -49,33 +47,26 @@ def make_key(path: Path, name: str) -> str:
 
 def _added(path: Path, name: str, hash_: str) -> bool:
     """Add a line to a file; return False if an editor has put another file in its place meanwhile."""
-    file_path = Path(os.path.realpath(path))
-    descriptor = acquire(file_path, wait=True, mode=0o600)  # another process may want the same name
+    descriptor = acquire(Path(os.path.realpath(path)), wait=True, mode=0o600)  # another process may want the same name
     with os.fdopen(descriptor, "r+b", buffering=0) as file:
-        _drop_cut_line(file, path)
-        size = file.seek(0, os.SEEK_END)
-        known = _hashes(path).get(name) if size else None
+        file.seek(0)
+        hashes, n_cut = _parsed(file.read(MOST_BYTES + 1), path)
+        known = hashes.get(name)
         if known not in (None, hash_):  # the same, if the editor has saved a copy with the new line
             raise ConfigError(f"{path} already has a key named {name}: choose another name, or delete its line")
-        line_end = missing_line_end(file)  # an editor may have left it out
-        try:
-            if known is None:
+        if known is None:
+            size = file.seek(0, os.SEEK_END) - n_cut
+            if n_cut:
+                file.truncate(size)
+            line_end = missing_line_end(file)  # an editor may have left it out
+            try:
                 _write_whole(file, line_end + f"{name} {hash_}\n".encode())
-        except OSError:
-            file.truncate(size)  # half a line would make the whole file invalid
-            raise
-        return file_path.exists() and os.path.samestat(file_path.stat(), os.fstat(descriptor))
-
-
-def _drop_cut_line(file: FileIO, path: Path) -> None:
-    """Drop a last line of which an interrupted call has written a part; nobody has seen its key."""
-    start = max(0, file.seek(0, os.SEEK_END) - MOST_LINE_BYTES)
-    file.seek(start)
-    line = file.read(MOST_LINE_BYTES).rpartition(b"\n")[2]
-    name, _, hash_ = line.decode("latin-1").partition(" ")
-    if len(hash_) < 64 and _LINE.fullmatch(f"{name} {hash_.ljust(64, '0')}"):
-        logger.warning("%s: its last line, of the key %s, was cut off and is dropped", path, name)
-        file.truncate(file.seek(-len(line), os.SEEK_END))
+            except OSError:
+                file.truncate(size)  # half a line would make the whole file invalid
+                raise
+        with contextlib.suppress(FileNotFoundError):
+            return os.path.samestat(path.stat(), os.fstat(descriptor))
+    return False
 
 
 def _write_whole(file: FileIO, line: bytes) -> None:
@@ -85,25 +76,28 @@ def _write_whole(file: FileIO, line: bytes) -> None:
     os.fsync(file.fileno())
 
 
-def _hashes(path: Path) -> dict[str, str]:
-    """Return the hash of each key in a file, by name; an empty file, and one of comments alone, has none.
+def _parsed(data: bytes, path: Path) -> tuple[dict[str, str], int]:
+    """Return the hash of each key in a file, by name, and the bytes of a last line that was cut off, which has no key.
+
+    An empty file, and one of comments alone, has no keys.
 
     Raises:
         ConfigError: The file cannot be read, or has an invalid line or a name twice: the message names the line.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
         lines = data.decode("utf-8-sig").split("\n")
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise ConfigError(f"{path}: not a file of keys ({error}); make one with --make-key NAME") from None
     hashes: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         parts = _LINE.fullmatch(line.strip())
+        if parts is None and number == len(lines) and _is_cut(line, bool(hashes)):
+            logger.warning("%s:%d: cut off, so this key is not accepted; make it again", path, number)
+            return hashes, len(line)
         if parts is None:
             raise ConfigError(f"{path}:{number}: the line must be 'NAME SHA256', as --make-key writes it")
         # Nobody could tell whether the second key is to replace the first one.
@@ -113,7 +107,18 @@ def _hashes(path: Path) -> dict[str, str]:
                 "use, or give the other one another name"
             )
         hashes[parts[1]] = parts[2]
-    return hashes
+    return hashes, 0
+
+
+def _is_cut(line: str, after_keys: bool) -> bool:
+    """Return True for what may be the beginning of a line, as an interrupted ``make_key`` leaves it."""
+    name, _, hash_ = line.partition(" ")
+    is_beginning = len(hash_) < 64 and _LINE.fullmatch(f"{name} {hash_.ljust(64, '0')}") is not None
+    return is_beginning and (after_keys or len(hash_) >= SURE)
+
+
+SURE = 16
+"""Digits of a hash by which its line is known in a file without keys, which may be no file of keys."""
 
 
 class Keys:
@@ -130,9 +135,14 @@ class Keys:
         """Read a file of keys.
 
         Raises:
-            ConfigError: See ``_hashes``; or it has no key at all.
+            ConfigError: See ``_parsed``; or it has no key at all.
         """
-        hashes = _hashes(path)
+        try:
+            with path.open("rb") as file:
+                data = file.read(MOST_BYTES + 1)
+        except OSError as error:
+            raise ConfigError(f"{path}: not a file of keys ({error}); make one with --make-key NAME") from None
+        hashes, _ = _parsed(data, path)
         if not hashes:
             raise ConfigError(f"{path} has no keys: make one with --make-key NAME")
         return cls(hashes)

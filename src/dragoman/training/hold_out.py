@@ -9,6 +9,7 @@ A held-out pair has no near twin in the training text: where it has some (``data
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -37,7 +38,7 @@ MOST_TWINS = 1000
 """Number of near twins above which a pair is not held out, unless all have more."""
 
 MOST_REPEATED = 8
-"""Number of pairs whose near twins are all sought where every pair drawn has more than ``MOST_TWINS``."""
+"""Number of pairs, those with the fewest near twins, that may be held out where all have more than ``MOST_TWINS``."""
 
 Read = Callable[[TextFiles], Iterator[Pair]]
 
@@ -88,8 +89,10 @@ class Pool:
         chosen: dict[int, Pair] = {}
         left_out: set[int] = set()
         for place in (places[i] for i in order):
-            twins = left_out | set(self.twins[place])
             limit = self.n_pairs * (MOST_LEFT_OUT if chosen else 0.5)
+            if len(self.twins[place]) > limit:
+                continue
+            twins = left_out | set(self.twins[place])
             if len(chosen) < self.n_wanted and place not in left_out and len(twins) <= limit:
                 chosen[place], left_out = self.pairs[place], twins
         if not chosen:
@@ -132,22 +135,24 @@ def draw(texts: Sequence[TextFiles], divided: Sequence[TextFiles], read: Read, o
             if text in divided and _is_usable(pair) and _is_drawn(next(numbers), every // 2):
                 pairs[place] = pair
 
-    def twins_of(chosen: dict[int, Pair], most: int) -> dict[int, array[int]]:
-        """Return the places of the near twins of each pair, the first ``most`` and one more."""
+    def twins_of(chosen: dict[int, Pair], most: int) -> tuple[dict[int, array[int]], Counter[int]]:
+        """Return the places of the near twins of each pair, ``most`` at most, and the number of all."""
         drawn, finder = list(chosen), Twins([_compared(pair, one_side) for pair in chosen.values()])
-        twins = {place: array("q") for place in chosen}
+        twins, counts = {place: array("q") for place in chosen}, Counter[int]()
         for place, pair in enumerate(pair for text in texts for pair in read(text)):
-            for i in finder.of(_compared(pair, one_side)):
-                if drawn[i] != place and len(twins[drawn[i]]) <= most:
-                    twins[drawn[i]].append(place)
-        return twins
+            for twin in (drawn[i] for i in finder.of(_compared(pair, one_side)) if drawn[i] != place):
+                counts[twin] += 1
+                if counts[twin] <= most:
+                    twins[twin].append(place)
+        return twins, counts
 
     n_pairs = next(places)
-    twins = twins_of(pairs, MOST_TWINS)
-    few = {place: pair for place, pair in pairs.items() if len(twins[place]) <= MOST_TWINS}
+    twins, counts = twins_of(pairs, MOST_TWINS)
+    few = {place: pair for place, pair in pairs.items() if counts[place] <= MOST_TWINS}
     if not few:
-        few = {place: pairs[place] for place in list(pairs)[:: -(-len(pairs) // MOST_REPEATED)]}
-        twins = twins_of(few, n_pairs)
+        different = {pair: place for place, pair in pairs.items()}.values()
+        few = {place: pairs[place] for place in sorted(different, key=lambda place: counts[place])[:MOST_REPEATED]}
+        twins, _ = twins_of(few, n_pairs // 2 + 1)  # no pair with more is held out
     return Pool(few, twins, n_usable // every, n_pairs, paths_of(divided)[0])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -380,25 +381,26 @@ def check_prepared(run: Path, accept_changed_text: bool, ticker: Ticker) -> tupl
     Raises:
         DataError, BundleError: A file is missing or has changed; the message names it.
     """
-    tokenizers = load_tokenizers(run / "store")
+    tokenizers, sources = load_tokenizers(run / "store"), dict[str, Any]()
     for name in ("train", "valid"):
         folder = run / "store" / name
         with ticker.task(f"checking {folder}"):
             if not check_store(folder):
                 ticker.say(f"{folder} was written by an older dragoman, without checksums; it is used unchecked")
             store = Store.open(folder)
-            for path, noted in store.sources.items():
-                if not Path(path).exists():
-                    ticker.say(f"{path} is no longer there; continuing with the data prepared from it")
-                elif fingerprint(path) != noted:
-                    if not accept_changed_text:
-                        raise DataError(
-                            f"{path} has changed since {run} began: restore the old text, or train a new run; "
-                            "--accept-changed-text continues with the data prepared from the old text"
-                        )
-                    ticker.say(f"{path} has changed; continuing with the data prepared from the old text")
+            sources |= store.sources  # of both, where text is held out
         for tokenizer, noted_sum, side in zip(tokenizers, store.tokenizers, ("src", "tgt"), strict=True):
             if tokenizer.fingerprint != noted_sum:
                 file = run / "store" / ("joint.spm" if tokenizers[0].shares_pieces(tokenizers[1]) else f"{side}.spm")
                 raise DataError(f"{file}: not the subword model that {folder} was encoded with; restore the old file")
+    for path, noted in sources.items():
+        if not os.access(path, os.F_OK):
+            ticker.say(f"{path} is no longer there; continuing with the data prepared from it")
+        elif fingerprint(path) != noted:
+            if not accept_changed_text:
+                raise DataError(
+                    f"{path} has changed since {run} began: restore the old text, or train a new run; "
+                    "--accept-changed-text continues with the data prepared from the old text"
+                )
+            ticker.say(f"{path} has changed; continuing with the data prepared from the old text")
     return tokenizers

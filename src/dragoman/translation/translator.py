@@ -566,8 +566,9 @@ class Translator:
             del options["truecase"]  # nor this one
         options["engine"] = plan.engine.name  # auto may choose another one in the process that resumes
         models = [bundle.facts.sha256 for bundle in self._bundles]
-        section = asdict(self.config.decode)  # of config.yaml, while the run is not finished
-        return {"models": models, "device": self.device.type, "form": form, "decode section": section, **options}
+        # what no option says is from the run's configuration, which may be edited until the run is finished
+        options |= asdict(plan.search.decode)
+        return {"models": models, "device": self.device.type, "form": form, **options}
 
 
 def _unpickled(kind: type[Translator], bundles: Sequence[Bundle], run: Path | None, confidence: Any) -> Translator:
