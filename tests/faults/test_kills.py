@@ -25,7 +25,8 @@ from dragoman.toolkits import TOOLKITS, writers
 HERE = Path(__file__).parent
 SEED = 39
 QUICK = (
-    ("augment", "other", 3), ("augment", "again", 1), ("translate, a document", "full", 1), ("serve", "torn", 1),
+    ("augment", "other", 3), ("augment", "again", 1), ("translate, a document", "full", 1), ("serve", "again", 1),
+    ("serve", "torn", 1),
 )  # fmt: skip
 """Calls that are quick, the way in which each is tried, and at how many operations."""
 WAYS = {"K1": ("again", "torn"), "K2": ("between", "other"), "K3": ("full",)}
