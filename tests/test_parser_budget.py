@@ -131,6 +131,19 @@ def test_one_owner_leaves_a_worker_to_the_others() -> None:
             future.result(LONG_S)
 
 
+def test_calls_that_come_together_do_not_wait_for_one_idle_worker() -> None:
+    """Two found the same thread idle, so the second waited for the end of the first, though others were free."""
+    pool = Workers(3)
+    pool.run(ENOUGH, "a", worker_tasks.echo)
+    slow = pool.submit(replace(ENOUGH, wall_s=5.0), "a", worker_tasks.sleep, owner="ann")
+    fast = pool.submit(ENOUGH, "b", worker_tasks.echo, owner="bob")
+    assert fast.result(LONG_S) == {}
+    assert not slow.done()
+    pool.close()
+    with pytest.raises(DataError):
+        slow.result(LONG_S)
+
+
 def test_a_call_that_nobody_waits_for_is_not_made() -> None:
     pool = Workers(1)
     first = pool.submit(replace(ENOUGH, wall_s=1.0), "a", worker_tasks.sleep)

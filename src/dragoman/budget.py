@@ -125,7 +125,8 @@ class Workers:
         with self._lock:
             if self._is_closed:
                 raise RuntimeError("the workers are closed")
-            if not self._idle and self._threads < self._count:
+            # An idle thread counts until it has the lock again, so several calls may find the same one.
+            if 1 + sum(map(len, self._waiting.values())) > self._idle and self._threads < self._count:
                 self._start_thread()
             self._waiting.setdefault(owner, deque()).append(call)
             self._lock.notify()

@@ -19,7 +19,7 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import TextSegment, segment
 from dragoman.translation.translator import Translator
-from limits import LONG_S
+from limits import LONG_S, wait_until
 
 
 class Slow:
@@ -69,6 +69,21 @@ def test_what_is_found_is_what_is_found_without_it(served: Translator, batcher: 
     assert [ticket.results.result(LONG_S)[0].texts for ticket in tickets] == alone
     assert batcher.done.sentences == len(texts)
     assert batcher.done.batches < len(texts)
+
+
+def test_after_a_batch_that_failed_the_rest_of_its_requests_is_searched_for_nobody(
+    served: Translator, batcher: Batcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, engine = slow(served, batch_tokens=16)
+    monkeypatch.setattr(engine, "inner", None)  # a bug of the engine
+    ticket = submit(batcher, ["the cat sleeps"] * 12, plan)
+    engine.go.set()
+    with pytest.raises(AttributeError):
+        ticket.results.result(LONG_S)
+    wait_until(lambda: not batcher.running())
+    assert batcher.n_waiting == 0
+    assert batcher.n_waiting_by_owner() == {}
+    assert len(engine.batches) == 1
 
 
 def test_requests_take_turns(served: Translator, batcher: Batcher) -> None:

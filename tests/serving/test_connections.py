@@ -89,6 +89,25 @@ def test_slow_clients_are_let_go_and_others_served(
     assert all(map(is_closed, clients))
 
 
+def test_a_body_that_nobody_reads_has_no_more_time(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request of another page asks first, and is answered without its body: the connection had no limit then."""
+    monkeypatch.setattr(connections, "HEADERS_S", 0.5)
+    server = serving(cors_origin=("https://a.org",))
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=LONG_S) as client:
+        client.sendall(
+            f"OPTIONS /translate HTTP/1.1\r\nHost: {host}\r\nOrigin: https://a.org\r\n"
+            "Access-Control-Request-Method: POST\r\nContent-Length: 1000000000\r\n\r\n".encode()
+        )
+        assert client.recv(1000).startswith(b"HTTP/1.1 200")
+        client.sendall(b"a")
+        with contextlib.suppress(ConnectionResetError):
+            while client.recv(1000):
+                pass
+
+
 def test_headers_that_come_piece_by_piece_have_no_more_time(
     connect: Callable[[bytes], socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:

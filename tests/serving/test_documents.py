@@ -133,6 +133,8 @@ def test_a_glossary_binds_documents_too(live: Any) -> None:
         ("/v2/document", "a.txt", b"the dog", {"target_lang": "DE", "formality": "more"}, 400, "formality"),
         ("/v2/document", "a.txt", b"the dog", {"target_lang": "DE", "output_format": "pdf"}, 400, "output_format"),
         ("/v2/document", "a.txt", b"x", {"target_lang": "DE", "source_lang": "EN", "glossary_id": "no"}, 404, "found"),
+        ("/v2/document", "a.txt", b"x", {"target_lang": "DE", "source_lang": "auto", "glossary_id": "no"}, 400,
+         "needs 'source_lang'"),
         ("/translate_file", "a.txt", b"the dog", {}, 400, "target"),
         ("/translate_file", "a.txt", b"\xff\xfe\xfd", {"target": "de"}, 400, "UTF-16"),
     ],

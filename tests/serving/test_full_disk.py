@@ -19,6 +19,7 @@ from test_documents import done, upload
 from dragoman.serving import jobs, storage
 from dragoman.serving.jobs import FULL, Job, Jobs
 from dragoman.serving.limits import Shares
+from dragoman.serving.refusals import BusyError, FullError
 from limits import wait_until
 
 TERMS = {"name": "g", "source_lang": "en", "target_lang": "de", "entries": "dog\thund", "entries_format": "tsv"}
@@ -192,6 +193,35 @@ def test_a_full_disk_drops_what_was_fetched_before_it_refuses(
     wait_until(lambda: not (tmp_path / old["document_id"] / "result").stat().st_mode & 0o200)
     assert upload(server, "/v2/document", "a.txt", b"a cat", **fields).status == 200
     assert server(f"/v2/document/{old['document_id']}", secret).status == 404
+
+
+def test_what_cannot_be_removed_makes_no_room_and_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same job was dropped for ever, while the lock of the folder was held."""
+    stored, shares = Jobs(tmp_path), Shares(("",))
+    monkeypatch.setattr(jobs, "MOST_JOBS", 2)
+    for number in range(2):
+        job = Job(f"{number:032x}", "a.txt", "", "", time.time(), status="error")
+        stored.create(job, b"the dog", shares)
+    monkeypatch.setattr(jobs.shutil, "rmtree", lambda *_, **__: None)  # a disk that has become read-only
+    with pytest.raises(BusyError):
+        stored.create(Job("f" * 32, "a.txt", "", "", time.time()), b"the dog", shares)
+    assert len(list(tmp_path.glob("*/job.json"))) == 2
+
+
+def test_a_file_that_may_not_be_so_large_costs_nobody_a_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All documents that were fetched were dropped, of every key, and none of them made room."""
+    stored, shares = Jobs(tmp_path), Shares(("ann", "bob"))
+    stored.create(Job("a" * 32, "a.txt", "", "", time.time(), status="error", owner="bob"), b"the dog", shares)
+
+    def refuse(path: Path, content: bytes) -> None:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+
+    monkeypatch.setattr(jobs, "write_bytes", refuse)
+    with pytest.raises(FullError):
+        stored.create(Job("b" * 32, "a.txt", "", "", time.time(), owner="ann"), b"the dog", shares)
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["a" * 32]
 
 
 def test_room_is_reserved_where_the_system_cannot_allocate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import hashlib
+import http.client
 import json
 import os
 import socket
@@ -158,6 +159,12 @@ def test_use_is_counted_by_key_and_shown_to_that_key(
         assert line in texts["bob"]
         assert line in texts["ann"]
     assert 'key="ann"' not in texts["bob"]
+    names = {line.split("{")[0] for line in texts["bob"].split("\n") if line and not line.startswith("#")}
+    assert names == {"dragoman_key_characters_total", "dragoman_key_queue_sentences", "dragoman_storage_has_room"}
+    assert 'dragoman_characters_total{pair="en-de"} 21.0' in texts["ann"]
+    refused = {"text": "a.\n" * 6000, "source": "en", "target": "de"}  # too many sentences
+    assert server("/v1/translate", refused, **keys["bob"]).status == 413
+    assert server("/v2/usage", **keys["bob"]).json["character_count"] == 14
     assert 'dragoman_storage_has_room{what="documents"} 1.0' in texts["bob"]
     assert server("/readyz/storage").body == b"ok"
 
@@ -324,6 +331,59 @@ def test_a_translation_counts_as_fetched_once_it_was_received_whole(
     assert not is_fetched()
     assert len(server(route).body) == 20_000_000
     wait_until(is_fetched)
+
+
+def test_headers_alone_are_no_translation_that_was_fetched(serving: Callable[..., Any], tmp_path: Path) -> None:
+    """HEAD on a connection that stays open counted as fetched, and what is fetched goes first when room is short."""
+    server = serving(documents=tmp_path)
+    made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE", source_lang="EN").json
+    path = tmp_path / made["document_id"] / "result"
+    wait_until(path.exists)
+    wait_until(lambda: not server.state.documents.tasks)
+    host, port = server.url.removeprefix("http://").split(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=LONG_S)
+    route = f"/download_file/{made['document_id']}.{made['document_key']}.a.txt"
+    for method in ("HEAD", "GET"):
+        connection.request(method, route)
+        answer = connection.getresponse()
+        assert answer.status == 200
+        assert int(answer.headers["content-length"]) == path.stat().st_size
+        assert len(answer.read()) == (path.stat().st_size if method == "GET" else 0)
+        connection.request("GET", "/livez")  # its answer comes after the work on the one before
+        connection.getresponse().read()
+        if method == "HEAD":
+            wait_until(lambda: 'method="HEAD"' in server("/metrics").body.decode())
+            assert path.stat().st_mode & 0o200
+    wait_until(lambda: not path.stat().st_mode & 0o200)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("ranges", "status", "n_bytes"),
+    [
+        ("bytes=0-2", 206, 3), ("bytes=2-", 206, -2), ("bytes=-1", 206, 1), ("items=0-9", 200, 0),
+        ("bytes=99999999-", 200, 0), ("bytes=3-2", 200, 0), ("bytes=0-1,2-3", 200, 0), ("bytes=-", 200, 0),
+    ],
+)  # fmt: skip
+def test_a_range_that_is_none_is_ignored_and_what_came_whole_was_fetched(
+    serving: Callable[..., Any], tmp_path: Path, ranges: str, status: int, n_bytes: int
+) -> None:
+    """Such ranges were refused, not in JSON; and a whole file that was asked for as a range was never fetched."""
+    server = serving(documents=tmp_path)
+    made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE", source_lang="EN").json
+    path = tmp_path / made["document_id"] / "result"
+    wait_until(path.exists)
+    wait_until(lambda: not server.state.documents.tasks)
+    whole = path.stat().st_size
+    reply = server(f"/download_file/{made['document_id']}.{made['document_key']}.a.txt", range=ranges)
+    assert (reply.status, len(reply.body)) == (status, n_bytes if n_bytes > 0 else whole + n_bytes)
+    if status == 200:
+        wait_until(lambda: not path.stat().st_mode & 0o200)
+    else:
+        assert path.stat().st_mode & 0o200
+        assert server(f"/v2/document/{made['document_id']}/result", {"document_key": made["document_key"]},
+                      range=ranges).status == 200  # fmt: skip
+        wait_until(lambda: not path.stat().st_mode & 0o200)
 
 
 def test_a_key_that_waits_has_its_turn_whatever_the_requests_of_another(served: Translator) -> None:

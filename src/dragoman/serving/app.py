@@ -80,9 +80,10 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     service = Service(pairs, batcher, limits, defaults)
     keys = None if options.keys is None else Keys.load(options.keys)
     shares = Shares(("",) if keys is None else tuple(keys.names))
-    documents = Documents(service, options.documents, shares)
+    metrics = Metrics(batcher)
+    documents = Documents(service, options.documents, shares, metrics.translated)
     state = State(
-        service, Metrics(batcher), keys, _glossaries(options, shares), documents,
+        service, metrics, keys, _glossaries(options, shares), documents,
         Watchdog(batcher, is_serving=lambda: service.ready),
         BodyBudget(options.max_bodies, has_keys=keys is not None), _key_named(options.metrics_key, shares),
     )  # fmt: skip

@@ -212,9 +212,13 @@ class Batcher:
 
     def give_up(self, batch: Batch) -> None:
         """End the requests of a batch with an error, and its search at the next decoding step."""
+        self._fail(batch, UnfinishedError())
+
+    def _fail(self, batch: Batch, error: BaseException) -> None:
+        """End the requests of a batch with an error; their other sentences are searched for nobody."""
         for ticket in {id(job.ticket): job.ticket for job in batch.jobs}.values():
             self.forget(ticket)
-        batch.fail(UnfinishedError())
+        batch.fail(error)
 
     def fail_waiting(self, error: BaseException) -> int:
         """End all requests in the queue with an error; return their number."""
@@ -249,7 +253,7 @@ class Batcher:
         batch = self._running.get(number)
         if batch is not None:
             if error is not None:
-                batch.fail(error)
+                self._fail(batch, error)
             self._longest_s = max(batch.seconds, 0.9 * self._longest_s)
             with self._changed:
                 del self._running[number]

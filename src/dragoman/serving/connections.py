@@ -235,11 +235,17 @@ class PatientProtocol(H11Protocol):
         """Wait for the next request."""
         self.began = self.loop.time()
         super().on_response_complete()
+        if self._sends_what_nobody_reads():
+            self._expect_headers()
+
+    def _sends_what_nobody_reads(self) -> bool:
+        """Return True if a request was answered before its body came, as the one that precedes one of another page."""
+        return self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
 
     def data_received(self, data: bytes) -> None:
         """Read a part of a request; end the time limit once its headers are complete."""
         super().data_received(data)
-        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+        if (self.conn.their_state is h11.IDLE or self._sends_what_nobody_reads()) and not self.transport.is_closing():
             self._expect_headers()
         else:
             self._end_wait_for_headers()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 
 from starlette.requests import Request
@@ -10,6 +11,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from dragoman.serving.jobs import Job, Jobs
 from dragoman.serving.refusals import UnknownError
+
+_RANGE = re.compile(rb"bytes=(\d{0,18})-(\d{0,18})")
 
 
 class Delivery(FileResponse):
@@ -33,13 +36,30 @@ class Delivery(FileResponse):
         super().__init__(
             path, headers=headers, media_type="application/octet-stream", filename=job.name, stat_result=state
         )
-        self._jobs, self._job = jobs, job
+        self._jobs, self._job, self._n_bytes = jobs, job, state.st_size
+
+    def _has(self, ranges: bytes) -> bool:
+        """Return True if a header names one range of bytes that the file has."""
+        found = _RANGE.fullmatch(ranges)
+        if found is None:
+            return False
+        first, last = found[1], found[2]
+        if not first:
+            return int(last or 0) > 0
+        return int(first) < self._n_bytes and (not last or int(first) <= int(last))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the file, and mark the job unless the client left before the end, or requested a part of it."""
-        whole = scope["method"] != "HEAD" and not any(name == b"range" for name, _ in scope["headers"])
+        """Send the file, and mark the job unless the client left before the end, or got a part, or no body."""
+        # The routes take a HEAD for a GET. A range that the file does not have, and several, may be ignored (RFC 9110).
+        headers = [header for header in scope["headers"] if header[0] != b"range" or self._has(header[1])]
+        scope = {**scope, "method": "HEAD" if scope["is_head"] else scope["method"], "headers": headers}
+        whole = False
 
         async def marking(message: Message) -> None:
+            nonlocal whole
+            if message["type"] == "http.response.start":
+                n_bytes = int(dict(message["headers"])[b"content-length"])
+                whole = not scope["is_head"] and n_bytes == self._n_bytes
             is_last = message["type"] == "http.response.body" and not message.get("more_body")
             # The server ignores what is sent to a client that has left.
             arrives = whole and is_last and not await Request(scope, receive).is_disconnected()

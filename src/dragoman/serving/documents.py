@@ -49,12 +49,18 @@ AT_ONCE = 2
 class Documents:
     """Uploaded documents of one server."""
 
-    def __init__(self, service: Service, folder: Path | None, shares: Shares) -> None:
+    def __init__(
+        self, service: Service, folder: Path | None, shares: Shares, translated: Callable[[str, int, str], object]
+    ) -> None:
         """Store documents in ``folder``; None: in a temporary one, deleted with the server.
+
+        Args:
+            translated: Called for each document that was translated, with its pair, number of characters and owner.
 
         Raises:
             DragomanError: The folder cannot be made.
         """
+        self._translated = translated
         self._service, self._shares, self.jobs = service, shares, Jobs(folder)
         self._turns = Turns(AT_ONCE)
         self._unfinished: Counter[str] = Counter()  # by owner, uploads that are being read among them
@@ -124,10 +130,10 @@ class Documents:
                 info = replace(unknown, src_lang=pair.src, tgt_lang=pair.tgt)
                 _, n_chars = await parsing.survey(data, info, job.owner)
                 job = replace(job, pair=pair.name, n_chars=n_chars)
-                await self.jobs.disk.run(self.jobs.reserve_pieces, job, room_of_pieces(n_chars))
-                await self.jobs.disk.run(self.jobs.keep, job)
+                await self.jobs.disk.run(job.owner, self.jobs.reserve_pieces, job, room_of_pieces(n_chars))
+                await self.jobs.disk.run(job.owner, self.jobs.keep, job)
         except BaseException:
-            await self.jobs.disk.run(self.jobs.remove, job.id)
+            await self.jobs.disk.run(job.owner, self.jobs.remove, job.id)
             raise
         return job, pair, await self._service.aligned(pair, options, job.owner)
 
@@ -138,7 +144,7 @@ class Documents:
             UnknownError: There is no such job, the secret is wrong, or the job belongs to another API key.
             UnstorableError: Its file cannot be read now.
         """
-        job, is_lost = await self.jobs.disk.run(self._looked_up, id_)
+        job, is_lost = await self.jobs.disk.run(owner or "", self._looked_up, id_)
         if job is None or (secret is not None and job.key != _hash(secret)):
             raise UnknownError("document not found")
         # A server without keys stored it: who has the secret is the owner.
@@ -158,12 +164,12 @@ class Documents:
             await asyncio.wait({task})
         return await self.get(id_)
 
-    async def forget(self, id_: str) -> None:
+    async def forget(self, job: Job) -> None:
         """Cancel a job and delete its folder."""
-        task = self.tasks.get(id_)
+        task = self.tasks.get(job.id)
         if task is not None:
             task.cancel()
-        await self.jobs.disk.run(self.jobs.remove, id_)
+        await self.jobs.disk.run(job.owner, self.jobs.remove, job.id)
 
     async def close(self) -> None:
         """Stop unfinished jobs and mark them as failed, so that the next server with this folder reports it."""
@@ -171,7 +177,7 @@ class Documents:
         for task in under_way.values():
             task.cancel()
         await asyncio.gather(*under_way.values(), return_exceptions=True)
-        await self.jobs.disk.run(self._mark_stopped, under_way)
+        await self.jobs.disk.run("", self._mark_stopped, under_way)
         self.jobs.close()
 
     def _mark_stopped(self, ids: Iterable[str]) -> None:
@@ -188,12 +194,13 @@ class Documents:
                 async with self._turns.of(job.owner) as turn:
                     job = replace(job, status="translating")
                     with contextlib.suppress(DragomanError):  # the work does not depend on it
-                        await self.jobs.disk.run(self.jobs.keep, job)
+                        await self.jobs.disk.run(job.owner, self.jobs.keep, job)
                     formats = DocumentOptions(**job.options)
                     info = DocumentInfo(job.name, pair.src, pair.tgt, tuple(job.columns), formats)
                     pieces = await self._begun(job, info)
                     await self._translate_pieces(pieces, pair, options, turn)
                     job = await self._finished(job, info, pieces)
+                    self._translated(job.pair, job.n_chars, job.owner)
             except FullError:
                 job = replace(job, status="error", error=FULL)
             except DragomanError as error:
@@ -201,7 +208,7 @@ class Documents:
             except Exception:
                 logger.exception("a document failed")
                 job = replace(job, status="error", error="internal error; the log has its traceback")
-            ending = asyncio.ensure_future(self.jobs.disk.run(self.jobs.end, job))
+            ending = asyncio.ensure_future(self.jobs.disk.run(job.owner, self.jobs.end, job))
             try:
                 await asyncio.shield(ending)
             except asyncio.CancelledError:
@@ -210,24 +217,24 @@ class Documents:
 
     async def _begun(self, job: Job, info: DocumentInfo) -> Pieces:
         """Read the texts of a document, and return their pieces; neither stays in memory while others have turns."""
-        data = await self.jobs.disk.run(self.jobs.source, job)
+        data = await self.jobs.disk.run(job.owner, self.jobs.source, job)
         texts = await _patiently(lambda: parsing.texts(data, info, job.owner))
         path, most = self.jobs.pieces(job), self._service.limits.chars
-        return await self.jobs.disk.run(Pieces.of, texts, path, most, info.src_lang or "")
+        return await self.jobs.disk.run(job.owner, Pieces.of, texts, path, most, info.src_lang or "")
 
     async def _translate_pieces(self, pieces: Pieces, pair: Pair, options: TranslateOptions, turn: Turn) -> None:
         """Translate the pieces of a document, a window at a time."""
-        while window := await self.jobs.disk.run(pieces.window):
+        while window := await self.jobs.disk.run(turn.owner, pieces.window):
             answers = await self._service.translate_document(window, pair, options, turn.owner, pause=turn.renew)
-            await self.jobs.disk.run(pieces.add, [answer.lines[0] for answer in answers])
+            await self.jobs.disk.run(turn.owner, pieces.add, [answer.lines[0] for answer in answers])
 
     async def _finished(self, job: Job, info: DocumentInfo, pieces: Pieces) -> Job:
         """Write the translation of a document; return its job as it is then."""
-        data = await self.jobs.disk.run(self.jobs.source, job)
+        data = await self.jobs.disk.run(job.owner, self.jobs.source, job)
         written = await _patiently(lambda: parsing.finished(data, info, pieces, job.owner))
         left = [(text[:200], why) for text, why in written.left[:100]]
-        quality = of_counts(await self.jobs.disk.run(pieces.qualities))
-        await self.jobs.disk.run(self.jobs.fill, job, written.content)  # deletes the pieces
+        quality = of_counts(await self.jobs.disk.run(job.owner, pieces.qualities))
+        await self.jobs.disk.run(job.owner, self.jobs.fill, job, written.content)  # deletes the pieces
         n_done = written.found - len(written.left)
         return replace(job, status="done", found=written.found, translated=n_done, left=left, quality=quality)
 
@@ -243,7 +250,7 @@ class Documents:
     async def _touch(self, id_: str) -> None:
         while True:
             await asyncio.sleep(TOUCHED_EVERY_S)
-            await self.jobs.disk.run(self.jobs.touch, id_)
+            self.jobs.disk.begin(self.jobs.touch, id_)  # whatever else its key wants to have done
 
 
 async def _patiently(parsed: Callable[[], Awaitable[T]]) -> T:

@@ -200,8 +200,8 @@ class Jobs:
                 with storing():
                     reserve(self.pieces(job), n_bytes)
                 return
-            except FullError:
-                if not self._drop_one(job.owner):
+            except FullError as error:
+                if not is_full(error) or not self._drop_one(job.owner):
                     raise
 
     def _make_room_for(self, owner: str, shares: Shares) -> None:
@@ -223,8 +223,8 @@ class Jobs:
         """Drop the oldest job that nobody waits for, of ``owner`` first; return False if there is none."""
         jobs = [job for job in self._all() if job.owner == owner or may_go(job.owner)]
         for job in sorted(jobs, key=lambda job: (job.owner != owner, job.created)):
-            if job.status == "error" or self._was_fetched(job) or self._is_lost(job, 10 * LOST_S):
-                self.remove(job.id)
+            may_be_dropped = job.status == "error" or self._was_fetched(job) or self._is_lost(job, 10 * LOST_S)
+            if may_be_dropped and self.remove(job.id):
                 return True
         return False
 
@@ -328,10 +328,11 @@ class Jobs:
             return not self.result(job).stat().st_mode & stat.S_IWUSR
         return False
 
-    def remove(self, id_: str) -> None:
-        """Delete a job's folder."""
+    def remove(self, id_: str) -> bool:
+        """Delete a job's folder; return False if it cannot be, as on a disk that has become read-only."""
         self._unstored.pop(id_, None)
         shutil.rmtree(self.path(id_), ignore_errors=True)
+        return not os.path.lexists(self.path(id_))
 
     def close(self) -> None:
         """Delete a temporary folder."""

@@ -48,16 +48,16 @@ class Metrics:
         """Return all metrics in Prometheus' text format.
 
         Args:
-            key: Name of the key that asks, which sees its own use; "" on a server without keys.
+            key: Name of the key that asks, which sees its own use alone; "" on a server without keys.
             room: True for each kind of stored thing whose disk has room.
-            all_keys: Show the use of every key.
+            all_keys: Show the use of every key, and what all have in common: less one's own it tells that of others.
         """
         own = CollectorRegistry()
         own.register(_KeyMetrics(self.batcher, self.n_characters, None if all_keys else key))
         gauge = Gauge("dragoman_storage_has_room", "1 while the disk has room.", ["what"], registry=own)
         for what, has_room in room.items():
             gauge.labels(what).set(has_room)
-        return generate_latest(self.registry) + generate_latest(own)
+        return (generate_latest(self.registry) if all_keys or not key else b"") + generate_latest(own)
 
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")

@@ -42,7 +42,7 @@ class ServeOptions(FastOptions):
         None, "Access", "Name of the key that gets the stored glossaries without an owner."
     )
     metrics_key: str | None = option(
-        None, "Access", "Name of the key whose /metrics show the use of every key (default: each key sees its own)."
+        None, "Access", "Name of the key whose /metrics show all, with the use of every key (default: of itself alone)."
     )
     documents: Path | None = option(
         None, "Access", "Folder for uploaded documents, each kept for an hour (default: a temporary one)."

@@ -56,7 +56,8 @@ class Disk:
 
     def __init__(self) -> None:
         """Start the threads."""
-        self._changes, self._others, self.turns = started(1, "disk-change"), started(AT_ONCE, "disk"), Turns(1)
+        self._changes, self.turns = started(1, "disk-change"), Turns(1)
+        self._others, self._other_turns = started(AT_ONCE, "disk"), Turns(AT_ONCE, AT_ONCE - 1)
 
     async def change(self, owner: str, work: Callable[..., V], *arguments: object) -> V:
         """Return ``work(*arguments)``, which locks the folder: one such call at a time, of each key in turn.
@@ -69,12 +70,17 @@ class Disk:
         async with self.turns.of(owner):
             return await _in_thread(self._changes, work, *arguments)
 
-    async def run(self, work: Callable[..., V], *arguments: object) -> V:
-        """Return ``work(*arguments)``, which reads or writes files and locks nothing."""
-        return await _in_thread(self._others, work, *arguments)
+    async def run(self, owner: str, work: Callable[..., V], *arguments: object) -> V:
+        """Return ``work(*arguments)``, which reads or writes files and locks nothing; keys take turns.
+
+        Args:
+            owner: Name of the key for which it is done, which has all threads but one at most; "" for the server.
+        """
+        async with self._other_turns.of(owner):
+            return await _in_thread(self._others, work, *arguments)
 
     def begin(self, work: Callable[..., object], *arguments: object) -> None:
-        """Call ``work(*arguments)`` as ``run`` does, without waiting for it; a client that leaves cancels nothing."""
+        """Call ``work(*arguments)`` in a thread, without a turn and without waiting for its end."""
         self._others.submit(work, *arguments)
 
 
@@ -101,11 +107,12 @@ def refusal_of(error: OSError) -> RefusalError:
 
 
 def is_full(error: BaseException) -> bool:
-    """Return True if ``error`` says that a disk has no room, as the system does or as ``files.explained`` does."""
-    if isinstance(error, FullError):
-        return True
+    """Return True if ``error`` says that a disk has no room, as the system does or as ``files.explained`` does.
+
+    Not if a file is larger than any may be: nothing that is removed makes room for it.
+    """
     cause = error if isinstance(error, OSError) else error.__cause__
-    return isinstance(cause, OSError) and cause.errno in NO_SPACE
+    return isinstance(cause, OSError) and cause.errno in NO_SPACE and cause.errno != errno.EFBIG
 
 
 @contextlib.contextmanager
@@ -119,12 +126,12 @@ def storing() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise refusal_of(error) from None
+        raise refusal_of(error) from error
     except DragomanError as error:  # as ``files.explained`` makes of one
         if isinstance(error, RefusalError) or not isinstance(error.__cause__, OSError):
             raise
         logger.error("%s", error)
-        raise refusal_of(error.__cause__) from None
+        raise refusal_of(error.__cause__) from error.__cause__
 
 
 def make_private(folder: Path) -> None:

@@ -153,7 +153,7 @@ class Gate:
             await send(message)
 
         is_head = scope["method"] == "HEAD"
-        scope["method"] = "GET" if is_head else scope["method"]
+        scope["is_head"], scope["method"] = is_head, "GET" if is_head else scope["method"]
         try:
             async with self._turn(scope, owner, body):
                 if not await Request(scope, receive).is_disconnected():

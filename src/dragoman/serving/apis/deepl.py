@@ -119,7 +119,6 @@ async def translate(request: Request) -> Any:
     unchanged = await state.service.unchanged(source, pair, plain, owner)
     terms = await glossary_option(state.glossaries, owner, body.glossary_id, pair, source)
     options = state.service.options(**terms)
-    state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     if tagged:
         markup_work = translate_markup(state.service, tagged, pair, options, unchanged)
         translated = await until_client_leaves(request.receive, markup_work)
@@ -127,6 +126,7 @@ async def translate(request: Request) -> Any:
         work = state.service.translate(texts, pair, options, owner, unchanged=unchanged)
         answers = await until_client_leaves(request.receive, work)
         translated = [answer.text for answer in answers]
+    state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     detected = primary(pair.src if is_auto(source) else source).upper()
     translations = [
         {
@@ -196,13 +196,10 @@ async def upload_document(request: Request) -> dict[str, str]:
         raise MalformedError(f"'output_format' {ending} is not supported: a document keeps its format")
     terms: Mapping[str, Any] = {}
     if body.glossary_id:
-        if not source:
-            raise MalformedError("'glossary_id' needs 'source_lang'")
         pair = state.service.pair(source, target, [])
         terms = await glossary_option(state.glossaries, owner, body.glossary_id, pair, source)
     options = state.service.options(**terms)
     job, secret = await state.documents.add(content, body.info(name, source, target), options, owner)
-    state.metrics.translated(job.pair, job.n_chars, owner)
     return {"document_id": job.id, "document_key": secret}
 
 
@@ -238,7 +235,7 @@ async def document_result(document_id: str, request: Request) -> Any:
     if job.status != "done":
         return JSONResponse({"message": "Document translation is not done: try again later"}, status_code=503)
     jobs = state_of(request).documents.jobs
-    return await jobs.disk.run(Delivery, jobs, job)
+    return await jobs.disk.run(job.owner, Delivery, jobs, job)
 
 
 async def _job(document_id: str, request: Request) -> Job:

@@ -22,6 +22,7 @@ from dragoman.serving.http import AnyCase, FullText, Text, body_of, check_key, f
 from dragoman.serving.limits import MOST_TERM
 from dragoman.serving.pairs import Pair
 from dragoman.serving.refusals import MalformedError, UnknownError
+from dragoman.serving.service import is_auto
 
 router = APIRouter(prefix="/v2", tags=["DeepL"])
 
@@ -35,14 +36,19 @@ Name = Annotated[FullText, Field(max_length=MOST_NAME)]
 """Name of a glossary."""
 
 
-class GlossaryRequest(BaseModel):
-    """Fields of ``/v2/glossaries``."""
+class DictionaryRequest(BaseModel):
+    """Terms of one language pair."""
 
-    name: Name
     source_lang: Text
     target_lang: Text
     entries: FullText = Field(description="One term per line: source, tab, target; or CSV.")
     entries_format: Annotated[Literal["tsv", "csv"], AnyCase] = "tsv"
+
+
+class GlossaryRequest(DictionaryRequest):
+    """Fields of ``/v2/glossaries``."""
+
+    name: Name
 
 
 def error_body(message: str) -> dict[str, str]:
@@ -71,9 +77,7 @@ async def make_glossary(request: Request) -> Any:
     """Store a glossary given as TSV or CSV."""
     (owner, fields), stored = await authorised_fields(request), stored_glossaries(request)
     body = read(GlossaryRequest, fields)
-    pair = state_of(request).service.pairs.find(body.source_lang, body.target_lang)
-    terms = terms_of(body.entries, body.entries_format)
-    dictionary = Dictionary(variety(pair.src), variety(pair.tgt), terms)
+    dictionary = await dictionary_of(request, owner, body)
     glossary = await stored.disk.change(owner, stored.add, owner, body.name, [dictionary])
     return JSONResponse(_described(glossary.outline), status_code=201)
 
@@ -83,7 +87,7 @@ async def list_glossaries(request: Request) -> dict[str, Any]:
     """Return all glossaries of a single pair, without their entries."""
     owner, _ = await authorised_fields(request)
     stored = state_of(request).glossaries
-    outlines = await stored.disk.run(stored.list, owner) if stored else []
+    outlines = await stored.disk.run(owner, stored.list, owner) if stored else []
     return {"glossaries": [_described(outline) for outline in outlines if len(outline.counts) == 1]}
 
 
@@ -123,6 +127,18 @@ def stored_glossaries(request: Request) -> Glossaries:
     return stored
 
 
+async def dictionary_of(request: Request, owner: str, body: DictionaryRequest) -> Dictionary:
+    """Return the dictionary of a request; reading many terms takes a turn of ``owner`` and not the event loop.
+
+    Raises:
+        UnservedError, MalformedError: See ``Pairs.find`` and ``terms_of``.
+    """
+    service = state_of(request).service
+    pair = service.pairs.find(body.source_lang, body.target_lang)
+    terms = await service.helpers.run(owner, terms_of, body.entries, body.entries_format)
+    return Dictionary(variety(pair.src), variety(pair.tgt), terms)
+
+
 def _names_languages(row: Sequence[str]) -> bool:
     """True for a row of four fields, the last two of which are codes of languages, as DeepL's CSV may have."""
     return len(row) == 4 and all(_LANGUAGE.fullmatch(field.strip()) for field in row[2:])
@@ -142,6 +158,7 @@ def terms_of(entries: str, form: str) -> dict[str, str]:
             raise MalformedError(f"line {reader.line_num:,} of the glossary is not valid CSV: {error}") from None
     else:
         rows = [line.split("\t") for line in entries.replace("\r\n", "\n").split("\n") if line.strip()]
+    check_number(len(rows))
     terms: dict[str, str] = {}
     for number, row in enumerate(rows, 1):
         if len(row) != 2 or not all(field.strip() for field in row):
@@ -156,7 +173,6 @@ def terms_of(entries: str, form: str) -> dict[str, str]:
         if terms.get(src, tgt) != tgt:
             raise MalformedError(f"entry {number} of the glossary translates {src!r} a second time: keep one")
         terms[src] = tgt
-    check_number(len(terms))
     return terms
 
 
@@ -177,7 +193,7 @@ def tsv(dictionary: Dictionary) -> str:
 
 async def _of_one_pair(request: Request, id_: str, owner: str) -> Stored:
     stored = stored_glossaries(request)
-    glossary = await stored.disk.run(stored.get, id_, owner)
+    glossary = await stored.disk.run(owner, stored.get, id_, owner)
     if len(glossary.dictionaries) != 1:
         raise MalformedError(f"the glossary has {len(glossary.dictionaries)} dictionaries: use /v3/glossaries")
     return glossary
@@ -197,16 +213,16 @@ async def glossary_option(
     """Return the option ``glossary`` for a ``glossary_id``: its dictionary for the pair; nothing without an id.
 
     Raises:
-        MalformedError: ``source`` is empty, or the glossary has no dictionary for the pair.
+        MalformedError: ``source`` is empty or ``auto``, or the glossary has no dictionary for the pair.
         UnknownError: There is no such glossary that ``owner`` sees.
     """
     if not id_:
         return {}
-    if not source:
+    if is_auto(source):
         raise MalformedError("'glossary_id' needs 'source_lang'")
     if stored is None:
         raise UnknownError("glossary not found")
-    dictionaries = (await stored.disk.run(stored.get, id_, owner)).dictionaries
+    dictionaries = (await stored.disk.run(owner, stored.get, id_, owner)).dictionaries
     for own in dictionaries:
         if match(own.src, [pair.src]) is not None and match(own.tgt, [pair.tgt]) is not None:
             return {"glossary": dict(own.entries)}

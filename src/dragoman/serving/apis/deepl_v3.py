@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
@@ -18,16 +18,17 @@ from pydantic import BaseModel, Field
 from dragoman.languages.codes import variety
 from dragoman.serving.apis.api import Api
 from dragoman.serving.apis.deepl_glossaries import (
+    DictionaryRequest,
     Name,
     authorised_fields,
     check_number,
+    dictionary_of,
     error_body,
     stored_glossaries,
-    terms_of,
     tsv,
 )
 from dragoman.serving.glossaries import Dictionary, Outline, Stored
-from dragoman.serving.http import AnyCase, FullText, Text, body_of, read, state_of
+from dragoman.serving.http import body_of, read, state_of
 from dragoman.serving.refusals import MalformedError
 
 router = APIRouter(prefix="/v3/glossaries", tags=["DeepL"])
@@ -37,15 +38,6 @@ _INDEXED = re.compile(r"dictionaries\[(\d{1,3})\]\.(\w+)")
 
 MOST_DICTIONARIES = 1_000
 """Largest number of dictionaries in a request."""
-
-
-class DictionaryRequest(BaseModel):
-    """Terms of one language pair."""
-
-    source_lang: Text
-    target_lang: Text
-    entries: FullText = Field(description="One term per line: source, tab, target; or CSV.")
-    entries_format: Annotated[Literal["tsv", "csv"], AnyCase] = "tsv"
 
 
 class GlossaryRequest(BaseModel):
@@ -67,7 +59,7 @@ async def make(request: Request) -> Any:
     """Store a glossary with a dictionary for each pair."""
     (owner, fields), stored = await authorised_fields(request), stored_glossaries(request)
     body = read(GlossaryRequest, _nested(fields))
-    dictionaries = [_dictionary(request, own) for own in body.dictionaries]
+    dictionaries = [await dictionary_of(request, owner, own) for own in body.dictionaries]
     glossary = await stored.disk.change(owner, stored.add, owner, body.name, _merged((), dictionaries))
     return JSONResponse(_described(glossary.outline), status_code=201)
 
@@ -77,7 +69,7 @@ async def list_all(request: Request) -> dict[str, Any]:
     """Return all glossaries, without their entries."""
     owner, _ = await authorised_fields(request)
     stored = state_of(request).glossaries
-    outlines = await stored.disk.run(stored.list, owner) if stored else []
+    outlines = await stored.disk.run(owner, stored.list, owner) if stored else []
     return {"glossaries": [_described(outline) for outline in outlines]}
 
 
@@ -86,7 +78,7 @@ async def get(glossary_id: str, request: Request) -> dict[str, Any]:
     """Return a glossary without its entries."""
     owner, _ = await authorised_fields(request)
     stored = stored_glossaries(request)
-    return _described((await stored.disk.run(stored.get, glossary_id, owner)).outline)
+    return _described((await stored.disk.run(owner, stored.get, glossary_id, owner)).outline)
 
 
 @router.patch("/{glossary_id}", openapi_extra=body_of(ChangeRequest), summary="Rename a glossary, or add terms")
@@ -94,7 +86,7 @@ async def change(glossary_id: str, request: Request) -> dict[str, Any]:
     """Rename a glossary or add terms: known terms get the new translation, new pairs a dictionary."""
     owner, fields = await authorised_fields(request)
     body = read(ChangeRequest, _nested(fields))
-    new = [_dictionary(request, own) for own in body.dictionaries]
+    new = [await dictionary_of(request, owner, own) for own in body.dictionaries]
 
     def changed(old: Stored) -> Stored:
         return replace(old, name=body.name or old.name, dictionaries=_merged(old.dictionaries, new))
@@ -118,7 +110,7 @@ async def entries(glossary_id: str, request: Request, source_lang: str, target_l
     """Return the entries of a pair's dictionary as lines of source TAB target."""
     owner, _ = await authorised_fields(request)
     stored = stored_glossaries(request)
-    glossary = await stored.disk.run(stored.get, glossary_id, owner)
+    glossary = await stored.disk.run(owner, stored.get, glossary_id, owner)
     own = glossary.dictionary(variety(source_lang), variety(target_lang))
     return {"dictionaries": [
         {"source_lang": own.src, "target_lang": own.tgt, "entries": tsv(own), "entries_format": "tsv"}
@@ -129,7 +121,7 @@ async def entries(glossary_id: str, request: Request, source_lang: str, target_l
 async def put(glossary_id: str, request: Request) -> dict[str, Any]:
     """Replace all terms of a pair, or add the pair."""
     owner, fields = await authorised_fields(request)
-    new = _dictionary(request, read(DictionaryRequest, fields))
+    new = await dictionary_of(request, owner, read(DictionaryRequest, fields))
 
     def replaced(old: Stored) -> Stored:
         return replace(old, dictionaries=(*_without(old, new.src, new.tgt), new))
@@ -166,11 +158,6 @@ def _nested(fields: Mapping[str, Any]) -> dict[str, Any]:
             indexed.setdefault(int(parts[1]), {})[parts[2]] = value
     nested = {"dictionaries": [indexed[i] for i in sorted(indexed)]} if indexed else {}
     return {**nested, **fields}
-
-
-def _dictionary(request: Request, body: DictionaryRequest) -> Dictionary:
-    pair = state_of(request).service.pairs.find(body.source_lang, body.target_lang)
-    return Dictionary(variety(pair.src), variety(pair.tgt), terms_of(body.entries, body.entries_format))
 
 
 def _merged(old: Sequence[Dictionary], new: Sequence[Dictionary]) -> tuple[Dictionary, ...]:

@@ -82,7 +82,6 @@ async def translate(request: Request) -> Any:
     unchanged = await state.service.unchanged(body.source, pair, plain, owner)
     options = state.service.options(**({"n_best": n_others + 1} if n_others and not is_html else {}))
     options = _wide_enough(state, options, n_others)
-    state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     others: list[list[str]] = [[] for _ in texts]
     if tagged:
         markup_work = translate_markup(state.service, tagged, pair, options, unchanged)
@@ -95,6 +94,7 @@ async def translate(request: Request) -> Any:
             [other.text for other in answer.lines[0].alternatives] if len(answer.lines) == 1 else []
             for answer in answers
         ]
+    state.metrics.translated(pair.name, sum(map(len, texts)), owner)
     answer: dict[str, Any] = {"translatedText": translated}
     if is_auto(body.source):
         answer["detectedLanguage"] = list(map(_detected, await state.service.detected(plain, pair.tgt, owner)))
@@ -134,15 +134,17 @@ async def translate_file(request: Request) -> dict[str, str]:
     try:
         job = await until_client_leaves(request.receive, state.documents.finished(job.id))
     except ClientLeft:
-        await state.documents.forget(job.id)
+        await state.documents.forget(job)
         raise
     if job.status != "done":
         raise MalformedError(job.error)
-    state.metrics.translated(job.pair, job.n_chars, owner)
     return {"translatedFileUrl": str(request.url_for("download_file", name=quote(f"{job.id}.{secret}.{job.name}")))}
 
 
-@router.get("/download_file/{name}", response_class=FileResponse, summary="Translated document")
+_RANGES: dict[int | str, dict[str, Any]] = {206: {"description": "The range of bytes that was asked for."}}
+
+
+@router.get("/download_file/{name}", response_class=FileResponse, summary="Translated document", responses=_RANGES)
 async def download_file(name: str, request: Request) -> Any:
     """Return the document of a URL from ``/translate_file``; its name holds the id and the secret.
 
@@ -154,7 +156,7 @@ async def download_file(name: str, request: Request) -> Any:
     job = await documents.get(id_, secret_and_name.partition(".")[0], owner)
     if job.status != "done":
         raise UnknownError("document not found")
-    return await documents.jobs.disk.run(Delivery, documents.jobs, job)
+    return await documents.jobs.disk.run(job.owner, Delivery, documents.jobs, job)
 
 
 @router.post("/detect", openapi_extra=body_of(DetectRequest), summary="Detect the language of a text")

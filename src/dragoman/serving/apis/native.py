@@ -149,16 +149,18 @@ async def translate(body: TranslateRequest, request: Request) -> Any:
     if options.n_best > 1 and any("\n" in text for text in texts):
         raise ConfigError("n_best above 1 needs texts of one line: send each line as a text")
     unchanged = await service.unchanged(body.source, pair, texts, owner)
-    state.metrics.translated(pair.name, sum(map(len, texts)), owner)
+    n_chars = sum(map(len, texts))
     if body.stream:
         # The first step raises what is wrong with the request, while the answer can still have an error status.
         stream = service.stream(texts, pair, options, owner, unchanged)
         await anext(stream)
+        state.metrics.translated(pair.name, n_chars, owner)
         return StreamingResponse(
             _events(stream, pair, options), media_type="text/event-stream", headers={"cache-control": "no-store"}
         )
     work = service.translate(texts, pair, options, owner, unchanged=unchanged)
     answers = await until_client_leaves(request.receive, work)
+    state.metrics.translated(pair.name, n_chars, owner)
     return JSONResponse(_response(pair, answers, options).model_dump(exclude_none=True, exclude_defaults=False))
 
 
