@@ -49,6 +49,8 @@ from dragoman.translation import resumable
 COUNT, KILL, FULL, TORN = range(4)
 FAULTS = {"full": FULL, "torn": TORN}
 """What an operation meets in a way; it is a kill in the others."""
+WRITES = ("+write", "+pwrite", "+fwrite ", "+sendfile", "+copy_file_range ")
+"""How a line of the log begins whose operation has bytes, of which the first half may be written."""
 LIMIT_S = 180
 LIBRARY = ctypes.CDLL(None)
 LIBRARY.operations_log.restype = ctypes.c_char_p
@@ -205,7 +207,7 @@ class Harness:
         found.operations = LIBRARY.operations_count()
         log = LIBRARY.operations_log().decode(errors="replace").split("\n")
         known: dict[str, list[Any]] = {}
-        begins = {"full": "+", "torn": ("+write ", "+pwrite")}.get(way, "")
+        begins = {"full": "+", "torn": WRITES}.get(way, "")
         points = [n for n in range(1, found.operations + 1) if not begins or log[n - 1].startswith(begins)]
         found.operations = len(points)
         if most is not None and most < len(points):

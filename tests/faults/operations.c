@@ -24,7 +24,7 @@
 
 enum { COUNT, KILL, FULL, TORN };
 enum { GOES_ON, FAILS, HALF };
-enum { LOG_BYTES = 1 << 20 };
+enum { LOG_BYTES = 1 << 24 };
 
 static char folder[PATH_MAX];
 static size_t folder_length;
@@ -128,19 +128,51 @@ static int meets_fd(const char *operation, int descriptor, int takes_space) {
         return written; \
     }
 
+/* A copy may be asked for more than its source has. */
+static size_t half_of(int from, size_t n) {
+    struct stat is;
+    return !fstat(from, &is) && (size_t)is.st_size < n ? (size_t)is.st_size / 2 : n / 2;
+}
+
 WATCH_WRITE(write, (int fd, const void *data, size_t n), (fd, data, n), (fd, data, n / 2))
 WATCH_WRITE(pwrite, (int fd, const void *data, size_t n, off_t at), (fd, data, n, at), (fd, data, n / 2, at))
 WATCH_WRITE(pwrite64, (int fd, const void *data, size_t n, off64_t at), (fd, data, n, at), (fd, data, n / 2, at))
-WATCH_FD(writev, ssize_t, 1, (int fd, const struct iovec *data, int n), (fd, data, n))
+WATCH_WRITE(copy_file_range, (int from, off64_t *in, int fd, off64_t *out, size_t n, unsigned flags),
+            (from, in, fd, out, n, flags), (from, in, fd, out, half_of(from, n), flags))
+WATCH_WRITE(sendfile, (int fd, int from, off_t *at, size_t n), (fd, from, at, n), (fd, from, at, half_of(from, n)))
+WATCH_WRITE(sendfile64, (int fd, int from, off64_t *at, size_t n), (fd, from, at, n), (fd, from, at, half_of(from, n)))
+
+/* Half of the bytes, of one part or of the first parts and some of the next. */
+static ssize_t write_half(ssize_t (*real)(int, const struct iovec *, int), int fd, const struct iovec *data, size_t half) {
+    ssize_t written = 0;
+    for (; half; data++) {
+        struct iovec part = {data->iov_base, data->iov_len < half ? data->iov_len : half};
+        ssize_t n = part.iov_len ? real(fd, &part, 1) : 0;
+        if (n < 0) return written ? written : -1;
+        written += n;
+        if ((size_t)n < part.iov_len) return written;
+        half -= part.iov_len;
+    }
+    return written;
+}
+
+ssize_t writev(int fd, const struct iovec *data, int n) {
+    REAL(writev);
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++) bytes += data[i].iov_len;
+    int met = meets_write("writev", fd, 1, bytes);
+    if (met == FAILS) return -1;
+    if (met == GOES_ON) return real(fd, data, n);
+    ssize_t written = write_half(real, fd, data, bytes / 2);
+    if (fault == TORN) die();
+    return written;
+}
+
 WATCH_FD(fsync, int, 0, (int fd), (fd))
 WATCH_FD(fdatasync, int, 0, (int fd), (fd))
 WATCH_FD(ftruncate, int, 0, (int fd, off_t n), (fd, n))
 WATCH_FD(ftruncate64, int, 0, (int fd, off64_t n), (fd, n))
 WATCH_FD(posix_fallocate, int, 1, (int fd, off_t at, off_t n), (fd, at, n))
-WATCH_FD(copy_file_range, ssize_t, 1, (int from, off64_t *in, int fd, off64_t *out, size_t n, unsigned flags),
-         (from, in, fd, out, n, flags))
-WATCH_FD(sendfile, ssize_t, 1, (int fd, int from, off_t *at, size_t n), (fd, from, at, n))
-WATCH_FD(sendfile64, ssize_t, 1, (int fd, int from, off64_t *at, size_t n), (fd, from, at, n))
 
 #define WATCH_PATH(name, at, watched, takes_space, parameters, arguments) \
     int name parameters { \
@@ -190,8 +222,17 @@ WATCH_STREAM(fopen)
 WATCH_STREAM(fopen64)
 
 size_t fwrite(const void *data, size_t size, size_t n, FILE *stream) {
+    static int (*flush)(FILE *);
     REAL(fwrite);
-    return meets_fd("fwrite", fileno(stream), 1) ? 0 : real(data, size, n, stream);
+    if (!flush) flush = (int (*)(FILE *))dlsym(RTLD_NEXT, "fflush");
+    int met = meets_write("fwrite", fileno(stream), 1, size * n);
+    if (met == FAILS) return 0;
+    if (met == GOES_ON) return real(data, size, n, stream);
+    size_t written = real(data, 1, size * n / 2, stream);
+    flush(stream);
+    if (fault == TORN) die();
+    errno = ENOSPC; /* a stream has no short write: the rest of it failed */
+    return size ? written / size : 0;
 }
 
 int fflush(FILE *stream) {

@@ -60,6 +60,8 @@ _DISTILL = (
       for word in ("--set", name)),
 )  # fmt: skip
 
+_MEMORY = ("--memory", "8")
+
 _DEMO = (
     "demo", "--out", "demo",
     *(word for name in ("train.max_steps=2", "train.max_minutes=null", "train.warmup_steps=1", "train.batch_tokens=500",
@@ -142,18 +144,7 @@ CALLS = {
         varies=((r"doctor\.html$", r"about [\d.]+ GiB|up to [\d,]+ tokens"),),  # a measured step
     ),
     "doctor, mended text": Call(
-        words=(
-            "doctor",
-            "train.en",
-            "train.de",
-            "--write",
-            "mended.en",
-            "mended.de",
-            "--list",
-            "list.tsv",
-            "--memory",
-            "8",
-        )
+        words=("doctor", "train.en", "train.de", "--write", "mended.en", "mended.de", "--list", "list.tsv", *_MEMORY)
     ),
     "demo": Call(words=_DEMO, varies=_TRAINED, keeps=True),
     "lab": Call(
