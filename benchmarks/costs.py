@@ -180,6 +180,8 @@ python -m benchmarks.costs --tokens 30 --price H100=3.2 --machine "my GPU=90" --
   (38 to 43%, [arXiv 2407.21783](https://arxiv.org/abs/2407.21783), Table 4), with far wider layers than base has. The
   lower end, 15%, is an assumption. For yours train base for 200 updates, and give `--machine` the target tokens a
   second of `log.jsonl` times {mega:.0f} million FLOPs (big: {mega_big:,.0f} million).
+- **Preparing** was measured on two cores of AMD Zen 5, without AMX, with the short sentences of Tatoeba; its price is
+  that of an hour with AMX.
 - **Translating** was measured on captions of Multi30k, about half as long as a line is here; BASE with random
   weights, of 14 steps a sentence.
 - **Prices** are round examples for an hour. Storage and traffic are left out: a billion pairs are some 250 GB.

@@ -48,7 +48,8 @@ Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 +
 - With AMX, and without any bf16, most numbers are medians of two runs, so differences of a few per cent mean nothing.
   With AVX-512 in bf16 they are medians of five.
 - Compare within a column. The machines are virtual, and their speed changes from one day to the next.
-- tcmalloc is a memory allocator that only dragoman was measured with.
+- tcmalloc is a memory allocator that only dragoman was measured with. Ratios are without it, and without a shortlist
+  on dragoman's side.
 - int8 is CTranslate2's, or Marian's own (`intgemm8`).
 - Zen 4 decodes a model that Marian trained for 30 minutes and `dragoman import` read. Hugging Face's model has other
   positions, so it is left out there.
@@ -256,8 +257,8 @@ def clock(records: Records, smaller: Records | None = None) -> Section:
         "validating count. Each column has a training of dragoman's own (`train --minutes`) and the checkpoint that a "
         "peer, which trains once, has by then. Peers have the sizes of dragoman's recipe for Multi30k: 256 wide, 3 + 3 "
         "layers, 8,000 subwords. By its minutes dragoman chooses smaller ones: 128 wide for 3 and 10, 192 for 30, 2 + "
-        "2 layers, 4,000 subwords. Marian and Hugging Face trained once more with those of its 30 minutes, its dropout "
-        "and its highest rate (smaller), Eole and JoeyNMT did not. The figure shows the better training of each peer. "
+        "2 layers, 4,000 subwords. With Multi30k Marian and Hugging Face trained once more with those of its 30 minutes, "
+        "its dropout and its highest rate (smaller), Eole and JoeyNMT did not. The figure shows the better training of each peer. "
         "In parentheses is the 95% interval of the test set, or the range of several seeds.\n\n"
     )
     text += "\n\n".join(tables) + "\n\n" + image("performance-clock.svg", "BLEU by minutes of training")

@@ -277,10 +277,10 @@ def _title(row: Row, model: ModelOptions) -> str:
 def _table(table: Sequence[Row], numbers: Mapping[str, Any]) -> Table:
     """Return the results row by row; the figure shows which may be chance."""
     model = ModelOptions(**numbers["base"])
-    cells = []
-    for row, entry in zip(table, numbers["rows"], strict=True):
+    base = [Trial(**row) for row in numbers["base_seeds"]]
+    loss, bleu = interval(losses(base)).mean, interval(bleus(base)).mean
+    cells = [(f"base, mean of {len(base)}", f"{math.exp(loss):.2f}", f"{bleu:.1f}")]
+    for row, entry in zip(table[1:], numbers["rows"][1:], strict=True):
         result = Trial(**entry["found"])
-        cells.append((
-            _title(row, model), f"{result.perplexity:.2f}", f"{result.bleu:.1f}",
-        ))  # fmt: skip
+        cells.append((_title(row, model), f"{result.perplexity:.2f}", f"{result.bleu:.1f}"))
     return Table(("row", "perplexity", "BLEU"), cells)

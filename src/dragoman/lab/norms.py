@@ -128,7 +128,8 @@ def fresh_claims(numbers: Mapping[str, Any]) -> list[Claim]:
     by_seed = [trial["decoder"][-1] / trial["decoder"][0] for trial in numbers["gradients"]["post"][deepest]]
     return [
         Claim(
-            "In a fresh post-norm decoder the last layers have the largest gradients; in a pre-norm one all are alike",
+            "In a fresh post-norm decoder the last layers have the largest gradients; in a pre-norm one first and last "
+            "differ by less than 5 times",
             bool(min(by_seed) > 5 and 1 / 5 < pre["decoder"] < 5),
             f"{deepest} layers, last over first: post-norm {min(by_seed):,.0f} to {max(by_seed):,.0f}, pre-norm "
             f"{pre['decoder']:.2f}",
