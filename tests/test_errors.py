@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from pathlib import Path
 
 from dragoman.cli.serve import PACKAGES
-from dragoman.errors import not_installed
+from dragoman.errors import BYTES_OF_NAMES, as_command, not_installed
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_a_command_can_be_pasted() -> None:
+    words = ["dragoman", "train", Path("-a b.en"), Path("c.de"), "--out", Path("-run"), "-i"]
+    assert as_command(*words) == "dragoman train './-a b.en' c.de --out ./-run -i"
+
+
+def test_bytes_of_a_name_are_written_as_they_are() -> None:
+    name, half = os.fsdecode(b"caf\xe9"), "\ud800"
+    assert f"{name} {half}".encode(errors=BYTES_OF_NAMES) == b"caf\xe9 \\ud800"
+    assert f"é {name}".encode("ascii", errors=BYTES_OF_NAMES) == b"\\xe9 caf\xe9"
 
 
 def test_a_missing_package_is_named_as_pip_knows_it_wherever_dragoman_came_from() -> None:

@@ -14,8 +14,11 @@ there is one, the line. The command line prints the message in one line and exit
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 
 class DragomanError(Exception):
@@ -52,6 +55,30 @@ def shortened(message: str) -> str:
         return message
     half = MOST_MESSAGE // 2
     return f"{message[:half]} ... ({len(message) - 2 * half:,} characters) ... {message[-half:]}"
+
+
+def _bytes_of_names(error: UnicodeError) -> tuple[str | bytes, int]:
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.backslashreplace_errors(error)
+
+
+BYTES_OF_NAMES = "bytes_of_names"
+"""Error handler of streams that show names of files, which may not be UTF-8: their bytes are written as they are.
+
+Half of a surrogate pair, which is in no such name, becomes an escape.
+"""
+codecs.register_error(BYTES_OF_NAMES, _bytes_of_names)
+
+
+def as_command(*words: object) -> str:
+    """Return words as a command that can be pasted: quoted where the shell needs it.
+
+    A ``Path`` that begins with a dash gets ``./`` before it, so that it is no option.
+    """
+    dashed = (f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word) for word in words)
+    return shlex.join(dashed)
 
 
 @contextlib.contextmanager

@@ -25,15 +25,37 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dragoman.errors import BundleError, ConfigError, DragomanError
+from dragoman.errors import BYTES_OF_NAMES, BundleError, ConfigError, DragomanError
 from dragoman.locks import acquire, flock
 
 MANIFEST = "manifest.json"
 MOST_NAME_BYTES = 255 - len("..12345678.tmp")
 """Longest name of an output in bytes: that of its temporary file is longer, and a name has at most 255."""
+
+
+STDIN = Path("/dev/stdin")
+"""Input of a command that was given no file: an output may be the file that is redirected to it."""
+
+
+def below(folder: Path) -> list[Path]:
+    """Return all that is below a folder but folders, sorted: files, and links, which are not followed.
+
+    Raises:
+        DragomanError: A folder cannot be read.
+    """
+    paths = []
+    for at, folders, names in os.walk(folder, onerror=_refuse_folder):
+        paths += [Path(at, name) for name in names]
+        paths += [path for path in (Path(at, name) for name in folders) if path.is_symlink()]
+    return sorted(paths)
+
+
+def _refuse_folder(error: OSError) -> None:
+    raise DragomanError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions") from error
 
 
 def sha256(path: Path) -> str:
@@ -48,7 +70,7 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         DragomanError: The file cannot be written.
     """
-    write_bytes(path, text.encode())
+    write_bytes(path, text.encode(errors=BYTES_OF_NAMES))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -248,10 +270,31 @@ def check_output(out: Path, *inputs: Path | None) -> None:
     Raises:
         ConfigError: It cannot be written, its name is too long, or it is an input.
     """
+    _check_place(out, out if out.exists() else out.parent, inputs)
+
+
+def check_output_in_new_folder(out: Path, *inputs: Path | None) -> None:
+    """Check an output as ``check_output`` does; its folder is made later if there is none."""
+    _check_place(out, next(path for path in (out, *out.absolute().parents) if path.exists()), inputs)
+
+
+def _check_place(out: Path, place: Path, inputs: Sequence[Path | None]) -> None:
     check_name(out)
-    if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):
+    if out.is_dir() or (place != out and not place.is_dir()) or not os.access(place, os.W_OK):
         raise ConfigError(f"{out}: cannot be written; choose another name")
     refuse_an_input(out, *inputs)
+
+
+def refuse_twice(*outs: Path | None) -> None:
+    """Check that no two outputs are one file, under any names; a pipe or a device may be several.
+
+    Raises:
+        ConfigError: Two are.
+    """
+    files = [(out, out.resolve()) for out in outs if out is not None and (out.is_file() or not out.exists())]
+    for (_, one), (out, other) in combinations(files, 2):
+        if one == other or (one.exists() and other.exists() and one.samefile(other)):
+            raise ConfigError(f"{out}: is named for two outputs; choose another name")
 
 
 def refuse_an_input(out: Path, *inputs: Path | None) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -137,11 +139,46 @@ def test_lines_that_run_out_of_memory_are_counted_and_blank(
     assert (tmp_path / "out/a.txt").read_bytes() == b"\n\n"
 
 
+def test_what_is_no_file_stands_among_the_shards_and_is_refused(tmp_path: Path) -> None:
+    """Links to folders and to nothing were left out without a word."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.txt").write_bytes(b"a dog\n")
+    (folder / "gone.txt").symlink_to("nowhere")
+    (folder / "more").symlink_to(tmp_path)
+    os.mkfifo(folder / "pipe.txt")
+    assert shard_names(folder) == ["a.txt", "gone.txt", "more", "pipe.txt"]
+    for name, says in (("gone.txt", "no such file"), ("more", "is a folder"), ("pipe.txt", "a pipe")):
+        with pytest.raises(DataError, match=says):
+            inspect(folder, name, None)
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied"), r"cannot be read \(Permission denied\)"),
+        (OSError("Couldn't deserialize thrift: no"), r"damaged, or not a Parquet file \(Couldn't deserialize"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_a_shard_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, says: str
+) -> None:
+    """It stopped the whole folder."""
+    pytest.importorskip("pyarrow")
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    monkeypatch.setattr(Path, "open", lambda *_: (_ for _ in ()).throw(error))
+    with pytest.raises(DataError, match=says):
+        inspect(tmp_path, "a.parquet", None)
+
+
 @pytest.mark.parametrize(
     ("args", "says"),
     [
         ([], "give FILE as a folder, and --out DIR"),
         (["in", "--out", "out", "--json"], "leave out -i, --json and --alignments"),
+        (["in", "--out", "out", "--warnings", "list"], "leave out --as, -v and --warnings"),
+        (["in", "--out", "out", "-v"], "leave out --as, -v and --warnings"),
+        (["in", "--out", "out", "--as", "lines"], "leave out --as, -v and --warnings"),
         (["in", "--out", "out", "--column", "a", "--column", "b"], "give one --column"),
         (["in", "--out", "out", "--n-best", "2"], "a line gives a line"),
         (["in", "--out", "in/out"], "lies in the folder that is read"),

@@ -46,14 +46,14 @@ def test_what_is_missing_names_the_share_the_steps_and_the_command_that_goes_on(
     text = demo.what_is_missing(trained(), 0.105, Path("runs/demo"), "de")
     assert "10.5% are exactly right, and the demo is to reach 97%" in text
     assert "425 of about 1,700 steps in 12 minutes: this machine was busy or is slow" in text
-    assert text.endswith("To go on for 36 minutes:  dragoman demo --resume --minutes 36")
+    assert text.endswith("\n  # go on for 36 minutes\n  dragoman demo --resume --minutes 36")
 
 
 def test_another_language_and_folder_are_in_the_command_that_goes_on() -> None:
     text = demo.what_is_missing(trained(reason="max_steps", step=1700), 0.9, Path("my runs/x"), "zh")
     assert "busy" not in text
-    (command,) = [line for line in text.split("\n") if line.startswith("To go on")]
-    assert shlex.split(command.partition(":")[2])[2:] == [
+    (command,) = [line for line in text.split("\n") if line.startswith("  dragoman ")]
+    assert shlex.split(command)[2:] == [
         "--resume", "--minutes", "5", "--to", "zh", "--out", "my runs/x",
     ]  # fmt: skip
 

@@ -155,6 +155,44 @@ def test_damaged_text_is_mended_and_every_line_is_listed(command: Command, folde
     assert found["verdict"] == "fit to train"
 
 
+def test_the_next_command_trains_on_what_was_examined(command: Command, folder: Path) -> None:
+    """Of a configuration it named the text alone, and text to validate with not at all."""
+    texts = {"train": {"src": "train.en", "tgt": "train.de"}}
+    (folder / "my.yaml").write_text(json.dumps({"data": texts}), encoding="utf-8")
+    found = command("doctor", "my.yaml", "--set", "data.max_tokens=99", "--quiet", cwd=folder).out.decode()
+    assert "\n  next: dragoman train my.yaml --set data.max_tokens=99 --out runs/first\n" in found
+    for name in ("-a.en", "-a.de"):
+        (folder / name).write_bytes((folder / f"train.{name[-2:]}").read_bytes())
+    new = dict.fromkeys(list(phrasebook.pairs(900))[850:])  # not in the training text
+    for side, name in enumerate(("v.en", "v.de")):
+        (folder / name).write_text("".join(f"{pair[side]}\n" for pair in new), encoding="utf-8")
+    named = ("--src", "./-a.en", "--tgt", "./-a.de", "--valid-src", "v.en", "--valid-tgt", "v.de")
+    found = command("doctor", *named, "--quiet", cwd=folder).out.decode()
+    assert "\n  next: dragoman train ./-a.en ./-a.de --valid v.en --valid v.de --out runs/first\n" in found
+
+
+def test_text_that_is_named_clean_is_mended_into_other_files(command: Command, folder: Path) -> None:
+    lines = (folder / "train.de").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "clean.de").write_text("".join([*lines[:350], "Eine Zeile zu viel.\n", *lines[350:]]), encoding="utf-8")
+    (folder / "clean.en").write_bytes((folder / "train.en").read_bytes())
+    found = command("doctor", "clean.en", "clean.de", "--quiet", cwd=folder).out.decode()
+    (line,) = [line for line in found.split("\n") if line.startswith("  next: ")]
+    assert line == "  next: dragoman doctor clean.en clean.de --write clean-2.en clean-2.de"
+    assert command(*line.split()[2:], "--quiet", cwd=folder).status == 0
+
+
+def test_the_page_of_text_whose_name_is_not_utf8_is_written(command: Command, folder: Path) -> None:
+    """It ended in a traceback once all was read."""
+    names = [folder / os.fsdecode(b"caf\xe9.%s" % lang) for lang in (b"en", b"de")]
+    for name in names:
+        name.write_bytes((folder / f"train.{name.suffix[1:]}").read_bytes())
+    done = command("doctor", *names, "--out", "page", "--quiet", cwd=folder)
+    assert done.status == 0
+    assert b"dragoman train " in done.out
+    assert b"caf\xe9.en" in done.out
+    assert b"caf\xe9.en" in (folder / "page/doctor.html").read_bytes()
+
+
 def test_a_table_is_mended_into_two_files(command: Command, folder: Path) -> None:
     sides = [(folder / f"train.{lang}").read_text(encoding="utf-8").splitlines() for lang in ("en", "de")]
     rows = [f"{src}\t{tgt.replace(' ', chr(0xA0), 1)}\n" for src, tgt in zip(*sides, strict=True)]

@@ -333,6 +333,29 @@ def test_translating_refuses_what_is_no_run_and_what_is_no_text(
     assert "nothing can be used yet; the first weights are there after" in refused("translate", ".")
 
 
+def test_an_output_that_is_read_or_named_twice_is_refused(
+    refused: Callable[..., str], folder: Path, tiny_run: Path
+) -> None:
+    """A list of warnings, and alignments, emptied the file first."""
+    (folder / "terms.tsv").write_text("dog\tbaum\n", encoding="utf-8")
+    (folder / "documents").mkdir()
+    (folder / "documents/a.md").write_text("the dog", encoding="utf-8")
+    with_terms = ("translate", tiny_run, "train.en", "--glossary", "terms.tsv")
+    assert "terms.tsv: is the input" in refused(*with_terms, "--warnings", "terms.tsv")
+    assert "terms.tsv: is the input" in refused(*with_terms, "--alignments", "terms.tsv")
+    scored = ("evaluate", tiny_run, "--src", "valid.en", "--ref", "valid.de")
+    for name in ("--warnings", "--out"):
+        assert "valid.de: is the input" in refused(*scored, name, "valid.de")
+    assert "x: is named for two outputs" in refused(*scored, "--out", "x", "--warnings", "./x")
+    assert "x: is named for two outputs" in refused("translate", tiny_run, "--alignments", "x", "--warnings", "x")
+    assert "is named for two" in refused(
+        "score", tiny_run, "--src", "valid.en", "--ref", "valid.de", "--alignments", "x", "--warnings", "x"
+    )
+    of_folder = ("translate", tiny_run, "documents", "--out", "made")
+    assert "a.md: lies in the folder documents" in refused(*of_folder, "--warnings", "documents/a.md")
+    assert "new: lies in the folder documents" in refused(*of_folder, "--warnings", "documents/new")
+
+
 def test_evaluating_refuses_files_that_do_not_belong_together(
     refused: Callable[..., str], folder: Path, tiny_run: Path
 ) -> None:

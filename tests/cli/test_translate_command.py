@@ -6,6 +6,7 @@ import functools
 import gzip
 import json
 import math
+import os
 import re
 import select
 import signal
@@ -101,6 +102,41 @@ def test_warnings_name_file_and_line_and_the_exit_status_is_0(command: Command, 
     assert re.search(r"tokens are more than \d+; split into", done.err)
     alone = command("translate", tiny_run, "--beam-size", "1", "--no-guard", stdin=b"the cat\n").out.rstrip(b"\n")
     assert [done.out.split(b"\n")[i] for i in (2, 5)] == [alone, alone]
+
+
+@pytest.mark.parametrize("option", ["--warnings", "--alignments"])
+def test_the_text_behind_stdin_is_no_output(tiny_run: Path, tmp_path: Path, option: str) -> None:
+    """It was emptied before it was read, and the command ended well."""
+    text = tmp_path / "text"
+    text.write_bytes(b"the dog\n")
+    with text.open("rb") as stdin:
+        ended = start("translate", tiny_run, option, text, stdin=stdin)
+        _, errors = ended.communicate(timeout=LONG_S)
+    assert ended.returncode == 2
+    assert errors.decode() == f"error: {text}: is the input; choose another name\n"
+    assert text.read_bytes() == b"the dog\n"
+
+
+def test_compressed_text_on_stdin_is_refused(command: Command, tiny_run: Path) -> None:
+    """Its bytes were translated as lines."""
+    done = command("translate", tiny_run, stdin=gzip.compress(b"the dog\n" * 50))
+    assert (done.status, done.out) == (2, b"")
+    assert done.error.startswith("error: stdin: compressed with gzip, not text; unpack it")
+
+
+def test_a_name_that_is_not_utf8_is_written_as_it_is(command: Command, tiny_run: Path, tmp_path: Path) -> None:
+    """It ended in a traceback, after the work."""
+    name = b"caf\xe9.txt"
+    text = tmp_path / os.fsdecode(name)
+    text.write_bytes(b"a \xfcdog\n")
+    done = command("translate", tiny_run, text, "--warnings", "list", cwd=tmp_path)
+    assert done.status == 0
+    assert name + b":1:3: not UTF-8" in (tmp_path / "list").read_bytes()
+    page = text.with_suffix(".html")
+    done = command("explain", tiny_run, "the dog", "--out", page)
+    assert done.status == 0
+    assert done.out.endswith(b"\n" + os.fsencode(page) + b"\n")
+    assert page.is_file()
 
 
 def test_json_has_one_object_a_line_with_text_score_and_parts(command: Command, tiny_run: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +13,9 @@ import pytest
 import dragoman
 from dragoman.data.text_names import is_plain_text
 from dragoman.documents.translate import translate_document
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.translation.translator import Translator
+from limits import LONG_S
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +113,76 @@ def test_a_folder_is_refused_before_it_is_translated(tmp_path: Path, translator:
     assert not (tmp_path / "out").exists()
     with pytest.raises(DataError, match="lies in the folder"):
         translate_document(translator, tmp_path / "in", tmp_path / "in" / "out")
+
+
+@pytest.mark.parametrize("way", ["the folder above", "a link"])
+def test_a_translation_that_would_replace_a_document_to_read_is_refused(
+    tmp_path: Path, translator: Translator, way: str
+) -> None:
+    """The first was written before the second was read, and that was one and the same file."""
+    inner = tmp_path / "in" / "in"
+    inner.mkdir(parents=True)
+    (inner / "a.md").write_text("the cat")
+    (tmp_path / "in" / "a.md").write_text("the dog")
+    out = tmp_path if way == "the folder above" else tmp_path / "out"
+    if way == "a link":
+        out.mkdir()
+        (out / "in").symlink_to(inner)
+    with pytest.raises(DataError, match=r"a\.md: lies in the folder that is read"):
+        translate_document(translator, tmp_path / "in", out)
+    assert [(tmp_path / name).read_text() for name in ("in/a.md", "in/in/a.md")] == ["the dog", "the cat"]
+
+
+def test_a_document_goes_where_its_name_leads(tmp_path: Path, translator: Translator) -> None:
+    """A pipe and a link were replaced by a file."""
+    source, pipe, real = tmp_path / "a.md", tmp_path / "pipe.md", tmp_path / "real.md"
+    source.write_text("the dog")
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    translate_document(translator, source, pipe)
+    reader.join(LONG_S)
+    real.write_text("old")
+    (tmp_path / "link.md").symlink_to(real)
+    translate_document(translator, source, tmp_path / "link.md")
+    assert [*read, real.read_bytes()] == [translator.translate("the dog").text.encode()] * 2
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("name", ["folder.md", "a.md/b.md", "terms.md"])
+def test_where_a_document_cannot_go_is_said_before_it_is_translated(
+    tmp_path: Path, translator: Translator, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "a.md").write_text("the dog")
+    (tmp_path / "folder.md").mkdir()
+    (tmp_path / "terms.md").write_text("dog\tbaum\n")
+    monkeypatch.setattr(translator, "translate_planned", lambda *_: pytest.fail("translated"))
+    with pytest.raises(ConfigError, match=r"cannot be written|is the input"):
+        translate_document(translator, tmp_path / "a.md", tmp_path / name, glossary=tmp_path / "terms.md")
+    assert (tmp_path / "terms.md").read_text() == "dog\tbaum\n"
+
+
+def test_a_folder_that_cannot_be_read_and_what_is_no_file_are_named(
+    tmp_path: Path, translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were left out without a word."""
+    source = tmp_path / "in"
+    (source / "closed").mkdir(parents=True)
+    (source / "a.md").write_text("the dog")
+    os.mkfifo(source / "b.md")
+    assert translate_document(translator, source, tmp_path / "out").skipped == {".md": 1}
+    scan = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if Path(path).name == "closed":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(DragomanError, match=r"in/closed: cannot be read \(Permission denied\); check its permissions"):
+        translate_document(translator, source, tmp_path / "out2")
+    assert not (tmp_path / "out2").exists()
 
 
 def test_options_are_those_of_translating(tmp_path: Path, translator: Translator) -> None:

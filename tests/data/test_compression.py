@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import io
 import lzma
 import os
+import select
 import tarfile
+import threading
 import zipfile
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 import zstandard
 
 from dragoman.config import DataConfig
-from dragoman.data.compression import open_corpus, refuse_a_pipe
+from dragoman.data.compression import open_corpus, refuse_a_pipe, text_of
+from dragoman.data.corpus import read_lines_leniently
 from dragoman.errors import DataError
 from dragoman.training.preparation import check_readable
+from limits import wait_until
 
 
 def zipped() -> bytes:
@@ -46,6 +52,49 @@ def copied_out(form: str) -> bytes:
     else:
         header = b"070701" + b"%08x" * 13 % (2, 0o100644, 0, 0, 1, 0, 2, 0, 1, 0, 0, 2, 0)
     return header + b"a\0a\n"
+
+
+def through_a_pipe(*pieces: bytes) -> BinaryIO:
+    """A stream that gets its bytes in pieces, each after the one before was read."""
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        # the reader may close its end before all is written
+        with contextlib.suppress(OSError, ValueError), os.fdopen(writing, "wb", buffering=0) as file:
+            for piece in pieces:
+                file.write(piece)
+                wait_until(lambda: not select.select([reading], [], [], 0)[0])
+
+    threading.Thread(target=write, daemon=True).start()
+    return os.fdopen(reading, "rb")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "lines"),
+    [
+        ((b"\xff", b"\xfeh\0i\0\n\0"), ["hi"]),
+        ((b"\xff\xfe", b"\0\0h\0\0\0\n\0\0\0"), ["h"]),  # UTF-32
+        ((b"\xff\xfe", b"\0\x01\n\0"), ["\u0100"]),  # UTF-16, which begins like it
+        ((b"\0", b"\0\xfe", b"\xff\0\0\0h"), ["h"]),
+        ((b"B", b"\n", b"x\n"), ["B", "x"]),
+        ((b"0707", b"01 is a number\n"), ["070701 is a number"]),
+        ((b"\xff",), ["\ufffd"]),
+        ((), []),
+    ],
+)
+def test_a_mark_that_comes_in_pieces_is_known(pieces: tuple[bytes, ...], lines: list[str]) -> None:
+    with through_a_pipe(*pieces) as pipe, text_of(pipe, Path("stdin")) as stream:
+        assert [line.text for line in read_lines_leniently(stream, "stdin")] == lines
+
+
+@pytest.mark.parametrize("content", [gzip.compress(b"a dog\n"), bz2.compress(b"a dog\n"), zipped()])
+@pytest.mark.parametrize("first", [1, 2, 20])
+def test_an_archive_in_a_pipe_is_refused(content: bytes, first: int) -> None:
+    with (
+        through_a_pipe(content[:first], content[first:]) as pipe,
+        pytest.raises(DataError, match="not text; unpack it"),
+    ):
+        text_of(pipe, Path("stdin"))
 
 
 @pytest.mark.parametrize(

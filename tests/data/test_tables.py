@@ -83,6 +83,7 @@ def test_quotes_of_a_csv(tmp_path: Path) -> None:
         ("a.tsv", b"x\ty\nx\t\0\n", None, "a.tsv:2:3: NUL byte"),
         ("a.tsv", "", None, "the file is empty"),
         ("a.csv", "", None, "the file is empty"),
+        ("a.csv", "sep=;\n", None, "a.csv: a table without rows; begin with headings"),
         (
             "a.csv",
             'x,y\n"x,y\n',

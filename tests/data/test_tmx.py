@@ -77,6 +77,10 @@ def test_two_languages_need_not_be_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"3 languages \(de, en, fr\); choose source and target"):
         tmx_languages(memory(tmp_path, unit(de="x", en="y", fr="z")))
     assert tmx_languages(memory(tmp_path, "<tu><tuv><seg>?</seg></tuv></tu>", unit(de="x", fr="z"))) == ("de", "fr")
+    with pytest.raises(DataError, match=r"one language alone \(en\); a pair needs two"):
+        tmx_languages(memory(tmp_path, unit(en="x")))
+    with pytest.raises(DataError, match=r"one language alone \(en-US, en-GB\); choose .* --columns en-US,en-GB$"):
+        tmx_languages(memory(tmp_path, unit(en_US="color", en_GB="colour")))
     with pytest.raises(DataError, match="0 languages; choose"):
         tmx_languages(memory(tmp_path))
 

@@ -58,6 +58,21 @@ def test_a_clean_corpus_is_fit_to_train_and_stays_as_it_is(tmp_path: Path) -> No
     assert result.log == []
 
 
+@pytest.mark.parametrize("more", [1, 3, 150])
+@pytest.mark.parametrize("side", [0, 1])
+def test_lines_behind_the_end_of_the_other_side_are_in_the_log(tmp_path: Path, more: int, side: int) -> None:
+    """They were in no file and in no count."""
+    both = sides()
+    both[1 - side][-more:] = []
+    result = doctor(tmp_path, *both)
+    assert result.pairs == list(clean()[:-more])
+    lost = [row for row in result.log if "" in row[2:4]]
+    assert [int(row[2 + side]) for row in lost] == list(range(len(clean()) - more + 1, len(clean()) + 1))
+    assert [row[4 + side] for row in lost] == [pair[side] for pair in clean()[-more:]]
+    assert {row[0] for row in lost} == {"dropped"}
+    assert result.mended.dropped == {"shifted": more}
+
+
 def test_one_line_too_many_is_one_place_and_the_lines_come_side_by_side(tmp_path: Path) -> None:
     src, tgt = sides()
     tgt.insert(300, "Diese Zeile ist eine zu viel, und sie ist auch noch recht lang.")

@@ -144,3 +144,22 @@ def test_one_command_calibrates_a_run_without_a_confidence(
     assert re.search(counts, done.err)
     few = command("calibrate", run, "--src", corpus.valid_src, "--ref", corpus.valid_tgt)
     assert (few.status, few.error) == (2, "error: a confidence needs 100 pairs or more, got 20")
+
+
+def test_a_run_of_several_languages_is_calibrated_for_one_and_reported_on(
+    command: Callable[..., Any], several_run: Path, corpus: Any, tmp_path: Path
+) -> None:
+    """Both said that a language must be chosen, and had no option for it."""
+    run = tmp_path / "run"
+    shutil.copytree(several_run, run)
+    lines = corpus.src.read_text(encoding="utf-8").split("\n")[:110]
+    for name in ("s.en", "s.de"):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    text = ("--src", tmp_path / "s.en", "--ref", tmp_path / "s.de")
+    assert "choose one with to" in command("calibrate", run, *text).error
+    done = command("calibrate", run, *text, "--to", "de")
+    assert done.status == 0, done.err
+    assert "confidence learned from 110 lines" in done.out.decode()
+    done = command("report", run, *text, "--to", "de", "--out", tmp_path / "page.html")
+    assert done.status == 0, done.err
+    assert "--src too" in command("report", run, "--to", "de").error

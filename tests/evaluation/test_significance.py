@@ -87,6 +87,13 @@ def test_approximate_randomisation_is_near_the_exact_test() -> None:
         )
 
 
+def test_differences_that_are_equal_but_for_rounding_are_as_large() -> None:
+    """Scores in steps, as people give them, are equal in many exchanges: p was half of what it is."""
+    a, b = np.full((20, 1), 0.7), np.array([0.7] * 15 + [0.8] * 5)[:, None]
+    found = approximate_randomisation(lambda sums: float(sums[0]) / 20, a, b, 10_000, 12345)
+    assert found == pytest.approx(2 / 2**5, abs=0.01)
+
+
 def test_the_bootstrap_is_the_plain_one() -> None:
     metric = scorer("bleu")
     a, b = (metric.statistics(hyps, [REFS[:50]]) for hyps in (A[:50], B[:50]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
 import shutil
 from collections.abc import Callable
@@ -18,6 +20,7 @@ from dragoman.evaluation import ledger
 from dragoman.progress import Ticker
 from dragoman.training import run as training
 from dragoman.training.advice import divergence, longer, lower_rate, retrain, working_rate
+from dragoman.training.finetune import PARENT, PATH
 from dragoman.training.preparation import Repeated
 from dragoman.translation.translator import Translator
 
@@ -45,6 +48,54 @@ def test_advice_is_a_command_to_paste(tmp_path: Path) -> None:
         "--set", "train.max_steps=20", "--out", f"{tmp_path}/my run-2",
     ]  # fmt: skip
     assert longer(TrainConfig(max_minutes=2), "max_minutes", 100, 130.0, 3) == {"max_minutes": 7}
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_advice_names_the_parent_where_it_is_and_new_subwords(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: bool
+) -> None:
+    """It named a run of that name beside the run, and left out --new-subwords, without which it is another training."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("models/base", "models/base/bundle", "runs/tuned", "elsewhere"):
+        Path(folder).mkdir(parents=True)
+    run = Path("runs/tuned")
+    given = Path("models/base/bundle")
+    (run / PARENT).write_text(
+        json.dumps({"name": "bundle", PATH: os.path.relpath(given, run), "composed_rows": 3}), encoding="utf-8"
+    )
+    if moved:
+        (run.parent / "bundle").mkdir()
+        shutil.rmtree("models")
+    there = "runs/bundle" if moved else str(given)
+    assert shlex.split(retrain(run, {})) == [
+        "dragoman", "train", "runs/tuned/config.yaml", "--from-run", there, "--new-subwords", "--out", "runs/tuned-2",
+    ]  # fmt: skip
+
+
+def test_a_memory_or_a_table_in_another_language_or_direction_is_refused(
+    tiny_run: Path, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Its sides were exchanged, or it was in another language, and bore the names of those that were wanted."""
+    for lang in ("en", "fr"):
+        rows = "".join(f"der Hund {i}\tthe dog {i}\n" for i in range(150))
+        (tmp_path / f"{lang}.tsv").write_text(f"de\t{lang}\n{rows}", encoding="utf-8")
+        sides = '<tuv xml:lang="de"><seg>der Hund {i}</seg></tuv><tuv xml:lang="{lang}"><seg>the dog {i}</seg></tuv>'
+        units = "".join(f"<tu>{sides.format(i=i, lang=lang)}</tu>" for i in range(150))
+        (tmp_path / f"{lang}.tmx").write_text(f"<tmx><body>{units}</body></tmx>", encoding="utf-8")
+    wanted = ("--set", "data.src_lang=en", "--set", "data.tgt_lang=de")
+    for name in ("en.tsv", "en.tmx"):
+        for more in (("--from-run", str(tiny_run)), wanted):
+            done = command("train", name, *more, "--out", "x", cwd=tmp_path)
+            assert done.status == 2
+            assert f"{name}: read as de to en, where en to de is wanted; give --columns en,de" in done.error
+    for name in ("fr.tsv", "fr.tmx"):
+        done = command("train", name, "--columns", "fr,de", "--from-run", str(tiny_run), "--out", "x", cwd=tmp_path)
+        assert done.status == 2
+        assert (
+            f"{name}: French (fr), but --from-run {tiny_run} translates from English (en): give text in" in done.error
+        )
+        assert "or set data.src_lang=fr and data.tgt_lang=de if new languages are meant" in done.error
+    assert not (tmp_path / "x").exists()
 
 
 def test_divergence_is_told_from_a_slow_start(tiny: Callable[..., Any]) -> None:

@@ -95,12 +95,18 @@ def decided_here(job: Job) -> Job | str:
 
 
 def inspected(row: dict[str, Any], job: Job) -> dict[str, Any]:
-    """Inspect the shard of a row of Ray Data; add it to the row, or the error message."""
+    """Inspect the shard of a row of Ray Data, and its translation if it has one; add it to the row, or the error."""
+    src, out, name = job.folders.src, job.folders.out, row["name"]
     try:
-        shard = inspect(job.folders.src, row["name"], job.folders.column)
-        return {**row, "shard": json.dumps(asdict(shard)), "error": ""}
+        shard = inspect(src, name, job.folders.column)
+        finished = FinishedShard(**json.loads(row["finished"])) if row["finished"] else None
+        error = finished.unlike(src / name, shard.sha256, out / name) if finished else ""
+        return {**row, "shard": json.dumps(asdict(shard)), "error": error}
     except DragomanError as error:
         return {**row, "shard": "", "error": str(error)}
+    except Exception as error:  # a bug of ours fails this shard only
+        logger.exception("%s", name)
+        return {**row, "shard": "", "error": f"{src / name}: {type(error).__name__}: {error}"}
 
 
 class Worker:
@@ -194,9 +200,19 @@ class Cluster:
             )
         return n_actors
 
-    def inspect(self, job: Job, names: Sequence[str]) -> Iterator[tuple[str, Shard | str]]:
-        """Yield each name with its shard, or with the reason why it cannot be read, in the order of completion."""
-        rows = self._rows([{"name": name} for name in names]).map(inspected, fn_args=[job])
+    def inspect(self, job: Job, names: Mapping[str, FinishedShard | None]) -> Iterator[tuple[str, Shard | str]]:
+        """Yield each name with its shard, in the order of completion.
+
+        In place of a shard that cannot be read, or was finished from another file or has another translation now,
+        comes the reason.
+
+        Args:
+            names: Each name with the record of its translation; None if it has none.
+        """
+        asked = [
+            {"name": name, "finished": json.dumps(asdict(shard)) if shard else ""} for name, shard in names.items()
+        ]
+        rows = self._rows(asked).map(inspected, fn_args=[job])
         for row in _completed(rows):
             yield row["name"], row["error"] or Shard(**json.loads(row["shard"]))
 

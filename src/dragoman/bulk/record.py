@@ -21,7 +21,7 @@ from typing import Any
 
 from dragoman import __version__
 from dragoman.errors import ConfigError, DragomanError
-from dragoman.files import explained
+from dragoman.files import explained, sha256
 from dragoman.locks import acquire
 
 NAME = "_dragoman.jsonl"
@@ -40,6 +40,22 @@ class FinishedShard:
     sha256: str  # of the translation
     seconds: float
     notes: Mapping[str, int] = field(default_factory=dict)  # number of notes of each kind
+
+    def unlike(self, src: Path, sha256_now: str, out: Path) -> str:
+        """Return which of its files is not the one that was read or written, and what to do; "" if both are.
+
+        Args:
+            src: The source, whose SHA-256 is now ``sha256_now``.
+            out: The translation, which is read.
+        """
+        if self.input != sha256_now:
+            return f"{src}: not the file that was translated; restore it, or give --restart"
+        try:
+            if sha256(out) == self.sha256:
+                return ""
+        except OSError as error:
+            return f"{out}: cannot be read ({error.strerror}); check its permissions"
+        return f"{out}: has changed since it was written; restore it, or move it away to translate it again"
 
 
 class Record:

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import open_corpus, read_lines_leniently
 from dragoman.data.text_names import is_plain_text
 from dragoman.errors import ConfigError, DataError, DecodeError, not_installed
-from dragoman.files import explained, sha256, whole_file
+from dragoman.files import below, explained, sha256, whole_file
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.translator import READ_AHEAD, Translator
 
@@ -64,16 +65,18 @@ class _Task:
 def shard_names(src: Path) -> list[str]:
     """Return the names of all shards in a folder and the folders below it, sorted; a file is its own only shard.
 
-    A name that begins with a dot or an underscore is not a shard, as is the custom in data folders.
+    A name that begins with a dot or an underscore is not a shard, as is the custom in data folders. What is no file, or
+    a link to a folder, stands among them: it is refused when it is read.
 
     Raises:
         DataError: There is no shard.
+        DragomanError: A folder in it cannot be read.
     """
     if src.is_file():
         return [src.name]
     if not src.is_dir():
         raise DataError(f"{src}: no such folder; give a folder of shards (text, .gz, .zst or .parquet), or one of them")
-    paths = (path.relative_to(src) for path in src.rglob("*") if path.is_file())
+    paths = (path.relative_to(src) for path in below(src))
     names = sorted(str(path) for path in paths if not any(part.startswith((".", "_")) for part in path.parts))
     if not names:
         raise DataError(f"{src}: no files in it; give a folder of shards (text, .gz, .zst or .parquet)")
@@ -95,6 +98,7 @@ def inspect(folder: Path, name: str, column: str | None) -> Shard:
         DataError: The shard is damaged, has no such column of text, or its suffix is not one of text.
     """
     path = folder / name
+    refuse_a_pipe(path)
     if not is_parquet(name) and not is_plain_text(name):
         raise DataError(
             f"{path}: {path.suffix} is no suffix of plain text: convert it to lines of text, and name it .txt"
@@ -196,11 +200,17 @@ def _table(path: Path) -> Iterator[Any]:
     try:
         with path.open("rb") as file, pq.ParquetFile(file) as table:
             yield table
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
+    except OSError as error:
+        if error.errno is None or error.strerror is None:  # Arrow's own, of bytes that it cannot read
+            raise _damaged(path, error) from None
+        raise DataError(f"{path}: cannot be read ({error.strerror}); check the file and its permissions") from None
     except (pa.ArrowException, EOFError) as error:
-        reason = " ".join(str(error).split())
-        raise DataError(f"{path}: damaged, or not a Parquet file ({reason}); get it again") from None
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> DataError:
+    reason = " ".join(str(error).split())
+    return DataError(f"{path}: damaged, or not a Parquet file ({reason}); get it again")
 
 
 def _row_groups(table: Any) -> Iterator[Any]:

@@ -20,7 +20,6 @@ from dragoman.bulk.options import FolderOptions, Machines
 from dragoman.bulk.record import FinishedShard, Record, open_record
 from dragoman.bulk.shards import Folders, Shard, shard_names
 from dragoman.errors import ConfigError
-from dragoman.files import sha256
 from dragoman.options import Options, takes
 from dragoman.progress import repeated
 from dragoman.translation.notes import QUIET, Events
@@ -137,18 +136,14 @@ def _translate(cluster: Cluster, job: Job, names: Sequence[str], record: Record,
         failures.append(FailedShard(name, why))
         listeners.failed(failures[-1])
 
-    for name, shard in cluster.inspect(job, names):
-        finished = record.finished.get(name) if (job.folders.out / name).is_file() else None
+    there = {name: shard for name, shard in record.finished.items() if (job.folders.out / name).is_file()}
+    for name, shard in cluster.inspect(job, {name: there.get(name) for name in names}):
         if isinstance(shard, str):
             fail(name, shard)
-        elif finished is None:
-            waiting.append(shard)
-        elif finished.input != shard.sha256:
-            fail(name, f"{job.folders.src / name}: not the file that was translated; restore it, or give --restart")
-        elif why := _changed(job.folders.out / name, finished):
-            fail(name, why)
+        elif name in there:
+            finished_before.append(there[name])
         else:
-            finished_before.append(finished)
+            waiting.append(shard)
     waiting.sort(key=lambda shard: shard.lines, reverse=True)  # a long shard begun last would keep the others waiting
     finished_now: list[FinishedShard] = []
     lines_before = sum(shard.lines for shard in finished_before)
@@ -166,16 +161,6 @@ def _translate(cluster: Cluster, job: Job, names: Sequence[str], record: Record,
     notes = sum((Counter(shard.notes) for shard in complete), Counter[str]())
     n_lines = sum(shard.lines for shard in complete)
     return Report(len(names), n_lines, len(finished_before), tuple(failures), begun_again, notes)
-
-
-def _changed(out: Path, finished: FinishedShard) -> str:
-    """Return what is wrong with the translation of a finished shard; "" if it is as it was written."""
-    try:
-        if sha256(out) == finished.sha256:
-            return ""
-    except OSError as error:
-        return f"{out}: cannot be read ({error.strerror}); check its permissions"
-    return f"{out}: has changed since it was written; restore it, or move it away to translate it again"
 
 
 @contextmanager

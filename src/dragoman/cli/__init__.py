@@ -17,7 +17,7 @@ import typer
 
 from dragoman.cli import environment
 from dragoman.cli.commands import COMMANDS, Commands, declare
-from dragoman.errors import DragomanError, shortened
+from dragoman.errors import BYTES_OF_NAMES, DragomanError, shortened
 from dragoman.progress import clear, say
 
 app = typer.Typer(
@@ -46,7 +46,8 @@ def main() -> None:
     _replace_closed_streams()
     if sys.stdout is None:
         sys.exit(_report_error("stdout is closed: leave it open, or redirect it to /dev/null"))
-    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # as all input and output
+    sys.stdout.reconfigure(encoding="utf-8", errors=BYTES_OF_NAMES)  # type: ignore[union-attr]  # as all input and output
+    sys.stderr.reconfigure(errors=BYTES_OF_NAMES)  # type: ignore[union-attr]
     handler = _StderrHandler()
     handler.addFilter(no_repeats())
     logging.getLogger("dragoman").addHandler(handler)

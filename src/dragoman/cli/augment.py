@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +14,7 @@ from dragoman.cli.declared_options import with_options
 from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.distillation.options import AugmentOptions
+from dragoman.errors import as_command
 from dragoman.options import MachineOptions
 from dragoman.progress import say
 
@@ -61,4 +61,4 @@ def augment(
     else:
         print(f"{data.config}\n{dumped({'data': {'train': list(data.entries)}})}", end="")
     if not options.quiet:
-        say(f"Train on it:  dragoman train {shlex.quote(str(data.config))} --out runs/NAME")
+        say(f"Train on it:  {as_command('dragoman', 'train', data.config, '--out', 'runs/NAME')}")

@@ -20,6 +20,7 @@ def calibrate(
     run: Annotated[Path, typer.Argument(autocompletion=runs, metavar="RUN", help="Run folder or bundle.")],
     src: Annotated[Path, typer.Option(help="Source text that the model was not trained on: 100 lines or more.")],
     ref: Annotated[Path, typer.Option(help="Its translations, line by line.")],
+    to: Annotated[str | None, typer.Option(help="Target language, for a run of several.")] = None,
 ) -> None:
     """``dragoman calibrate``; its help is in ``cli/commands.py``."""
     with loading():
@@ -27,7 +28,7 @@ def calibrate(
         from dragoman.evaluation.calibration import guide
 
     use_threads(machine.threads)
-    learned = run_calibrate(run, src, ref, machine.device)
+    learned = run_calibrate(run, src, ref, machine.device, to=to)
     print(
         f"{run}: confidence learned from {learned.sentences:,} lines; {guide(learned)} guide to quality "
         f"(rank correlation {learned.rank_correlation:.2f} with their chrF)"

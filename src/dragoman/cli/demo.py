@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ import typer
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import print_line
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, as_command
 from dragoman.options import not_among
 from dragoman.progress import Ticker
 from dragoman.training.options import RunOptions
@@ -178,20 +177,20 @@ def what_is_missing(trained: Trained, share: float, run: Path, tgt_lang: str) ->
     """Return what the demo promises, what it reached and why, and the command that goes on."""
     steps = max(RECIPE["train"]["max_steps"], trained.step + MORE_STEPS)
     minutes = max(1, math.ceil((steps - trained.step) * trained.seconds / max(trained.step, 1) / 60))
-    command = ["dragoman", "demo", "--resume", "--minutes", str(minutes)]
+    command: list[object] = ["dragoman", "demo", "--resume", "--minutes", minutes]
     command += ["--to", tgt_lang] if tgt_lang != "de" else []
-    command += ["--out", str(run)] if run != Path("runs/demo" if tgt_lang == "de" else f"runs/demo-{tgt_lang}") else []
+    command += ["--out", run] if run != Path("runs/demo" if tgt_lang == "de" else f"runs/demo-{tgt_lang}") else []
     done = f"{trained.step:,} of about {steps:,} steps in {trained.seconds / 60:.0f} minutes"
     why = ": this machine was busy or is slow" if trained.reason == "max_minutes" else ""
     return (
-        f"\nNot there yet: {share:.1%} are exactly right, and the demo is to reach {PROMISED:.0%}. "
-        f"Training did {done}{why}.\nTo go on for {minutes} minutes:  {shlex.join(command)}"
+        f"\nNot there yet: {share:.1%} are exactly right, and the demo is to reach {PROMISED:.0%}.\n"
+        f"Training did {done}{why}.\n  # go on for {minutes} minutes\n  {as_command(*command)}"
     )
 
 
 def what_next(run: Path, tgt_lang: str) -> str:
     """Return the commands to try next, ready to paste, with the activation of the environment if that is needed."""
-    name = shlex.quote(str(run))
+    name = as_command(run)
     environment = Path(sys.prefix)
     here = environment.relative_to(Path.cwd()) if environment.is_relative_to(Path.cwd()) else environment
     commands = [
@@ -200,7 +199,7 @@ def what_next(run: Path, tgt_lang: str) -> str:
         (f"dragoman train A.en A.{tgt_lang} --out runs/mine", "your own text, line by line"),
     ]
     if shutil.which("dragoman") is None and (environment / "bin/activate").is_file():
-        commands.insert(0, (f"source {shlex.quote(str(here / 'bin/activate'))}", "first, in each new terminal"))
+        commands.insert(0, (as_command("source", here / "bin/activate"), "first, in each new terminal"))
     return "\n".join(["", "Now you:", *(f"  # {about}\n  {command}" for command, about in commands)])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.distillation.options import DistillOptions
+from dragoman.errors import as_command
 from dragoman.progress import say
 
 
@@ -43,4 +43,4 @@ def distill(
     assert distilled.certificate is not None
     print(distilled.certificate.to_json() if as_json else f"{distilled.run}\n{distilled.certificate}")
     if not options.quiet:
-        say(f"Try it:  dragoman translate {shlex.quote(str(out))} -i --fast")
+        say(f"Try it:  {as_command('dragoman', 'translate', out, '-i', '--fast')}")

@@ -12,7 +12,7 @@ from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import print_line
 from dragoman.doctor.options import ExaminationOutput, ExaminedSettings, ExaminedText
-from dragoman.errors import ConfigError
+from dragoman.errors import BYTES_OF_NAMES, ConfigError
 from dragoman.progress import say
 
 
@@ -70,7 +70,7 @@ def doctor(
             diagnosis = diagnose_text(config, texts, settings.overrides, settings.memory, settings.quiet)
     if listed is not None:
         with explained(listed), whole_file(listed) as file:
-            file.writelines(line.encode("utf-8", "surrogatepass") for line in listed_lines(diagnosis.findings))
+            file.writelines(line.encode("utf-8", BYTES_OF_NAMES) for line in listed_lines(diagnosis.findings))
     if write is not None and diagnosis.text is not None:
         check_mended(diagnosis.entries, write, listed)  # of a configuration, whose texts are known by now
         with at_ctrl_c(lambda: "before all text was mended: nothing is written"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import WIDE, at_terminal, broken_after, print_line, print_table
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, as_command
 from dragoman.evaluation.options import ScoreOptions
 from dragoman.options import option, option_group
 from dragoman.progress import columns, say
@@ -72,7 +71,7 @@ def evaluate(
     """``dragoman evaluate``; its help is in ``cli/commands.py``."""
     with loading():
         import dragoman.evaluation.evaluate  # noqa: F401  (takes seconds)
-        from dragoman.files import check_output
+        from dragoman.files import check_output, refuse_twice
 
     names, out = [str(system) for system in systems], test.out
     if test.segment_scores is not None:
@@ -84,8 +83,8 @@ def evaluate(
         return
     if not test.ref:
         if len(systems) == 3 and test.src is None:
-            words = shlex.join([names[0], "--src", names[1], "--ref", names[2]])
-            raise ConfigError(f"the two sides of the test set need their options: dragoman evaluate {words}")
+            command = as_command("dragoman", "evaluate", systems[0], "--src", systems[1], "--ref", systems[2])
+            raise ConfigError(f"the two sides of the test set need their options: {command}")
         raise ConfigError("Missing option '--ref': name the references (see dragoman evaluate --help)")
     if len(systems) > 2:
         raise ConfigError(f"evaluate takes one or two systems, got {len(systems)}")
@@ -93,6 +92,7 @@ def evaluate(
         raise ConfigError("--out is for the translations of one run: leave it out with two systems and with --stress")
     if out is not None:
         check_output(out, test.src, *test.ref, *systems)
+    refuse_twice(out, warned.warnings)
     with at_ctrl_c(
         lambda: "before the scores were computed: nothing is saved; the same command starts from the beginning"
     ):

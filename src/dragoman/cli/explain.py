@@ -12,7 +12,7 @@ from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import loading
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, as_command
 from dragoman.options import MachineOptions
 from dragoman.progress import say
 from dragoman.translation.options import TranslateOptions
@@ -39,7 +39,8 @@ def explain(
 ) -> None:
     """``dragoman explain``; its help is in ``cli/commands.py``."""
     if os.path.isfile(text):  # noqa: PTH113  (a text may be too long for a path)
-        raise ConfigError(f'{text} is a file, but explain takes a sentence: dragoman explain {run} "$(head -1 {text})"')
+        command, file = as_command("dragoman", "explain", run), as_command(Path(text))
+        raise ConfigError(f'{text} is a file, but explain takes a sentence: {command} "$(head -1 {file})"')
     with loading():
         from dragoman.explanation.explain import explain as run_explain
         from dragoman.explanation.outputs import check, write

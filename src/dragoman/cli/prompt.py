@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from dragoman.errors import ConfigError, shortened
@@ -96,15 +97,18 @@ def both_at_terminal() -> bool:
 
 
 def open_stdin() -> BinaryIO:
-    """Open standard input again, with a reader of its own.
+    """Open the text of standard input, with a reader of its own.
 
     Raises:
         ConfigError: The caller closed stdin.
+        DataError: It is an archive, or compressed.
     """
+    from dragoman.data.compression import text_of
+
     # A thread may still wait for input when the program ends. If it waited on ``sys.stdin``, Python's exit would abort.
     if sys.stdin is None:
         raise ConfigError("stdin is closed: give a FILE, or redirect input to stdin")
-    return open(0, "rb", closefd=False)
+    return text_of(open(0, "rb", closefd=False), Path("stdin"))
 
 
 def warn(note: Note | str) -> None:

@@ -25,6 +25,7 @@ class TestText(MachineOptions):
 
     ref: Path | None = option(None, "Text", "References of a test set: also compare translations, line by line.")
     src: Path | None = option(None, "Text", "With --ref: its source side, which each run translates.")
+    to: str | None = option(None, "Text", "With --src: target language, for runs of several.")
     outputs: tuple[str, ...] = option(
         (), "Text", "With --ref: text file of translations to compare instead; may be repeated."
     )
@@ -53,6 +54,8 @@ def report(
         raise ConfigError(f"--out must end in .html, got {out}")
     if test.ref is None and (test.src is not None or test.outputs):
         raise ConfigError("--src and --outputs need the references: give --ref too")
+    if test.to is not None and test.src is None:
+        raise ConfigError("--to is the language into which --src is translated: give --src too")
     if test.ref is not None and test.src is None and not test.outputs:
         raise ConfigError("--ref needs something to compare: give --src, or translations with --outputs")
     inputs = [test.ref, test.src, *map(Path, test.outputs)]
@@ -86,7 +89,7 @@ def _outputs(runs: list[Path], test: TestText) -> Outputs:
         for run in runs:
             if len(runs) > 1:
                 say(f"{run}:")
-            done = evaluate(run, src=test.src, ref=test.ref, device=test.device)
+            done = evaluate(run, src=test.src, ref=test.ref, device=test.device, to=test.to)
             outputs.append((str(run), [translation.text for translation in done.translations]))
     for name, lines in [*outputs, *([(str(test.src), srcs)] if srcs else [])]:
         if len(lines) != len(refs):

@@ -60,7 +60,7 @@ def score(
     """``dragoman score``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.data.corpus import read_pairs
-        from dragoman.files import check_output
+        from dragoman.files import check_output, refuse_twice
         from dragoman.translation.language_pairs import check_sides
         from dragoman.translation.translator import Translator
 
@@ -68,6 +68,7 @@ def score(
     alignments = output.alignments
     if alignments is not None:
         check_output(alignments, src, ref)
+    refuse_twice(alignments, output.warnings)
     pairs = list(read_pairs(src, ref))
     with loading(run):
         translator = Translator.load([run, *(ensemble or ())], machine.device)
@@ -76,7 +77,7 @@ def score(
     langs = plan.reader.src_lang, plan.reader.tgt_lang
     for warning in check_sides(run, langs, options.from_lang, src, ref):
         say(f"warning: {warning}")
-    begin_list(output, src, ref, alignments)
+    begin_list(output, src, ref)
     ticker, report = Ticker(), NoteReport(output)
     if not output.as_json and sys.stdout.isatty():
         print(HEADER)

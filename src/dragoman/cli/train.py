@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +12,7 @@ import typer
 
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.signs import loading
+from dragoman.errors import as_command
 from dragoman.progress import say
 from dragoman.training.options import TrainOptions
 
@@ -45,4 +45,4 @@ def train(
         sys.stdout.buffer.write(os.fsencode(trained.run) + b"\n")  # a path may not be UTF-8
         sys.stdout.flush()
         if not options.quiet:
-            say(f"Try it:  dragoman translate {shlex.quote(str(trained.run))} -i")
+            say(f"Try it:  {as_command('dragoman', 'translate', trained.run, '-i')}")

@@ -7,7 +7,8 @@ import dataclasses
 import json
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
@@ -21,6 +22,7 @@ from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import at_terminal
 from dragoman.documents.options import FormatOptions
 from dragoman.errors import ConfigError, DataError
+from dragoman.files import STDIN, check_output, refuse_an_input, refuse_twice
 from dragoman.options import flags, option, option_group
 from dragoman.progress import Ticker, clear, columns, has_live_line, say, wrapped
 from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
@@ -91,6 +93,7 @@ def translate(
     """``dragoman translate``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.data.sides import LanguageWatch
+        from dragoman.translation.keeping.glossary import glossary_file
         from dragoman.translation.translator import Translator
 
     members = [run, *(ensemble or ())]
@@ -98,13 +101,17 @@ def translate(
     if machines.ray is not None:
         if interactive or output.as_json or output.alignments is not None:
             raise ConfigError("--ray writes plain lines: leave out -i, --json and --alignments")
+        if output.read_as is not None or warned != WarningOptions():
+            raise ConfigError("--ray reads lines, and counts the notes on them: leave out --as, -v and --warnings")
         if formats:
             raise ConfigError(f"--ray writes plain lines: leave out {flags(*formats)}")
         _folder(members, file, options, machines, output)
         return
     if machines.actors is not None:
         raise ConfigError("--actors needs a Ray cluster: give --ray too")
+    inputs = (STDIN if file is None else file, glossary_file(options.glossary))
     is_document = _check(run, file, options, output, interactive)
+    _check_outputs(output, warned, inputs)
     _check_formats(file, output, formats, is_document)
     with loading(run):
         translator = Translator.load(members, machines.device)
@@ -116,7 +123,7 @@ def translate(
             say(f"warning: {warning}")
     expected_by = f"{run} translates from"
     watch = LanguageWatch(str(file or "stdin"), plan.src_lang, expected_by, warn)
-    begin_list(warned, file, output.out, output.alignments)
+    begin_list(warned, *inputs)
     report = NoteReport(warned)
     if file is not None and output.out is not None:
         if is_document:
@@ -138,10 +145,6 @@ def translate(
 
 def _check(run: Path, file: Path | None, options: TranslateOptions, output: Output, interactive: bool) -> bool:
     """Refuse options that exclude each other; return True if ``file`` is a document or a folder of documents."""
-    from dragoman.files import check_output, refuse_an_input
-    from dragoman.translation.keeping.glossary import glossary_file
-
-    glossary = glossary_file(options.glossary)
     out, alignments = output.out, output.alignments
     if interactive and file is not None:
         raise ConfigError(f"-i reads from a prompt, but {file} was given too: leave out one of them")
@@ -167,11 +170,20 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
         raise ConfigError("--restart overwrites the file of --out: give --out too")
     if alignments is not None and out is not None:
         raise ConfigError("--alignments cannot be resumed, but --out can: leave out one of them, or redirect stdout")
-    if alignments is not None:
-        check_output(alignments, file, glossary)
-    if out is not None:
-        refuse_an_input(out, glossary)
     return is_document
+
+
+def _check_outputs(output: Output, warned: WarningOptions, inputs: Sequence[Path | None]) -> None:
+    """Refuse an output that is an input, lies in a folder that is read, or is named twice."""
+    out, alignments, warnings = output.out, output.alignments, warned.warnings
+    if alignments is not None:
+        check_output(alignments, *inputs)
+    if out is not None:
+        refuse_an_input(out, *inputs[1:])  # the text itself is compared where it is read
+    refuse_twice(out, alignments, warnings)
+    for folder in (path for path in (inputs[0], out) if path is not None and path.is_dir()):
+        if warnings is not None and warnings.resolve().is_relative_to(folder.resolve()):
+            raise ConfigError(f"{warnings}: lies in the folder {folder} of the documents; choose another place")
 
 
 def _check_formats(file: Path | None, output: Output, formats: Mapping[str, Any], is_document: bool) -> None:
@@ -344,24 +356,25 @@ def _folder(runs: list[Path], src: Path | None, options: TranslateOptions, machi
 def _streamed(
     translator: Translator, plan: Plan, file: Path | None, report: NoteReport, watch: LanguageWatch
 ) -> Iterator[Translation]:
-    """Return the translations of a file, or of stdin as its lines come; the file is opened at once.
+    """Return the translations of a file, which is opened at once, or of stdin as its lines come.
 
     Args:
         watch: Looks at the lines of what can be read only once; files were compared before.
     """
     from dragoman.data.corpus import open_corpus
 
-    stream, name = (open_stdin(), "stdin") if file is None else (open_corpus(file), str(file))
-    translations = translator.translate_stream(
-        stream, name, plan, events=events_of(report, file), flush=sys.stdout.flush,
-        look=None if file is not None and file.is_file() else watch,
-    )  # fmt: skip
-    return translations if file is None else _and_close(stream, translations)
+    def translations(opened: Callable[[], AbstractContextManager[BinaryIO]]) -> Iterator[Translation]:
+        with opened() as stream:
+            yield from translator.translate_stream(
+                stream, str(file or "stdin"), plan, events=events_of(report, file), flush=sys.stdout.flush,
+                look=None if file is not None and file.is_file() else watch,
+            )  # fmt: skip
 
-
-def _and_close(stream: BinaryIO, translations: Iterator[Translation]) -> Iterator[Translation]:
-    with stream:
-        yield from translations
+    if file is None:
+        # It waits for its first bytes, and stays open: a thread may wait for more when the program ends.
+        return translations(lambda: contextlib.nullcontext(open_stdin()))
+    stream = open_corpus(file)
+    return translations(lambda: stream)
 
 
 def events_of(report: NoteReport, file: Path | None = None) -> Any:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
-from dragoman.data.encodings import marked
+from dragoman.data.encodings import MARKS, marked
 from dragoman.errors import DataError, not_installed
 
 logger = logging.getLogger(__name__)
@@ -58,11 +58,39 @@ def open_corpus(path: Path | str) -> BinaryIO:
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
     try:
-        _refuse_archive(path, stream)
-        return as_utf8(stream, str(path))
+        return text_of(stream, path)
     except BaseException:
         stream.close()
         raise
+
+
+def text_of(stream: BinaryIO, path: Path) -> BinaryIO:
+    """Return the text of a stream that has not been read, in UTF-8 as ``as_utf8`` gives it; ``path`` is its name.
+
+    Raises:
+        DataError: It is an archive, or it breaks off.
+    """
+    try:
+        stream = _with_whole_mark(stream)
+    except (EOFError, OSError, zlib.error) as error:
+        raise broken_off(str(path), error) from None
+    _refuse_archive(path, stream)
+    return as_utf8(stream, str(path))
+
+
+def _with_whole_mark(stream: BinaryIO) -> BinaryIO:
+    """Return a stream that shows the whole mark or first bytes of an archive, which a pipe may give in pieces.
+
+    No more is waited for than these bytes: none holds an LF, so that a line that is typed comes at once.
+    """
+    begins = (*(mark for mark, _ in MARKS), *(magic for place, magic, _ in _ARCHIVES if place == 0), *_CPIO)
+    start = stream.peek(1)  # type: ignore[attr-defined]
+    if not any(begin.startswith(start) and begin != start for begin in begins if start):
+        return stream
+    start = stream.read(len(start))
+    while any(begin.startswith(start) and begin != start for begin in begins) and (byte := stream.read(1)):
+        start += byte
+    return cast(BinaryIO, io.BufferedReader(_Continued(start, stream), 2**17))
 
 
 def as_utf8(stream: BinaryIO, name: str) -> BinaryIO:
@@ -78,22 +106,30 @@ def as_utf8(stream: BinaryIO, name: str) -> BinaryIO:
     return converted(stream, codec)
 
 
-def mark_of(path: Path) -> str | None:
-    """Return the codec of UTF-16 or UTF-32 whose byte order mark a file begins with; None without one, or of a pipe."""
-    if not path.is_file():
-        return None
-    with _open(path) as stream:
-        return marked(stream.peek(4))  # type: ignore[attr-defined]
-
-
-def converted(stream: BinaryIO, codec: str, errors: Literal["one_bad_byte", "replace"] = "one_bad_byte") -> BinaryIO:
-    """Return a stream of UTF-8 of a text in another encoding.
+class Converted(io.BufferedReader):
+    """A stream of UTF-8 of a text in another encoding.
 
     Args:
+        codec: That of the text.
         errors: What bytes that are not text become: the byte 0xFF, which is not UTF-8 either, so that readers of lines
             find it in its place; or U+FFFD.
     """
-    return cast(BinaryIO, io.BufferedReader(_AsUtf8(stream, codec, errors), 2**17))
+
+    def __init__(
+        self, stream: BinaryIO, codec: str, errors: Literal["one_bad_byte", "replace"] = "one_bad_byte"
+    ) -> None:
+        super().__init__(_AsUtf8(stream, codec, errors), 2**17)
+        self.codec = codec
+
+
+def converted(stream: BinaryIO, codec: str, errors: Literal["one_bad_byte", "replace"] = "one_bad_byte") -> BinaryIO:
+    """Return ``Converted`` of a stream, for readers of any stream of bytes."""
+    return cast(BinaryIO, Converted(stream, codec, errors))
+
+
+def codec_of(stream: BinaryIO) -> str | None:
+    """Return the codec of UTF-16 or UTF-32 that a stream was converted from; None if it was not."""
+    return stream.codec if isinstance(stream, Converted) else None
 
 
 def _one_bad_byte(error: UnicodeError) -> tuple[str, int]:
@@ -185,6 +221,26 @@ def _archive(start: bytes) -> str | None:
 def broken_off(name: str, error: Exception) -> DataError:
     """Return the error to raise if reading fails in the middle of a file."""
     return DataError(f"{name}: reading failed ({error}); the file is truncated or damaged, get it again")
+
+
+class _Continued(io.RawIOBase):
+    """A stream whose first bytes have been read already."""
+
+    def __init__(self, start: bytes, stream: BinaryIO) -> None:
+        self._start, self._stream = start, stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._start[: len(buffer)] or self._stream.read1(len(buffer))  # type: ignore[attr-defined]
+        self._start = self._start[len(data) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 class _AsUtf8(io.RawIOBase):

@@ -36,10 +36,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.config import DataConfig
-from dragoman.data.compression import as_utf8, broken_off, mark_of
+from dragoman.data.compression import as_utf8, broken_off, codec_of
 from dragoman.data.compression import open_corpus as open_corpus
 from dragoman.data.encodings import SAMPLE_BYTES, Encoding, recognise
-from dragoman.errors import DataError
+from dragoman.errors import DataError, as_command
 from dragoman.languages.codes import language_of
 from dragoman.languages.scripts import is_blank
 
@@ -84,7 +84,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
                 if not n_escaped and ESCAPE in raw:  # ASCII alone, but the characters of another encoding
                     n_escaped = number
                     refuse_escapes(path, number)
-                text = decode_line(without_ending(raw), path, number)
+                text = decode_line(without_ending(raw), path, number, codec_of(stream))
                 if number == 1 and text.startswith(BOM):
                     logger.info("%s: byte order mark at the start removed", path)
                     text = text[1:]
@@ -99,7 +99,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
     if number == 1 and (n := text.count("\r")) > 1:
         logger.warning(
             "%s: one line with %s CR inside; if its lines end at CR alone, convert it with tr '\\r' '\\n' < %s > NEW",
-            path, f"{n:,}", path,
+            path, f"{n:,}", as_command(path),
         )  # fmt: skip
     if n_cr:
         logger.info("%s: CR before LF removed from %s lines", path, f"{n_cr:,}")
@@ -145,8 +145,8 @@ def read_pairs(src: Path | str, tgt: Path | str) -> Iterator[tuple[str, str]]:
         )
 
 
-def decode_line(body: bytes, path: Path, number: int) -> str:
-    """Decode one line of training text, without its LF."""
+def decode_line(body: bytes, path: Path, number: int, codec: str | None = None) -> str:
+    """Decode one line of training text, without its LF; ``codec`` is that of the file, if it was converted."""
     if len(body) > MAX_LINE_BYTES:
         raise DataError(
             f"{path}:{number}: the line is longer than {MAX_LINE_BYTES:,} bytes; is this a text file with one "
@@ -155,7 +155,7 @@ def decode_line(body: bytes, path: Path, number: int) -> str:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
-        if codec := mark_of(path):
+        if codec is not None:
             raise DataError(
                 f"{path}:{number}: not {codec.upper()}, with whose byte order mark the file begins; {MEND}"
             ) from None
@@ -164,7 +164,7 @@ def decode_line(body: bytes, path: Path, number: int) -> str:
             f"{advice(path, number)}"
         ) from None
     if "\0" in text:
-        if mark_of(path):
+        if codec is not None:
             raise DataError(f"{path}:{number}: NUL; {MEND}")
         raise DataError(f"{path}:{number}:{body.index(0) + 1}: NUL byte; {advice(path, number)}")
     return text
@@ -205,9 +205,11 @@ def encoding_of(path: Path, number: int = 1) -> Encoding | None:
 
     None of a pipe, which is read once, and of a file whose mark names it.
     """
-    if not path.is_file() or mark_of(path):
+    if not path.is_file():
         return None
     with open_corpus(path) as stream:
+        if codec_of(stream) is not None:
+            return None
         start = stream.read(SAMPLE_BYTES)
     if b"\0" in start:
         return recognise(start, language_of(path))
@@ -257,7 +259,7 @@ def read_lines_leniently(stream: BinaryIO, name: str) -> Iterator[Line]:
         if n_cut > 0:
             while not raw.endswith(b"\n") and (raw := read_line(stream, name)):
                 n_cut += len(without_ending(raw))
-        yield _repair(body, max(n_cut, 0), name, number)
+        yield _repair(body, max(n_cut, 0), name, number, codec_of(stream))
 
 
 def lines_of(path: Path | str) -> Iterator[str]:
@@ -280,12 +282,13 @@ def count_lines(*paths: Path | str) -> int:
     return sum(1 for path in paths for _ in lines_of(path))
 
 
-def _repair(body: bytes, n_cut: int, name: str, number: int) -> Line:
+def _repair(body: bytes, n_cut: int, name: str, number: int, codec: str | None) -> Line:
     """Decode one line whatever it holds, and return it with the repairs made.
 
     Args:
         n_cut: Number of bytes beyond ``MAX_LINE_BYTES``, which are dropped.
         number: Line number from 1, for warnings.
+        codec: That of the text, if it was converted: then no place in the line is that of a byte of the text.
     """
     problems: dict[Problem, str] = {}
     if n_cut:
@@ -296,9 +299,11 @@ def _repair(body: bytes, n_cut: int, name: str, number: int) -> Line:
     except UnicodeDecodeError as error:
         text = body.decode("utf-8", "replace")
         n_bad = text.count("\ufffd") - body.count("\ufffd".encode())
-        problems["not_utf8"] = f"{name}:{number}:{error.start + 1}: not UTF-8, {_replaced(n_bad)}"
+        where, what = (f":{error.start + 1}", "UTF-8") if codec is None else ("", codec.upper())
+        problems["not_utf8"] = f"{name}:{number}{where}: not {what}, {_replaced(n_bad)}"
     if "\0" in text:
-        problems["nul"] = f"{name}:{number}:{body.index(0) + 1}: NUL, {_replaced(body.count(0))}"
+        where = f":{body.index(0) + 1}" if codec is None else ""
+        problems["nul"] = f"{name}:{number}{where}: NUL, {_replaced(body.count(0))}"
         text = text.replace("\0", "\ufffd")
     if number == 1 and text.startswith(BOM):
         problems["byte_order_mark"] = f"{name}:1: byte order mark at the start removed"

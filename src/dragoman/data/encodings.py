@@ -14,13 +14,13 @@ from __future__ import annotations
 import codecs
 import functools
 import re
-import shlex
 import unicodedata
 import warnings
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragoman.errors import as_command
 from dragoman.languages.codes import primary
 
 MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"),
@@ -119,7 +119,7 @@ class Encoding:
 
     def command(self, path: Path) -> str:
         """Return the command that writes a file as UTF-8, next to it; a compressed file is unpacked."""
-        file, out = shlex.quote(str(path)), shlex.quote(f"{path}.utf8")
+        file, out = as_command(path), as_command(Path(f"{path}.utf8"))
         unpack = {".gz": "gzip -dc", ".zst": "zstd -dc"}.get(path.suffix)
         if unpack:
             return f"{unpack} {file} | iconv -f {self.name} -t UTF-8 > {out}"

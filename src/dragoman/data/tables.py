@@ -114,11 +114,23 @@ def table_languages(path: Path, columns: Columns | None) -> tuple[str | None, st
     return _language(first[src]), _language(first[tgt])
 
 
+def table_headings(path: Path, columns: Columns | None) -> Columns:
+    """Return the first cells of the source and the target column.
+
+    Raises:
+        DataError: As ``read_table``, for the first row.
+    """
+    head, _ = _begun(path)
+    src, tgt = _places(path, head, columns)
+    return head[0][1][src], head[0][1][tgt]
+
+
 def _begun(path: Path) -> tuple[list[Row], Iterator[Row]]:
     """Return the first rows of a table, at least one, and the others."""
     rows = rows_of(path)
-    head = [next(rows)]
-    head += islice(rows, LOOKED_AT)
+    head = list(islice(rows, 1 + LOOKED_AT))
+    if not head:
+        raise DataError(f"{path}: a table without rows; begin with headings or with the first pair")
     return head, rows
 
 

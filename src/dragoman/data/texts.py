@@ -16,12 +16,13 @@ from pathlib import Path
 from dragoman.config import OneFile, PairOfFiles, TextFiles
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import lines_of, read_pairs
-from dragoman.data.tables import read_table, table_languages
+from dragoman.data.tables import read_table, table_headings, table_languages
 from dragoman.data.text_names import form_of
 from dragoman.data.tmx import read_tmx, tmx_languages
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import ConfigError, DataError, as_command
 from dragoman.languages.codes import language_of, variety
 from dragoman.languages.known import is_known
+from dragoman.languages.mixups import name_of
 
 FORMS = (
     "two text files (train.en train.de), their common beginning (train, or train en de), a table (.tsv, .csv) or a "
@@ -93,6 +94,47 @@ def _languages(text: TextFiles) -> Langs:
     if form_of(text.file) == ".tmx":
         return text.columns or tmx_languages(text.file)
     return table_languages(text.file, text.columns)
+
+
+def refuse_reversed(text: TextFiles, langs: Langs) -> None:
+    """Check that a table or a translation memory is not read in the other direction than that of ``langs``.
+
+    Raises:
+        ConfigError: By its headings, or its header, its source is the target of ``langs``, and the other way round.
+    """
+    if isinstance(text, PairOfFiles) or not text.file.is_file() or None in langs:
+        return
+    named = _languages(text)
+    if _varieties(named) != _varieties(langs[::-1]) or len({*_varieties(langs)}) < 2:
+        return
+    is_memory = form_of(text.file) == ".tmx"
+    tgt, src = (text.columns or named) if is_memory else table_headings(text.file, text.columns)
+    raise ConfigError(
+        f"{text.file}: read as {named[0]} to {named[1]}, where {langs[0]} to {langs[1]} is wanted; give "
+        f"{as_command('--columns', f'{src},{tgt}')} (in a configuration, columns: [{src}, {tgt}])"
+    )
+
+
+def _varieties(langs: Langs) -> tuple[str | None, ...]:
+    return tuple(variety(lang) if lang else None for lang in langs)
+
+
+def refuse_other_languages(text: TextFiles, langs: Langs, expected_by: str, advice: str) -> None:
+    """Check that a table or a translation memory names no other languages than these; None: any.
+
+    Raises:
+        ConfigError: It does; the message ends with ``advice``, in which ``{}`` stands for its languages.
+    """
+    if isinstance(text, PairOfFiles) or not text.file.is_file():
+        return
+    named = _languages(text)
+    for lang, wanted, word in zip(named, langs, ("from", "into"), strict=True):
+        if lang is not None and wanted is not None and _differ(lang, wanted):
+            both = (own or other for own, other in zip(named, langs, strict=True))
+            raise ConfigError(
+                f"{text.file}: {name_of(lang)}, but {expected_by} {word} {name_of(wanted)}: give text in "
+                f"{name_of(wanted)}, or {advice.format(*both)}"
+            )
 
 
 def _differ(lang: str, other: str) -> bool:

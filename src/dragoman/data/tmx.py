@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from dragoman.data.compression import broken_off, mark_of, open_corpus
+from dragoman.data.compression import broken_off, codec_of, open_corpus
 from dragoman.data.corpus import MAX_LINE_BYTES
 from dragoman.data.encodings import check_known
 from dragoman.errors import DataError
@@ -77,16 +77,21 @@ def tmx_languages(path: Path) -> Languages:
     """
     memory = _Memory(path)
     languages: dict[str, str] = {}
+    tags: list[str] = []
     for unit in memory.units():
         for lang, _ in unit:
             if lang:
                 languages.setdefault(variety(lang), lang)
+                tags += [lang] * (lang not in tags)
         if len(languages) >= 2:
             break
+    if len(languages) == 1:
+        two = f"choose source and target: --columns {','.join(tags[:2])}" if len(tags) > 1 else "a pair needs two"
+        raise DataError(f"{path}: one language alone ({', '.join(tags)}); {two}")
     if len(languages) != 2:
-        names = f" ({', '.join(languages.values())})" if languages else ""
+        names, example = (f" ({', '.join(tags)})", ",".join(tags[:2])) if tags else ("", "en,de")
         raise DataError(
-            f"{path}: {len(languages)} languages{names}; choose source and target, for example --columns en,de"
+            f"{path}: {len(languages)} languages{names}; choose source and target, for example --columns {example}"
         )
     first, second = languages.values()
     return (second, first) if variety(memory.source) == variety(second) else (first, second)
@@ -118,17 +123,17 @@ class _Memory:
 
     def units(self) -> Iterator[Unit]:
         """Yield each unit as soon as its end has been read."""
-        # a text with a byte order mark comes as UTF-8, whatever it declares
-        parser = self._parser = expat.ParserCreate("utf-8" if mark_of(self.path) else None)
-        parser.buffer_text = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
-        parser.XmlDeclHandler = self._declaration
-        parser.StartDoctypeDeclHandler = self._doctype
-        parser.EntityDeclHandler = lambda *_: self._refuse("it declares entities")
-        parser.SkippedEntityHandler = lambda name, _: self._refuse(f"&{name}; is not declared")
         with open_corpus(self.path) as stream:
+            # a text that was converted comes as UTF-8, whatever it declares
+            parser = self._parser = expat.ParserCreate(codec_of(stream) and "utf-8")
+            parser.buffer_text = True
+            parser.StartElementHandler = self._start
+            parser.EndElementHandler = self._end
+            parser.CharacterDataHandler = self._characters
+            parser.XmlDeclHandler = self._declaration
+            parser.StartDoctypeDeclHandler = self._doctype
+            parser.EntityDeclHandler = lambda *_: self._refuse("it declares entities")
+            parser.SkippedEntityHandler = lambda name, _: self._refuse(f"&{name}; is not declared")
             while True:
                 try:
                     block = stream.read(BLOCK_BYTES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from dragoman.data.texts import paths_of
 from dragoman.data.tmx import tmx_languages
 from dragoman.distillation.direction import Direction
 from dragoman.distillation.options import AugmentOptions
+from dragoman.errors import as_command
 
 Entry = dict[str, Any]
 
@@ -61,7 +61,7 @@ def configuration(directions: Sequence[Direction], config_path: Path, options: A
         )
     header = [
         f"Settings of {direction.runs[0]}{', source and target exchanged' * turned}, with synthetic data of augment.",
-        f"Train on it:  dragoman train {shlex.quote(str(config_path))} --out runs/NAME",
+        f"Train on it:  {as_command('dragoman', 'train', config_path, '--out', 'runs/NAME')}",
         *missing,
     ]
     return Mixed("".join(f"# {line}\n" for line in header) + dumped(settings), entries, tuple(missing))

@@ -8,14 +8,13 @@ In a notebook, a diagnosis shows itself as a page.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.bundle import load_bundle
 from dragoman.config import Config, ModelConfig, OneFile, TextFiles, each, read_yaml, with_overrides
-from dragoman.data.texts import files_of, languages_of, texts_named
+from dragoman.data.texts import files_of, languages_of, refuse_reversed, texts_named
 from dragoman.doctor.facts import corpus_facts, fact_lines, quantiles
 from dragoman.doctor.findings import FIT, MEND, Finding, ranked, report, verdict
 from dragoman.doctor.memory import batch_findings
@@ -25,7 +24,7 @@ from dragoman.doctor.page import page
 from dragoman.doctor.repeats import overlap_findings
 from dragoman.doctor.run_checks import check_run
 from dragoman.doctor.text_checks import Examination, examine
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, as_command
 from dragoman.files import MANIFEST
 from dragoman.languages.known import is_unspaced
 from dragoman.pages.render import framed
@@ -52,6 +51,7 @@ class Diagnosis(NamedTuple):
     text: Examination | None = None
     run: Record | None = None
     entries: tuple[TextFiles, ...] = ()  # the training texts that were examined
+    trains: str = ""  # the command that trains on them
 
     @property
     def verdict(self) -> str:
@@ -63,7 +63,7 @@ class Diagnosis(NamedTuple):
         if not self.entries:
             return []
         if self.verdict == FIT:
-            return [FIT, f"next: {train_command(self.entries)}"]
+            return [FIT, f"next: {self.trains}"]
         costly = [finding for finding in self.findings if finding.is_harmful]
         words = f"{MEND}: {len(costly)} finding{'s' * (len(costly) > 1)} would spoil the training or cost quality"
         if len(self.entries) > 1 or not any(finding.name in MENDABLE for finding in costly):
@@ -146,7 +146,7 @@ def diagnose_bundle(folder: Path) -> Diagnosis:
         **{f"validation_{name}": round(score, 2) for name, score in known.validation.items()},
     }  # fmt: skip
     files = f"--src test.{data.src_lang or 'src'} --ref test.{data.tgt_lang or 'tgt'}"
-    advice = f"measure it on text of yours: dragoman evaluate {shlex.quote(str(folder))} {files}"
+    advice = f"measure it on text of yours: {as_command('dragoman', 'evaluate', folder)} {files}"
     what = f"a bundle from {data.src_lang or '?'} to {data.tgt_lang or '?'}: its files are whole, and it has no log"
     finding = Finding("note", "no-log", what, advice)
     return Diagnosis(f"bundle {folder}", {name: fact for name, fact in facts.items() if fact is not None}, [finding])
@@ -193,30 +193,39 @@ def diagnose_text(
     findings += _memory_findings(config, examination, memory)
     facts = corpus_facts(examination)
     if len(parts) == 1:
-        numbered = " (its pairs are numbered from 1)" if isinstance(train[0], OneFile) else ""
-        return Diagnosis(parts[0].name + numbered, facts, ranked(findings), text=examination, entries=tuple(train))
-    title = f"{f'data.train of {where}' if 'train' not in texts else 'training text'}, {len(parts)} texts"
-    facts = {**entry_sizes(parts), **facts}
-    return Diagnosis(title, facts, ranked(findings), text=examination, entries=tuple(train))
+        title = parts[0].name + (" (its pairs are numbered from 1)" if isinstance(train[0], OneFile) else "")
+    else:
+        title = f"{f'data.train of {where}' if 'train' not in texts else 'training text'}, {len(parts)} texts"
+        facts = {**entry_sizes(parts), **facts}
+    trains = train_command(config_path, texts, overrides)
+    return Diagnosis(title, facts, ranked(findings), text=examination, entries=tuple(train), trains=trains)
 
 
-def train_command(entries: Sequence[TextFiles]) -> str:
-    """Return the command that trains on texts."""
-    return f"dragoman train {' '.join(map(_as_typed, entries))} --out runs/first"
+def train_command(config: Path | None, texts: TextSets, overrides: Sequence[str]) -> str:
+    """Return the command that trains on what was examined: the configuration, and texts that were named beside it."""
+    train, valid = (texts.get(name, ()) for name in ("train", "valid"))
+    words: list[object] = ["dragoman", "train", *([] if config is None else [config])]
+    words += [path for entry in train for path in files_of(entry)]
+    words += [word for entry in valid for path in files_of(entry) for word in ("--valid", path)]
+    words += next(filter(None, map(_columns, (*train, *valid))), [])
+    words += [word for override in overrides for word in ("--set", override)]
+    return as_command(*words, "--out", "runs/first")
 
 
 def mend_command(entry: TextFiles) -> str:
-    """Return the command that writes a text mended."""
+    """Return the command that writes a text mended, into files that are not its own."""
     langs = [lang or side for lang, side in ((entry.src_lang, "src"), (entry.tgt_lang, "tgt"))]
     if langs[0] == langs[1]:
         langs = ["src", "tgt"]
-    return f"dragoman doctor {_as_typed(entry)} --write {shlex.join(f'clean.{lang}' for lang in langs)}"
+    own = {path.resolve() for path in files_of(entry)}
+    names = ([f"{name}.{lang}" for lang in langs] for name in ("clean", "clean-2"))
+    free = next(pair for pair in names if not any(Path(name).resolve() in own for name in pair))
+    return as_command("dragoman", "doctor", *files_of(entry), *_columns(entry), "--write", *free)
 
 
-def _as_typed(entry: TextFiles) -> str:
-    """Return a text as arguments of a command."""
-    columns = ["--columns", ",".join(entry.columns)] if isinstance(entry, OneFile) and entry.columns else []
-    return shlex.join([*map(str, files_of(entry)), *columns])
+def _columns(entry: TextFiles) -> list[str]:
+    """Return the option that names the columns of a text."""
+    return ["--columns", ",".join(entry.columns)] if isinstance(entry, OneFile) and entry.columns else []
 
 
 def config_and_texts(
@@ -266,6 +275,7 @@ def _sets(settings: Mapping[str, Any], texts: TextSets) -> dict[str, tuple[TextF
 def _with_languages(entry: TextFiles, langs: tuple[str | None, str | None]) -> TextFiles:
     """Return a text with both languages, taken from itself, else from ``langs``, else from the file names."""
     src, tgt = entry.src_lang or langs[0], entry.tgt_lang or langs[1]
+    refuse_reversed(entry, (src, tgt))
     if src is None or tgt is None:
         src_by_name, tgt_by_name = languages_of([entry])
         src, tgt = src or src_by_name, tgt or tgt_by_name

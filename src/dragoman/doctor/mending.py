@@ -56,7 +56,8 @@ class Mended:
 
     def in_words(self) -> str:
         """Return one line that says what was written."""
-        words = [f"{self.n_written:,} pairs are in {self.files[0]} and {self.files[1]}"]
+        are = "pair is" if self.n_written == 1 else "pairs are"
+        words = [f"{self.n_written:,} {are} in {self.files[0]} and {self.files[1]}"]
         for what, counts in (("mended", self.mended), ("dropped", self.dropped)):
             if counts:
                 listed = ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items(), key=lambda item: -item[1]))
@@ -146,7 +147,10 @@ def mended_pairs(text: TextFiles, examination: Examination) -> Iterator[MendedPa
     n = 0
     for src, tgt in Pairs(text, reading=plain):
         if src is None or tgt is None:
-            continue  # surplus lines, of which the gaps speak
+            if not reading.segments:  # else the gaps speak of them
+                n += 1
+                yield _alone(0, n, src) if src is not None else _alone(1, n, tgt or "")
+            continue
         numbers = reading.line(n, 0), reading.line(n, 1)
         while waiting is not None and waiting[1] <= numbers[waiting[0]]:
             yield _alone(*waiting)

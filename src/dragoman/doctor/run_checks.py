@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dragoman.doctor.findings import Finding, percent, shortened
+from dragoman.errors import as_command
 from dragoman.languages.codes import primary
 from dragoman.languages.stopwords import another_language, words_of
 from dragoman.training.advice import divergence, longer, lower_rate_of, retrain, smooth
@@ -39,7 +40,7 @@ def check_run(run: Record) -> list[Finding]:
 
 def unfinished(run: Record) -> Iterator[Finding]:
     """Report a run whose log does not end, that was stopped, or that has no bundle."""
-    resume = f"resume with: dragoman train --out {run.folder} --resume"
+    resume = f"resume with: {as_command('dragoman', 'train', '--out', run.folder, '--resume')}"
     if not run.reports and not run.validations:
         yield Finding("error", "no-steps", "the log has no progress report yet", f"wait for the first, or {resume}")
     elif run.end is None:
@@ -229,7 +230,7 @@ def no_translations(run: Record) -> Iterator[Finding]:
                 f"BLEU is {last['bleu']:.1f} after {run.tokens:,} target tokens, at a training perplexity of "
                 f"{math.exp(train_loss):.0f}: it has learned too little to translate",
                 "train longer, or on more text; if the perplexity hardly falls, check that the pairs are translations "
-                f"of each other: dragoman doctor {run.folder / 'config.yaml'}",
+                f"of each other: {as_command('dragoman', 'doctor', run.folder / 'config.yaml')}",
             )  # fmt: skip
         return
     if best >= NO_BLEU:
@@ -257,7 +258,8 @@ def _why_no_bleu(run: Record, last: dict[str, Any], train_loss: float) -> tuple[
         return (
             f"validation perplexity is {high:,.0f}: the validation set is from another domain, or its lines are not "
             "aligned",
-            f"look at {run.folder}/samples.txt, and at the files: dragoman doctor {run.folder / 'config.yaml'}",
+            f"look at {run.folder}/samples.txt, and at the files: "
+            f"{as_command('dragoman', 'doctor', run.folder / 'config.yaml')}",
         )
     if samples and not any(s["hyp"].strip() for s in samples):
         return "the translations are empty", "look for empty targets: dragoman doctor on the training text"
@@ -285,7 +287,8 @@ def small_validation(run: Record) -> Iterator[Finding]:
     n = run.stores.get("valid", {}).get("pairs")
     if isinstance(n, int) and n < FEW_PAIRS:
         yield Finding(
-            "note", "small-validation", f"the validation set has {n} pairs: its BLEU moves by several points by chance",
+            "note", "small-validation",
+            f"the validation set has {n} pair{'s' * (n != 1)}: its BLEU moves by several points by chance",
             "name two files of 500 pairs or more: dragoman train ... --valid FILE --valid FILE",
         )  # fmt: skip
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from dragoman.data.text_names import is_plain_text
 from dragoman.documents.formats import format_of, supported_suffixes
 from dragoman.errors import DataError
+from dragoman.files import below
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ def files_of(src: Path, out: Path) -> Files:
 
     Raises:
         DataError: There is no document, or ``out`` does not fit ``src``.
+        DragomanError: A folder in ``src`` cannot be read.
     """
     if src.is_dir():
         return _files_in(src, out)
@@ -44,17 +46,19 @@ def _files_in(src: Path, out: Path) -> Files:
     documents: list[Path] = []
     skipped: Counter[str] = Counter()
     links: list[Path] = []
-    for path in sorted(src.rglob("*")):
+    for path in below(src):
         if path.is_symlink() and not (path.is_file() and path.resolve().is_relative_to(top)):
             links.append(path)
         elif path.is_file() and format_of(path.name) is not None:
             documents.append(path)
-        elif path.is_file():
+        else:
             skipped[path.suffix.lower()] += 1
     if not documents:
         raise DataError(f"{src}: has no document in it; supported are {', '.join(supported_suffixes())}")
-    if out.resolve().is_relative_to(top):
-        raise DataError(f"{out}: lies in the folder that is read: give another --out")
     if out.exists() and not out.is_dir():
         raise DataError(f"{out}: a folder of documents becomes a folder, and this is a file")
-    return Files([(path, out / path.relative_to(src)) for path in documents], skipped, tuple(links))
+    pairs = [(path, out / path.relative_to(src)) for path in documents]
+    for place in (out, *(to for _, to in pairs)):  # one of them may lead there, by its name or by a link
+        if place.resolve().is_relative_to(top):
+            raise DataError(f"{place}: lies in the folder that is read: give another --out")
+    return Files(pairs, skipped, tuple(links))

@@ -21,9 +21,10 @@ from dragoman.documents.formats import check_options, options_for
 from dragoman.documents.opening import DOCUMENT, fields_of
 from dragoman.documents.options import FormatOptions
 from dragoman.errors import ConfigError, DataError, DecodeError
-from dragoman.files import check_name, explained, refuse_an_input, write_bytes
+from dragoman.files import check_output_in_new_folder, explained, refuse_an_input, write_output
 from dragoman.options import takes
 from dragoman.translation.assemble import Translation
+from dragoman.translation.keeping.glossary import glossary_file
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
@@ -182,7 +183,7 @@ def translate_document(
     chosen = files_of(src, out)
     files, report = chosen.pairs, replace(report, skipped=chosen.skipped)
     for _, to in files:
-        check_name(to)
+        check_output_in_new_folder(to, glossary_file(requested.glossary))
     for link in chosen.links:
         if events.warn is not None:
             events.warn(Note("input", "a link to a folder or out of it, which is not followed", str(link)))
@@ -209,8 +210,9 @@ def translate_document(
             events.warn(Note("language", f"{doubtful}{more}"))
         translations = dict(zip(texts, translator.translate_planned(texts, plan, text_events), strict=True))
         content, file_report = opened.finish(translations)
-        to.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(to, content)
+        with explained(to):
+            to.parent.mkdir(parents=True, exist_ok=True)
+        write_output(to, content)
         report += replace(file_report, files={str(path.relative_to(src)): file_report} if src.is_dir() else {})
         for note in file_report.notes:
             if events.warn is not None:

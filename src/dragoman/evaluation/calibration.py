@@ -6,13 +6,12 @@ calibrate("runs/imported", "lines.en", "lines.de")    # the same, and kept in th
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dragoman.bundle import amend_bundle, is_unfinished
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import ConfigError, DataError, as_command
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.evaluation.test_set import Lines, References, is_file, read, references_of
 from dragoman.progress import say
@@ -64,7 +63,9 @@ def learn_confidence(
     return with_shortfall(fit(rows, chrf), rows, rows_of_twos, chrf_of_twos)
 
 
-def calibrate(run: Path | str, src: Lines, ref: References, device: str = "auto") -> Confidence:
+def calibrate(
+    run: Path | str, src: Lines, ref: References, device: str = "auto", *, to: str | None = None
+) -> Confidence:
     """Learn a confidence from parallel text that the model was not trained on, and keep it in the bundle of the run.
 
     An imported model has none, and that of a trained one is of its validation text. About 500 lines are enough.
@@ -72,7 +73,8 @@ def calibrate(run: Path | str, src: Lines, ref: References, device: str = "auto"
     Args:
         run: A run folder or a bundle.
         src: Sources: a text file, or a list of texts.
-        ref: Their translations, line by line.
+        ref: Their translations, line by line; of several references the first.
+        to: Target language, for a run of several.
 
     Raises:
         BundleError, DataError: As ``Translator.load`` and ``learn_confidence``.
@@ -82,16 +84,16 @@ def calibrate(run: Path | str, src: Lines, ref: References, device: str = "auto"
     """
     refuse_to_change(run)
     if is_unfinished(Path(run)):
-        resume = shlex.join(["dragoman", "train", "--out", str(run), "--resume"])
+        resume = as_command("dragoman", "train", "--out", Path(run), "--resume")
         raise ConfigError(f"{run}: its training has not ended, and only a finished run keeps a confidence ({resume})")
     refs = references_of(ref, not is_file(src))
     translator = Translator.load(run, device)
     if isinstance(src, Path | str) and isinstance(refs[0], Path | str):
-        langs = translator.languages.direction(None, None)
+        langs = translator.languages.direction(to, None)
         for warning in check_sides(run, langs, None, src, refs[0]):
             say(f"warning: {warning}")
     lines, references = read(src, refs)
-    learned = learn_confidence(translator, lines, references[0])
+    learned = learn_confidence(translator, lines, references[0], None if to is None else [to] * len(lines))
     amend_bundle(Path(run), confidence=learned.model_dump(mode="json"))
     return learned
 

@@ -37,6 +37,7 @@ from dragoman.pages.render import render
 from dragoman.parsing.trees import read_trees, right_branching, tree_of
 from dragoman.progress import Ticker
 from dragoman.translation.assemble import Translation
+from dragoman.translation.keeping.glossary import glossary_file
 from dragoman.translation.language_pairs import check_sides
 from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
 from dragoman.translation.notes import Events
@@ -137,8 +138,8 @@ def evaluate(
     warned = WarningOptions.taken_from(changes)
     metrics = check_metrics(how)
     refs = references_of(ref, _are_texts(run) or (src is not None and not is_file(src)))
-    begin_list(warned, *_paths(run, src, *refs))
     options = TranslateOptions.of(options, changes)
+    begin_list(warned, *_paths(run, src, *refs), glossary_file(options.glossary))
     if not _are_translations(run):
         run = _loaded(run, how.device)
         if run.is_parser:
@@ -208,11 +209,11 @@ def compare(
     metrics = check_metrics(how)
     texts = [system for system in (a, b) if _are_texts(system)]
     refs = references_of(ref, bool(texts) or (src is not None and not is_file(src)))
-    begin_list(warned, *_paths(a, b, src, *refs))
+    options = TranslateOptions.of(options, changes)
+    begin_list(warned, *_paths(a, b, src, *refs), glossary_file(options.glossary))
     for path in (src, *refs):
         if isinstance(path, Path | str):
             refuse_a_pipe(path)
-    options = TranslateOptions.of(options, changes)
     tests = [_read_test(system, src, refs, options, how.device) for system in (a, b)]
     langs = [test.tgt_lang for test in tests if test.tgt_lang]
     if len({variety(lang) for lang in langs}) > 1:

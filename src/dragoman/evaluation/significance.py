@@ -178,11 +178,12 @@ def approximate_randomisation(score: Formula, a: Statistics, b: Statistics, n_sa
     """Return the fraction of random exchanges of translations with a difference at least as large as the real one."""
     rng = np.random.default_rng(seed)
     n, both = len(a), a.sum(0) + b.sum(0)
-    real = abs(score(b.sum(0)) - score(a.sum(0)))
+    of_a, of_b = score(a.sum(0)), score(b.sum(0))
+    real, rounding = abs(of_b - of_a), 1e-9 * (abs(of_a) + abs(of_b))  # sums in another order round differently
     as_large = 0
     for size in chunks(n_samples, n):
         exchanged = rng.integers(2, size=(size, n)).astype(np.float64)  # (samples, sentences)
         # Exchanging a sentence adds b - a to the counts of one system and takes it from the other.
         mixed = a.sum(0) + exchanged @ (b - a)
-        as_large += int((np.abs(scores_of(score, both - mixed) - scores_of(score, mixed)) >= real).sum())
+        as_large += int((np.abs(scores_of(score, both - mixed) - scores_of(score, mixed)) >= real - rounding).sum())
     return (as_large + 1) / (n_samples + 1)

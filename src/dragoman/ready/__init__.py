@@ -8,10 +8,9 @@ The folders ``en-de`` and ``en-zh`` are ordinary bundles with a model card, ``RE
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, as_command
 from dragoman.files import standing
 
 FOLDER = Path(__file__).parent
@@ -33,7 +32,7 @@ def refuse_to_change(run: Path | str) -> None:
     """
     folder = run_folder(run).resolve()
     if folder.is_relative_to(FOLDER.resolve()):
-        command = shlex.join(["cp", "-r", str(folder), f"my-{folder.name}"])
+        command = as_command("cp", "-r", folder, f"my-{folder.name}")
         raise ConfigError(f"{run} belongs to the package and is not changed: use a copy of it ({command})")
 
 

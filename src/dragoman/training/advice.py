@@ -7,16 +7,15 @@ retrain(Path("runs/x"), lower_rate(config))
 from __future__ import annotations
 
 import math
-import shlex
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dragoman.config import Config, TrainConfig
-from dragoman.ready import is_ready
+from dragoman.errors import as_command
 from dragoman.training.budget import RATE_TIMES_WIDTH
-from dragoman.training.finetune import parent_of
+from dragoman.training.finetune import parent_of, parent_words
 
 FINE_TUNING = 0.2
 """Share of the learning rate that fine-tuning takes."""
@@ -30,13 +29,10 @@ MOST_PASSES = 300
 
 def retrain(run: Path, settings: Mapping[str, Any]) -> str:
     """Return the command that trains a run again in another folder, with other settings."""
-    words = ["dragoman", "train", str(run / "config.yaml")]
-    if parent := parent_of(run).get("name"):
-        beside = run.parent / parent
-        words += ["--from-run", parent if is_ready(parent) and not beside.exists() else str(beside)]
+    words = ["dragoman", "train", run / "config.yaml", *parent_words(run)]
     for name, value in settings.items():
         words += ["--set", f"train.{name}={value:g}" if isinstance(value, float) else f"train.{name}={value}"]
-    return shlex.join([*words, "--out", f"{run}-2"])
+    return as_command(*words, "--out", Path(f"{run}-2"))
 
 
 def working_rate(train: TrainConfig, d_model: int, fine_tuned: bool = False) -> float:

@@ -24,7 +24,17 @@ from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.order import epoch_batches, weighted_pairs
 from dragoman.data.sides import FIRST_LINES, Side, are_one_text, doubt, refuse_by_name
 from dragoman.data.store import Store
-from dragoman.data.texts import FORMS, files_of, languages_of, paths_of, read_texts, refuse_stray_columns, texts_named
+from dragoman.data.texts import (
+    FORMS,
+    files_of,
+    languages_of,
+    paths_of,
+    read_texts,
+    refuse_other_languages,
+    refuse_reversed,
+    refuse_stray_columns,
+    texts_named,
+)
 from dragoman.errors import ConfigError
 from dragoman.languages.codes import language_of
 from dragoman.options import flags
@@ -158,11 +168,14 @@ def with_languages(data: DataConfig) -> DataConfig:
         if all(path.exists() for path in paths_of(valid)):  # a missing file is reported when it is opened
             languages_of((*train, *valid))  # raises if they differ
         langs = {"src_lang": data.src_lang or src_lang, "tgt_lang": data.tgt_lang or tgt_lang}
+        for text in (*train, *valid):
+            refuse_reversed(text, (langs["src_lang"], langs["tgt_lang"]))
         return data.model_copy(update=langs)
 
     def named(text: TextFiles) -> TextFiles:
         by_name = languages_of([text]) if all(path.exists() for path in paths_of([text])) else (None, None)
         src_lang, tgt_lang = text.src_lang or data.src_lang or by_name[0], text.tgt_lang or data.tgt_lang or by_name[1]
+        refuse_reversed(text, (src_lang, tgt_lang))
         return text.model_copy(update={"src_lang": src_lang, "tgt_lang": tgt_lang})
 
     train, valid = tuple(map(named, train)), tuple(map(named, valid))
@@ -201,15 +214,18 @@ def refuse_other_names(
     meant = [settings.get("src_lang"), settings.get("tgt_lang")]
     reads = f"--from-run {from_run} translates"
     for text in (*each(data.train), *(() if data.valid is None else each(data.valid))):
-        if isinstance(text, PairOfFiles):
-            langs = (
-                None if meant[0] or text.src_lang else parent.src_lang,
-                None if meant[1] or text.tgt_lang else parent.tgt_lang,
-            )
+        langs = (
+            None if meant[0] or text.src_lang else parent.src_lang,
+            None if meant[1] or text.tgt_lang else parent.tgt_lang,
+        )
+        advice = "set data.src_lang={} and data.tgt_lang={} if new languages are meant"
+        if not isinstance(text, PairOfFiles):
+            refuse_reversed(text, langs)
+            refuse_other_languages(text, langs, reads, advice)
+        else:
             sides = [Side(text.src, langs[0], f"{reads} from"), Side(text.tgt, langs[1], f"{reads} into")]
             names = [language_of(side.path) or side.lang for side in sides]
-            settings_of = (f"data.{side}_lang={lang}" for side, lang in zip(("src", "tgt"), names, strict=True))
-            refuse_by_name(sides, f"set {' and '.join(settings_of)} if new languages are meant")
+            refuse_by_name(sides, advice.format(*names))
 
 
 def doubts(data: DataConfig, samples: Callable[[TextFiles], Iterable[tuple[str, str]]]) -> Iterator[str]:

@@ -9,6 +9,7 @@ vocabulary and are kept.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,22 +26,25 @@ from dragoman.data.store import Store
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from dragoman.files import write_bytes, write_text
 from dragoman.model.weights import untied
+from dragoman.ready import is_ready, run_folder
 from dragoman.translation.language_pairs import trained_pairs
 
 PARENT = "parent.json"
 PARENT_WORDS = f"parent.{WORDS}"
+PATH = "path"
+"""Entry of ``parent.json``: the path of the parent from the folder of the run; a ready bundle has none."""
 
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 
 def adapt(
-    parent: Bundle, name: str, tokenizers: tuple[Tokenizer, Tokenizer], run: Path
+    parent: Bundle, from_run: Path | str, tokenizers: tuple[Tokenizer, Tokenizer], run: Path
 ) -> tuple[dict[str, Tensor], str]:
     """Return the weights to start from, and a description of what became of the embeddings; note the parent in ``run``.
 
     Args:
         parent: The bundle to fine-tune.
-        name: Name of the parent in ``run/parent.json``.
+        from_run: Run folder, bundle, or name of a ready bundle; its name and path are noted.
         tokenizers: Tokenizers of the new run, source and target.
 
     Returns:
@@ -61,12 +65,15 @@ def adapt(
         facts = {"copied_rows": copied, "composed_rows": sum(map(len, sides)) - copied}
         description = f"new subwords: {copied:,} rows copied, {facts['composed_rows']:,} composed as means of others"
     trained = trained_pairs(parent)
+    name: dict[str, Any] = {"name": Path(from_run).resolve().name}
+    if run_folder(from_run) == Path(from_run):
+        name[PATH] = os.path.relpath(Path(from_run).resolve(), run.resolve())
     pairs: dict[str, Any] = {"pairs": trained} if trained else {}
     digest = parent.manifest["files"]["model.safetensors"]["sha256"]
     if parent.words is not None:
         pairs["languages"] = parent.config.data.pairs
         write_bytes(run / PARENT_WORDS, parent.words.to_bytes())
-    write_text(run / PARENT, json.dumps({"name": name, "weights_sha256": digest, **pairs, **facts}, indent=2) + "\n")
+    write_text(run / PARENT, json.dumps({**name, "weights_sha256": digest, **pairs, **facts}, indent=2) + "\n")
     return weights, description
 
 
@@ -95,6 +102,18 @@ def parent_of(run: Path) -> dict[str, Any]:
     """Return the facts about the parent that ``adapt`` noted in ``run``; empty for a run of its own."""
     path = run / PARENT
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def parent_words(run: Path) -> list[object]:
+    """Return the options of ``dragoman train`` by which a run was fine-tuned; none for a run of its own."""
+    parent = parent_of(run)
+    if not parent:
+        return []
+    places = [Path(os.path.normpath(run / parent[PATH]))] if PATH in parent else []
+    places.append(run.parent / parent["name"])
+    name = parent["name"] if is_ready(parent["name"]) else places[0]
+    there = next((place for place in places if place.exists()), name)
+    return ["--from-run", there, *(["--new-subwords"] if "composed_rows" in parent else [])]
 
 
 def words_seen(config: Config, run: Path, store: Store, tokenizer: Tokenizer) -> SeenWords | None:

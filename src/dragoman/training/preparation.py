@@ -149,7 +149,8 @@ class Repeated:
 
     def __str__(self) -> str:
         n = f"{len(self.seen):,} of its {len(self.pairs):,} pairs"
-        what = f"it is the training text ({n})" if self.share > 0.9 else f"{n} stand in the training text"
+        stand = "stands" if len(self.seen) == 1 else "stand"
+        what = f"it is the training text ({n})" if self.share > 0.9 else f"{n} {stand} in the training text"
         return f"{what}, so scores and confidence promise too much; give another one, or leave it out to hold out 1%"
 
 
@@ -329,8 +330,11 @@ def _hold_out(
         return None
     held_out = texts.pool.choose(tokenizers, data)
     scope = " of the text without a tag" if any(text.tag for text in texts.settings) else ""
-    twins = f"; {len(held_out.twins):,} near twins of these are left out of the training text" if held_out.twins else ""
-    ticker.say(f"no validation set: {len(held_out.pairs):,} of {sum(texts.counts):,} pairs{scope} are held out{twins}")
+    n, n_twins = len(held_out.pairs), len(held_out.twins)
+    near = "near twin of these is" if n_twins == 1 else "near twins of these are"
+    twins = f"; {n_twins:,} {near} left out of the training text" if n_twins else ""
+    verb = "is" if n == 1 else "are"
+    ticker.say(f"no validation set: {n:,} of {sum(texts.counts):,} pairs{scope} {verb} held out{twins}")
     return held_out
 
 

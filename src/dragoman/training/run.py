@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +33,7 @@ from dragoman.data.store import Store
 from dragoman.data.texts import read_one
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.device import resolve_device, resolve_precision
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, as_command
 from dragoman.evaluation.metrics import signatures
 from dragoman.files import write_text
 from dragoman.locks import refuse_if_locked
@@ -47,7 +46,7 @@ from dragoman.training.advice import MOST_PASSES, divergence, longer, lower_rate
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.defaults import ConfigOrText, choose_steps, doubts, resolve, split_inputs
 from dragoman.training.distributed import World, broadcast_from_rank_0, joined, launch_name, open_group, run_on_rank_0
-from dragoman.training.finetune import adapt, parent_of, words_seen
+from dragoman.training.finetune import PATH, adapt, parent_of, words_seen
 from dragoman.training.flops import training_flops
 from dragoman.training.folder import (
     LAUNCH,
@@ -179,7 +178,7 @@ def _report_interrupt(run: Path, ticker: Ticker) -> Iterator[None]:
 
 def _command(run: Path, program: str = "dragoman") -> str:
     """Return ``PROGRAM train --out RUN``, the beginning of a command that resumes the run."""
-    return f"{program} train --out {shlex.quote(str(run))}"
+    return f"{program} {as_command('train', '--out', run)}"
 
 
 def _wait_for_rank_0(world: World) -> None:
@@ -286,7 +285,7 @@ def _prepare_run(plan: TrainingPlan, run: Path, options: TrainOptions, ticker: T
     report_long_training(plan, config, run, ticker)
     start = None
     if parent is not None and options.from_run is not None:
-        start, description = adapt(parent, Path(options.from_run).resolve().name, tokenizers, run)
+        start, description = adapt(parent, options.from_run, tokenizers, run)
         ticker.say(f"starting from {options.from_run}; {description}")
     write_text(run / "config.yaml", config.to_yaml())
     return PreparedRun(config, tokenizers, start=start)
@@ -315,7 +314,8 @@ def report_long_training(plan: TrainingPlan, config: Config, run: Path, ticker: 
             f"they read the text {passes:,.0f} times. Without the configuration, sizes and steps are chosen to suit "
             "the text, with --minutes N those that fit into N minutes"
         )
-    ticker.say(f"{train.max_steps:,} steps take about {hours:,.0f} hours on this machine; {fits}")
+    about = f"{hours:,.0f} hour{'s' * (round(hours) != 1)}"
+    ticker.say(f"{train.max_steps:,} steps take about {about} on this machine; {fits}")
 
 
 FLOPS_AN_HOUR = {"cpu": 3e13, "cuda": 1e17}
@@ -390,7 +390,7 @@ def _report_how_to_resume(config: Config, run: Path, step: int, world: World, lo
     program = "dragoman" if world.size == 1 else "torchrun ... -m dragoman"
     command = _command(run, program)
     log.say(f"stopped at step {step:,}, saved. To resume: {command} --resume")
-    log.say(f"To try what it has learned so far:  dragoman translate {shlex.quote(str(run))} -i")
+    log.say(f"To try what it has learned so far:  {as_command('dragoman', 'translate', run, '-i')}")
     if config.train.schedule != "cosine" or step > config.train.warmup_steps:
         log.say(f"Or end it here: {command} --resume --set train.max_steps={step}")
 
@@ -445,7 +445,7 @@ def _write_bundle(
         signatures=signatures(config.data.tgt_lang) if validation.f1 is None else {},
         masks=MASK if config.data.noise.inserts > 0 else None,
         confidence=learned_confidence(Bundle(config, model, *tokenizers, text.as_manifest()), run, log),
-        parent=parent_of(run),
+        parent={name: fact for name, fact in parent_of(run).items() if name != PATH},
     )  # fmt: skip
     tables = Tables(words=words)
     save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts.as_manifest(), tables)

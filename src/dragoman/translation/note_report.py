@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
+from dragoman.errors import BYTES_OF_NAMES
 from dragoman.files import check_output, explained
 from dragoman.options import Options, option, option_group
 from dragoman.progress import say
@@ -138,7 +139,7 @@ class NoteReport:
     def __enter__(self) -> Self:
         if self.options.warnings is not None:
             with explained(self.options.warnings):
-                self._file = self.options.warnings.open("a", encoding="utf-8")
+                self._file = self.options.warnings.open("a", encoding="utf-8", errors=BYTES_OF_NAMES)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
