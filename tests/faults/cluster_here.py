@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
@@ -28,9 +28,9 @@ class Here:
             raise ConfigError(decided)
         return decided
 
-    def inspect(self, job: Job, names: Sequence[str]) -> Iterator[tuple[str, Shard | str]]:
-        for name in names:
-            row = cluster.inspected({"name": name}, job)
+    def inspect(self, job: Job, names: Mapping[str, FinishedShard | None]) -> Iterator[tuple[str, Shard | str]]:
+        for name, finished in names.items():
+            row = cluster.inspected(cluster.row_to_inspect(name, finished), job)
             yield name, row["error"] or Shard(**json.loads(row["shard"]))
 
     @contextlib.contextmanager

@@ -94,6 +94,11 @@ def decided_here(job: Job) -> Job | str:
     return replace(job, options=options, device=translator.device.type, facts=job.facts_of(translator, plan))
 
 
+def row_to_inspect(name: str, finished: FinishedShard | None) -> dict[str, str]:
+    """Return the row of Ray Data by which a shard is inspected, with the record of its translation if it has one."""
+    return {"name": name, "finished": json.dumps(asdict(finished)) if finished else ""}
+
+
 def inspected(row: dict[str, Any], job: Job) -> dict[str, Any]:
     """Inspect the shard of a row of Ray Data, and its translation if it has one; add it to the row, or the error."""
     src, out, name = job.folders.src, job.folders.out, row["name"]
@@ -209,10 +214,7 @@ class Cluster:
         Args:
             names: Each name with the record of its translation; None if it has none.
         """
-        asked = [
-            {"name": name, "finished": json.dumps(asdict(shard)) if shard else ""} for name, shard in names.items()
-        ]
-        rows = self._rows(asked).map(inspected, fn_args=[job])
+        rows = self._rows([row_to_inspect(*named) for named in names.items()]).map(inspected, fn_args=[job])
         for row in _completed(rows):
             yield row["name"], row["error"] or Shard(**json.loads(row["shard"]))
 
