@@ -41,15 +41,19 @@ STDIN = Path("/dev/stdin")
 """Input of a command that was given no file: an output may be the file that is redirected to it."""
 
 
-def below(folder: Path) -> list[Path]:
+def below(folder: Path, hidden: tuple[str, ...] = ()) -> list[Path]:
     """Return all that is below a folder but folders, sorted: files, and links, which are not followed.
+
+    Args:
+        hidden: How the names of files and folders begin that are left out.
 
     Raises:
         DragomanError: A folder cannot be read.
     """
     paths = []
     for at, folders, names in os.walk(folder, onerror=_refuse_folder):
-        paths += [Path(at, name) for name in names]
+        folders[:] = [name for name in folders if not name.startswith(hidden)]
+        paths += [Path(at, name) for name in names if not name.startswith(hidden)]
         paths += [path for path in (Path(at, name) for name in folders) if path.is_symlink()]
     return sorted(paths)
 

@@ -139,7 +139,9 @@ def test_lines_that_run_out_of_memory_are_counted_and_blank(
     assert (tmp_path / "out/a.txt").read_bytes() == b"\n\n"
 
 
-def test_what_is_no_file_stands_among_the_shards_and_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_file_stands_among_the_shards_and_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Links to folders and to nothing were left out without a word."""
     folder = tmp_path / "in"
     folder.mkdir()
@@ -147,7 +149,12 @@ def test_what_is_no_file_stands_among_the_shards_and_is_refused(tmp_path: Path) 
     (folder / "gone.txt").symlink_to("nowhere")
     (folder / "more").symlink_to(tmp_path)
     os.mkfifo(folder / "pipe.txt")
+    for hidden in (".trash", "_private"):
+        (folder / hidden).mkdir()
+    scan = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: scan(path) if Path(path).name == "in" else pytest.fail("looked"))
     assert shard_names(folder) == ["a.txt", "gone.txt", "more", "pipe.txt"]
+    monkeypatch.undo()
     for name, says in (("gone.txt", "no such file"), ("more", "is a folder"), ("pipe.txt", "a pipe")):
         with pytest.raises(DataError, match=says):
             inspect(folder, name, None)

@@ -179,6 +179,8 @@ def test_text_that_is_named_clean_is_mended_into_other_files(command: Command, f
     (line,) = [line for line in found.split("\n") if line.startswith("  next: ")]
     assert line == "  next: dragoman doctor clean.en clean.de --write clean-2.en clean-2.de"
     assert command(*line.split()[2:], "--quiet", cwd=folder).status == 0
+    found = command("doctor", "clean.en", "clean.de", "--quiet", cwd=folder).out.decode()
+    assert " --write clean-3.en clean-3.de\n" in found  # nothing that is there is replaced
 
 
 def test_the_page_of_text_whose_name_is_not_utf8_is_written(command: Command, folder: Path) -> None:

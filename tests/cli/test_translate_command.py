@@ -117,11 +117,15 @@ def test_the_text_behind_stdin_is_no_output(tiny_run: Path, tmp_path: Path, opti
     assert text.read_bytes() == b"the dog\n"
 
 
-def test_compressed_text_on_stdin_is_refused(command: Command, tiny_run: Path) -> None:
+def test_compressed_text_on_stdin_is_refused(command: Command, tiny_run: Path, tmp_path: Path) -> None:
     """Its bytes were translated as lines."""
     done = command("translate", tiny_run, stdin=gzip.compress(b"the dog\n" * 50))
     assert (done.status, done.out) == (2, b"")
     assert done.error.startswith("error: stdin: compressed with gzip, not text; unpack it")
+    (tmp_path / "links").write_text("0-0\n", encoding="utf-8")
+    done = command("translate", tiny_run, "--alignments", "links", stdin=gzip.compress(b"the dog\n"), cwd=tmp_path)
+    assert done.status == 2
+    assert (tmp_path / "links").read_text(encoding="utf-8") == "0-0\n"
 
 
 def test_a_name_that_is_not_utf8_is_written_as_it_is(command: Command, tiny_run: Path, tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.config import PRESETS, Config, ModelConfig, TrainConfig
+from dragoman.config import PRESETS, Config, ModelConfig, OneFile, TrainConfig
 from dragoman.data.store import Store
+from dragoman.data.texts import refuse_other_languages
 from dragoman.distillation.sizes import is_smaller, sizes_below
 from dragoman.documents import translate as document
 from dragoman.evaluation import ledger
@@ -72,6 +73,25 @@ def test_advice_names_the_parent_where_it_is_and_new_subwords(
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("noted", "there"),
+    [
+        ({"is_ready": True}, "en-de"),
+        ({"is_ready": False, PATH: "../../models/en-de"}, "models/en-de"),  # gone, and no ready one
+        ({}, "runs/en-de"),  # of an older version
+    ],
+)
+def test_advice_takes_no_other_run_of_that_name_for_the_parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: dict[str, Any], there: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("runs/tuned").mkdir(parents=True)
+    if PATH not in noted:
+        Path("runs/en-de").mkdir()
+    Path("runs/tuned", PARENT).write_text(json.dumps({"name": "en-de", **noted}), encoding="utf-8")
+    assert f" --from-run {there} --out " in retrain(Path("runs/tuned"), {})
+
+
 def test_a_memory_or_a_table_in_another_language_or_direction_is_refused(
     tiny_run: Path, command: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -95,7 +115,17 @@ def test_a_memory_or_a_table_in_another_language_or_direction_is_refused(
             f"{name}: French (fr), but --from-run {tiny_run} translates from English (en): give text in" in done.error
         )
         assert "or set data.src_lang=fr and data.tgt_lang=de if new languages are meant" in done.error
+    done = command(
+        "train", "en.tsv", "--from-run", str(tiny_run), "--set", "data.src_lang=en", "--out", "x", cwd=tmp_path
+    )
+    assert "en.tsv: read as de to en, where en to de is wanted; give --columns en,de" in done.error
     assert not (tmp_path / "x").exists()
+
+
+def test_a_memory_in_a_variety_of_the_language_is_none_in_another(tmp_path: Path) -> None:
+    """As two files named so are none."""
+    (tmp_path / "m.tsv").write_text("en\tzh-TW\na\tb\n", encoding="utf-8")
+    refuse_other_languages(OneFile(file=tmp_path / "m.tsv"), ("en", "zh"), "x translates", "")
 
 
 def test_divergence_is_told_from_a_slow_start(tiny: Callable[..., Any]) -> None:

@@ -76,8 +76,7 @@ def shard_names(src: Path) -> list[str]:
         return [src.name]
     if not src.is_dir():
         raise DataError(f"{src}: no such folder; give a folder of shards (text, .gz, .zst or .parquet), or one of them")
-    paths = (path.relative_to(src) for path in below(src))
-    names = sorted(str(path) for path in paths if not any(part.startswith((".", "_")) for part in path.parts))
+    names = sorted(str(path.relative_to(src)) for path in below(src, hidden=(".", "_")))
     if not names:
         raise DataError(f"{src}: no files in it; give a folder of shards (text, .gz, .zst or .parquet)")
     return names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -108,7 +109,9 @@ def open_stdin() -> BinaryIO:
     # A thread may still wait for input when the program ends. If it waited on ``sys.stdin``, Python's exit would abort.
     if sys.stdin is None:
         raise ConfigError("stdin is closed: give a FILE, or redirect input to stdin")
-    return text_of(open(0, "rb", closefd=False), Path("stdin"))
+    stream = open(0, "rb", closefd=False)  # noqa: SIM115  (stays open)
+    # At a terminal each further look at an end that was typed would ask for it again.
+    return text_of(stream, Path("stdin")) if stream.peek(1) else io.BytesIO()
 
 
 def warn(note: Note | str) -> None:

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
@@ -205,11 +206,14 @@ def _to_stdout(
     rendering, alignments, is_typed = _Rendering(plan, output.as_json), output.alignments, report is None
     number = 0
     with (
-        contextlib.nullcontext() if alignments is None else alignments.open("wb") as links,
         contextlib.nullcontext() if is_typed else at_ctrl_c(lambda: f"after line {number:,}"),
         report or contextlib.nullcontext(),
+        contextlib.ExitStack() as files,
     ):
-        for number, translation in enumerate(translations, 1):
+        # What is refused at the first line is refused before the file of alignments is emptied.
+        first = [] if alignments is None else list(islice(translations, 1))
+        links = None if alignments is None else files.enter_context(alignments.open("wb"))
+        for number, translation in enumerate(chain(first, translations), 1):
             clear()
             if is_typed and not output.as_json and not translation.text and both_at_terminal():
                 say("(the translation is empty)")

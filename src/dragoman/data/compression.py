@@ -83,7 +83,7 @@ def _with_whole_mark(stream: BinaryIO) -> BinaryIO:
 
     No more is waited for than these bytes: none holds an LF, so that a line that is typed comes at once.
     """
-    begins = (*(mark for mark, _ in MARKS), *(magic for place, magic, _ in _ARCHIVES if place == 0), *_CPIO)
+    begins = (*(mark for mark, _ in MARKS), *(magic for place, magic, _ in _ARCHIVES if place == 0))
     start = stream.peek(1)  # type: ignore[attr-defined]
     if not any(begin.startswith(start) and begin != start for begin in begins if start):
         return stream

@@ -22,7 +22,7 @@ from dragoman.data.tmx import read_tmx, tmx_languages
 from dragoman.errors import ConfigError, DataError, as_command
 from dragoman.languages.codes import language_of, variety
 from dragoman.languages.known import is_known
-from dragoman.languages.mixups import name_of
+from dragoman.languages.mixups import name_of, named_otherwise
 
 FORMS = (
     "two text files (train.en train.de), their common beginning (train, or train en de), a table (.tsv, .csv) or a "
@@ -129,7 +129,7 @@ def refuse_other_languages(text: TextFiles, langs: Langs, expected_by: str, advi
         return
     named = _languages(text)
     for lang, wanted, word in zip(named, langs, ("from", "into"), strict=True):
-        if lang is not None and wanted is not None and _differ(lang, wanted):
+        if lang is not None and wanted is not None and named_otherwise(Path(f"text.{lang}"), wanted) is not None:
             both = (own or other for own, other in zip(named, langs, strict=True))
             raise ConfigError(
                 f"{text.file}: {name_of(lang)}, but {expected_by} {word} {name_of(wanted)}: give text in "

@@ -9,6 +9,7 @@ In a notebook, a diagnosis shows itself as a page.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -213,13 +214,12 @@ def train_command(config: Path | None, texts: TextSets, overrides: Sequence[str]
 
 
 def mend_command(entry: TextFiles) -> str:
-    """Return the command that writes a text mended, into files that are not its own."""
+    """Return the command that writes a text mended, into files that are not there yet."""
     langs = [lang or side for lang, side in ((entry.src_lang, "src"), (entry.tgt_lang, "tgt"))]
     if langs[0] == langs[1]:
         langs = ["src", "tgt"]
-    own = {path.resolve() for path in files_of(entry)}
-    names = ([f"{name}.{lang}" for lang in langs] for name in ("clean", "clean-2"))
-    free = next(pair for pair in names if not any(Path(name).resolve() in own for name in pair))
+    names = ([f"clean{f'-{i}' if i > 1 else ''}.{lang}" for lang in langs] for i in count(1))
+    free = next(pair for pair in names if not any(Path(name).exists() for name in pair))
     return as_command("dragoman", "doctor", *files_of(entry), *_columns(entry), "--write", *free)
 
 

@@ -248,9 +248,11 @@ class Documents:
             touching.cancel()
 
     async def _touch(self, id_: str) -> None:
+        touched = None
         while True:
             await asyncio.sleep(TOUCHED_EVERY_S)
-            self.jobs.disk.begin(self.jobs.touch, id_)  # whatever else its key wants to have done
+            if touched is None or touched.done():  # a disk may hang
+                touched = self.jobs.disk.begin(self.jobs.touch, id_)  # whatever else its key wants to have done
 
 
 async def _patiently(parsed: Callable[[], Awaitable[T]]) -> T:

@@ -17,7 +17,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Collection, Hashable, Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
@@ -79,9 +79,9 @@ class Disk:
         async with self._other_turns.of(owner):
             return await _in_thread(self._others, work, *arguments)
 
-    def begin(self, work: Callable[..., object], *arguments: object) -> None:
+    def begin(self, work: Callable[..., V], *arguments: object) -> Future[V]:
         """Call ``work(*arguments)`` in a thread, without a turn and without waiting for its end."""
-        self._others.submit(work, *arguments)
+        return self._others.submit(work, *arguments)
 
 
 async def _in_thread(threads: Executor, work: Callable[..., V], *arguments: object) -> V:

@@ -220,7 +220,7 @@ def refuse_other_names(
         )
         advice = "set data.src_lang={} and data.tgt_lang={} if new languages are meant"
         if not isinstance(text, PairOfFiles):
-            refuse_reversed(text, langs)
+            refuse_reversed(text, (text.src_lang or data.src_lang, text.tgt_lang or data.tgt_lang))
             refuse_other_languages(text, langs, reads, advice)
         else:
             sides = [Side(text.src, langs[0], f"{reads} from"), Side(text.tgt, langs[1], f"{reads} into")]

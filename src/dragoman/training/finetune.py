@@ -65,8 +65,8 @@ def adapt(
         facts = {"copied_rows": copied, "composed_rows": sum(map(len, sides)) - copied}
         description = f"new subwords: {copied:,} rows copied, {facts['composed_rows']:,} composed as means of others"
     trained = trained_pairs(parent)
-    name: dict[str, Any] = {"name": Path(from_run).resolve().name}
-    if run_folder(from_run) == Path(from_run):
+    name: dict[str, Any] = {"name": Path(from_run).resolve().name, "is_ready": run_folder(from_run) != Path(from_run)}
+    if not name["is_ready"]:
         name[PATH] = os.path.relpath(Path(from_run).resolve(), run.resolve())
     pairs: dict[str, Any] = {"pairs": trained} if trained else {}
     digest = parent.manifest["files"]["model.safetensors"]["sha256"]
@@ -109,10 +109,13 @@ def parent_words(run: Path) -> list[object]:
     parent = parent_of(run)
     if not parent:
         return []
-    places = [Path(os.path.normpath(run / parent[PATH]))] if PATH in parent else []
-    places.append(run.parent / parent["name"])
-    name = parent["name"] if is_ready(parent["name"]) else places[0]
-    there = next((place for place in places if place.exists()), name)
+    beside, there = run.parent / parent["name"], parent["name"]
+    if PATH in parent:
+        noted = Path(os.path.normpath(run.resolve() / parent[PATH]))
+        noted = noted if run.is_absolute() else Path(os.path.relpath(noted))
+        there = beside if beside.exists() and not noted.exists() else noted
+    elif not parent.get("is_ready", is_ready(parent["name"]) and not beside.exists()):  # not noted by older versions
+        there = beside
     return ["--from-run", there, *(["--new-subwords"] if "composed_rows" in parent else [])]
 
 

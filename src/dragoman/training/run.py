@@ -445,7 +445,7 @@ def _write_bundle(
         signatures=signatures(config.data.tgt_lang) if validation.f1 is None else {},
         masks=MASK if config.data.noise.inserts > 0 else None,
         confidence=learned_confidence(Bundle(config, model, *tokenizers, text.as_manifest()), run, log),
-        parent={name: fact for name, fact in parent_of(run).items() if name != PATH},
+        parent={name: fact for name, fact in parent_of(run).items() if name not in (PATH, "is_ready")},
     )  # fmt: skip
     tables = Tables(words=words)
     save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts.as_manifest(), tables)
