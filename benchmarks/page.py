@@ -257,9 +257,9 @@ def clock(records: Records, smaller: Records | None = None) -> Section:
         "validating count. Each column has a training of dragoman's own (`train --minutes`) and the checkpoint that a "
         "peer, which trains once, has by then. Peers have the sizes of dragoman's recipe for Multi30k: 256 wide, 3 + 3 "
         "layers, 8,000 subwords. By its minutes dragoman chooses smaller ones: 128 wide for 3 and 10, 192 for 30, 2 + "
-        "2 layers, 4,000 subwords. With Multi30k Marian and Hugging Face trained once more with those of its 30 minutes, "
-        "its dropout and its highest rate (smaller), Eole and JoeyNMT did not. The figure shows the better training of each peer. "
-        "In parentheses is the 95% interval of the test set, or the range of several seeds.\n\n"
+        "2 layers, 4,000 subwords. With Multi30k Marian and Hugging Face trained once more with those of its 30 "
+        "minutes, its dropout and its highest rate (smaller), Eole and JoeyNMT did not. The figure shows the better "
+        "training of each peer. In parentheses is the 95% interval of the test set, or the range of several seeds.\n\n"
     )
     text += "\n\n".join(tables) + "\n\n" + image("performance-clock.svg", "BLEU by minutes of training")
     draw = partial(plots.by_clock, panels, title="Quality by the clock")
