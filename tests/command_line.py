@@ -38,7 +38,7 @@ def run_apart(args: Sequence[str], stdin: bytes, folder: Path, cwd: Path) -> Don
     """Run ``main`` in a process of its own."""
     process = Forked(main, ["dragoman", *args], stdin=stdin, cwd=cwd)
     out, err = process.communicate()
-    return Done(process.wait(), out, err.decode("utf-8"))
+    return Done(process.wait(), out, err.decode("utf-8", "surrogateescape"))  # a name may be other bytes
 
 
 def run_here(args: Sequence[str], stdin: bytes, folder: Path, cwd: Path) -> Done:
@@ -65,7 +65,7 @@ def run_here(args: Sequence[str], stdin: bytes, folder: Path, cwd: Path) -> Done
             logger.handlers[:] = handlers
             logger.setLevel(level)
             gc.unfreeze()
-    return Done(status, files[1].read_bytes(), files[2].read_text(encoding="utf-8"))
+    return Done(status, files[1].read_bytes(), files[2].read_text(encoding="utf-8", errors="surrogateescape"))
 
 
 @contextlib.contextmanager
