@@ -306,14 +306,20 @@ def test_what_was_fetched_or_failed_goes_first_when_room_is_short(
     assert add("bob").status == 429
 
 
+def translated_document(server: Any, folder: Path) -> tuple[Any, Path]:
+    """What an upload was answered, and the file of its translation, which is there."""
+    made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE", source_lang="EN").json
+    path = folder / made["document_id"] / "result"
+    wait_until(path.exists)
+    wait_until(lambda: not server.state.documents.tasks)
+    return made, path
+
+
 def test_a_translation_counts_as_fetched_once_it_was_received_whole(
     serving: Callable[..., Any], tmp_path: Path
 ) -> None:
     server = serving(documents=tmp_path)
-    made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE", source_lang="EN").json
-    path = tmp_path / made["document_id"] / "result"
-    wait_until(path.exists)
-    wait_until(lambda: not server.state.documents.tasks)
+    made, path = translated_document(server, tmp_path)
     path.write_bytes(b"x" * 20_000_000)  # more than the buffers of a connection
     host, port = server.url.removeprefix("http://").split(":")
     route = f"/download_file/{made['document_id']}.{made['document_key']}.a.txt"
@@ -336,10 +342,7 @@ def test_a_translation_counts_as_fetched_once_it_was_received_whole(
 def test_headers_alone_are_no_translation_that_was_fetched(serving: Callable[..., Any], tmp_path: Path) -> None:
     """HEAD on a connection that stays open counted as fetched, and what is fetched goes first when room is short."""
     server = serving(documents=tmp_path)
-    made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE", source_lang="EN").json
-    path = tmp_path / made["document_id"] / "result"
-    wait_until(path.exists)
-    wait_until(lambda: not server.state.documents.tasks)
+    made, path = translated_document(server, tmp_path)
     host, port = server.url.removeprefix("http://").split(":")
     connection = http.client.HTTPConnection(host, int(port), timeout=LONG_S)
     route = f"/download_file/{made['document_id']}.{made['document_key']}.a.txt"
@@ -370,10 +373,7 @@ def test_a_range_that_is_none_is_ignored_and_what_came_whole_was_fetched(
 ) -> None:
     """Such ranges were refused, not in JSON; and a whole file that was asked for as a range was never fetched."""
     server = serving(documents=tmp_path)
-    made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE", source_lang="EN").json
-    path = tmp_path / made["document_id"] / "result"
-    wait_until(path.exists)
-    wait_until(lambda: not server.state.documents.tasks)
+    made, path = translated_document(server, tmp_path)
     whole = path.stat().st_size
     reply = server(f"/download_file/{made['document_id']}.{made['document_key']}.a.txt", range=ranges)
     assert (reply.status, len(reply.body)) == (status, n_bytes if n_bytes > 0 else whole + n_bytes)

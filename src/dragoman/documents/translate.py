@@ -182,8 +182,9 @@ def translate_document(
     report = Report(0, 0)
     chosen = files_of(src, out)
     files, report = chosen.pairs, replace(report, skipped=chosen.skipped)
+    glossary = glossary_file(requested.glossary)
     for _, to in files:
-        check_output_in_new_folder(to, glossary_file(requested.glossary))
+        check_output_in_new_folder(to, glossary)
     for link in chosen.links:
         if events.warn is not None:
             events.warn(Note("input", "a link to a folder or out of it, which is not followed", str(link)))
