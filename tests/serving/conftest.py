@@ -70,8 +70,8 @@ class Served:
                 return Reply(error.code, error.headers, error.read())
 
 
-def _start(served: Translator, **options: Any) -> tuple[Served, Callable[[], None]]:
-    app, state = build(Pairs([served]), ServeOptions(**options))
+def _start(served: Translator, *others: Translator, **options: Any) -> tuple[Served, Callable[[], None]]:
+    app, state = build(Pairs([served, *others]), ServeOptions(**options))
     server = uvicorn.Server(configured(app, 10, port=0))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
     thread.start()
@@ -99,11 +99,11 @@ def live(served: Translator, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture
 def serving(served: Translator) -> Iterator[Callable[..., Served]]:
-    """A function that starts a server; options are those of ``ServeOptions``."""
+    """A function that starts a server, with more translators if need be; options are those of ``ServeOptions``."""
     stops = []
 
-    def start(**options: Any) -> Served:
-        made, stop = _start(served, **options)
+    def start(*others: Translator, **options: Any) -> Served:
+        made, stop = _start(served, *others, **options)
         stops.append(stop)
         return made
 

@@ -9,6 +9,7 @@ import json
 import re
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from docs.site import tables
+from dragoman.bundle import Bundle, load_bundle
 from dragoman.errors import ConfigError
 from dragoman.serving import explaining
 from dragoman.serving.apis.deepl import IGNORED
@@ -24,10 +26,11 @@ from dragoman.serving.http import translate_markup
 from dragoman.serving.keys import Keys, make_key
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.parsing import tagged
-from dragoman.serving.service import Answer, Service
+from dragoman.serving.service import Answer, Part, Service
 from dragoman.translation.assemble import Translation
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.translator import Translator
+from echo import Echo
 from limits import cpu_limit
 
 Json = Any
@@ -653,7 +656,10 @@ def test_marked_up_texts_in_the_target_language_are_not_searched() -> None:
         async def aligned(self, pair: Any, options: Any, owner: str) -> Any:
             return options
 
-        async def translate(self, texts: list[str], pair: Any, options: Any, owner: str) -> list[Answer]:
+        async def translate(
+            self, texts: list[str], pair: Any, options: Any, owner: str, part: Part
+        ) -> list[Answer]:  # fmt: skip
+            assert not part.others
             self.texts += texts
             lines = [Translation(text.upper(), 0.0) for text in texts]
             return [Answer(line.text, (line,), ()) for line in lines]
@@ -662,7 +668,7 @@ def test_marked_up_texts_in_the_target_language_are_not_searched() -> None:
         sources = ["<b>ein Hund</b>", "<p>a dog</p><p>a <i>cat</i></p>"]
         marked = await tagged(sources, "html", "")
         pair = SimpleNamespace(src="en", tgt="de")
-        return await translate_markup(service, marked, pair, TranslateOptions(), frozenset({0}))  # type: ignore[arg-type]
+        return await translate_markup(service, marked, pair, TranslateOptions(), Part(frozenset({0})))  # type: ignore[arg-type]
 
     service = _Service()
     assert asyncio.run(work()) == ["<b>ein Hund</b>", "<p>A DOG</p><p>A <i>CAT</i></p>"]
@@ -691,3 +697,46 @@ def test_a_page_of_another_site_sends_nothing(
         ):
             assert server(path, data, **{**sent, **allowed}).status < 300
     assert server("/", **sent).status == 200  # a link to the page
+
+
+def test_each_text_of_a_request_is_translated_from_its_own_language(
+    serving: Callable[..., Any], tiny_run: Path
+) -> None:
+    """All went through the model of one of the languages, whatever the answer said."""
+    real = load_bundle(tiny_run)
+    echo: Any = Echo(real.tgt_tokenizer.vocab_size)
+    french = Translator(Bundle(real.config, echo, *real[2:4], {}))  # its translations are their sources
+    french.languages = replace(french.languages, src_lang="fr")
+    server = serving(french)
+    server.state.service.defaults = replace(server.state.service.defaults, guard=False)
+    texts = [
+        "The weather is fine today.",
+        "Le temps est beau et nous sortons ce soir.",
+        "Guten Morgen, wie geht es dir?",
+    ]
+    n_chars = server.state.metrics.n_characters
+
+    libre = server("/translate", {"q": texts, "source": "auto", "target": "de"}).json
+    assert [one["language"] for one in libre["detectedLanguage"]] == ["en", "fr", "de"]
+    assert (
+        libre["translatedText"][0]
+        == server("/v1/translate", {"text": texts[0], "source": "en"}).json["translations"][0]["text"]
+    )
+    assert libre["translatedText"][1:] == texts[1:]
+    assert libre["translatedText"][0] != texts[0]
+    deepl = server("/v2/translate", {"text": texts, "target_lang": "DE"}).json["translations"]
+    assert [one["detected_source_language"] for one in deepl] == ["EN", "FR", "DE"]
+    assert [one["text"] for one in deepl] == libre["translatedText"]
+    pages = [f"<p>{text}</p>" for text in texts]
+    marked = server("/v2/translate", {"text": pages, "target_lang": "DE", "tag_handling": "html"}).json["translations"]
+    assert [one["detected_source_language"] for one in marked] == ["EN", "FR", "DE"]
+    assert [one["text"] for one in marked] == [f"<p>{text}</p>" for text in libre["translatedText"]]
+    own = server("/v1/translate", {"text": texts, "target": "de"}).json
+    usual = own["source"]
+    assert [one.get("source", usual) for one in own["translations"][:2]] == ["en", "fr"]
+    assert [one["text"] for one in own["translations"]] == libre["translatedText"]
+    streamed = server("/v1/translate", {"text": texts, "target": "de", "stream": True}).body.decode()
+    events = [json.loads(line.removeprefix("data: ")) for line in streamed.split("\n") if line.startswith("data: ")]
+    assert sorted(event["text"] for event in events[:-1]) == [0, 1, 2]
+    assert events[-1] == own
+    assert sum(n_chars.values()) == len(texts[0]) + 5 * sum(map(len, texts)) + 7 * len(texts)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dragoman.serving.apis import deepl_glossaries, native
 from dragoman.serving.helpers import Helpers
 from dragoman.serving.service import Service
+from dragoman.serving.storage import AT_ONCE, Disk
 from dragoman.serving.turns import Turns
 from dragoman.translation.options import TranslateOptions
 from limits import LONG_S
@@ -108,3 +112,55 @@ def test_the_plan_of_a_large_glossary_stops_no_other_plan(monkeypatch: pytest.Mo
     for thread in threads:
         thread.join(LONG_S)
     assert plans[0] is plans[1], "equal options have one plan, so that their sentences share batches"
+
+
+def test_reads_of_files_take_turns_so_that_one_key_delays_no_other() -> None:
+    begun: list[str] = []
+    go = threading.Event()
+
+    def read(owner: str) -> None:
+        begun.append(owner)
+        assert go.wait(LONG_S)
+
+    async def run() -> None:
+        disk = Disk()
+        reads = [asyncio.create_task(disk.run("ann", read, "ann")) for _ in range(10)]
+        while len(begun) < AT_ONCE - 1:
+            await asyncio.sleep(0.001)
+        await asyncio.wait_for(disk.run("bob", begun.append, "bob"), LONG_S)
+        assert begun == [*["ann"] * (AT_ONCE - 1), "bob"]
+        go.set()
+        await asyncio.gather(*reads)
+        assert begun.count("ann") == 10
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "reader"),
+    [
+        (
+            "/v2/glossaries",
+            {"name": "g", "source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv"},
+            (deepl_glossaries, "terms_of"),
+        ),
+        ("/v1/translate", {"text": ["a dog"], "glossary": "dog\tbaum"}, (native.Glossary, "parse")),
+    ],
+    ids=["stored", "of a request"],
+)
+def test_a_glossary_is_read_by_a_helper_and_not_by_the_event_loop(
+    path: str, body: dict[str, Any], reader: tuple[Any, str], serving: Callable[..., Any], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A glossary of 249,000 lines takes 0.65 s, in which a loop would answer nobody."""
+    module, name = reader
+    terms_of, threads = getattr(module, name), list[str]()
+
+    def noted(*arguments: str) -> Any:
+        threads.append(threading.current_thread().name)
+        return terms_of(*arguments)
+
+    monkeypatch.setattr(module, name, noted)
+    server = serving(glossaries=tmp_path / "glossaries")
+    assert server(path, body).status in (200, 201)
+    assert [name.startswith("helper-in-turn") for name in threads] == [True]

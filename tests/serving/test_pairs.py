@@ -38,3 +38,21 @@ def test_a_single_source_is_chosen_without_detecting(monkeypatch: pytest.MonkeyP
     assert [served.chosen_source(text, tgt) for text in TEXTS for tgt in ("de", "en")] == chosen
     with pytest.raises(TypeError):
         served.chosen_source(TEXTS[0])
+
+
+def test_a_text_that_is_surely_in_another_language_than_the_others_has_its_own_pair() -> None:
+    served = serving(("en", "de"), ("fr", "de"), ("zh", "de"))
+    english = served.find("en", "de")
+    found = [
+        served.own_source(text, english).src
+        for text in (
+            "Le temps est beau et nous sortons ce soir.",
+            "Hand",
+            "The weather is fine.",
+            "12 34",
+            "天气",
+            "Bonjour",
+        )
+    ]
+    assert found == ["fr", "en", "en", "en", "zh", "en"]
+    assert serving(("en", "de")).own_source("Le temps est beau et nous sortons ce soir.", english) is english

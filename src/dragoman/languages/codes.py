@@ -63,8 +63,20 @@ def _tag_of(lang: str) -> Tag:
     return Tag((language.language or first).split("-")[0], script, language.territory or "")
 
 
-def _standard(lang: str) -> tuple[str, str]:
-    """Return a tag in standard form, "" if the text is no tag, and its first part as it is written."""
+def standard(lang: str) -> str:
+    """Return a tag as documents declare it (BCP 47): ``zh-TW`` for ``zh_TW``, ``ru`` for ``rus_Cyrl``.
+
+    A text that is no language tag is returned as it is, but for underscores.
+    """
+    return _standard(lang, macro=False)[0] or lang.strip().replace("_", "-")
+
+
+def _standard(lang: str, *, macro: bool = True) -> tuple[str, str]:
+    """Return a tag in standard form, "" if the text is no tag, and its first part as it is written.
+
+    Args:
+        macro: Take a macrolanguage for its languages, such as ``no`` for ``nb``.
+    """
     from langcodes import standardize_tag
     from langcodes.tag_parser import LanguageTagError
 
@@ -79,7 +91,7 @@ def _standard(lang: str) -> tuple[str, str]:
     for candidate in (whole, first):
         try:
             if candidate:
-                return standardize_tag(candidate, macro=True), first
+                return standardize_tag(candidate, macro=macro), first
         except LanguageTagError:
             continue
     return "", first

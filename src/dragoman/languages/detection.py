@@ -103,24 +103,33 @@ def probabilities(text: str, among: Sequence[str]) -> list[Detected]:
 def is_target(text: str, sources: Sequence[str], target: str) -> Detected | None:
     """Return the target language if a text is surely written in it already, else None.
 
-    The text must have ``LEAST_WORDS`` words and the language a probability of ``SURE``. A shorter text counts if no
-    letter of it is in a script of the sources.
-
     Args:
         sources: Possible source languages of the text.
 
     Raises:
         ConfigError: The package py3langid is missing.
     """
-    foreign = [code for code in sources if variety(code) != variety(target)]
+    is_source = any(variety(code) == variety(target) for code in sources)
+    return None if is_source else surely(text, target, sources)
+
+
+def surely(text: str, code: str, others: Sequence[str]) -> Detected | None:
+    """Return a language if a text is surely written in it and in none of the others, else None.
+
+    The text must have ``LEAST_WORDS`` words and the language a probability of ``SURE``. A shorter text counts if no
+    letter of it is in a script of the others.
+
+    Raises:
+        ConfigError: The package py3langid is missing.
+    """
     letters = "".join(_LETTER.findall(text[:LONGEST]))
-    if not letters or len(foreign) < len(sources):
+    if not letters:
         return None
-    in_other_script = not any(share_of_script(letters, tag_of(code).script) for code in foreign)
+    in_other_script = not any(share_of_script(letters, tag_of(other).script) for other in others)
     if not in_other_script and _n_words(text[:LONGEST]) < LEAST_WORDS:
         return None
-    best = detect(text, [*foreign, target])
-    return best if best.code == target and best.confidence >= SURE else None
+    best = detect(text, [*others, code])
+    return best if best.code == code and best.confidence >= SURE else None
 
 
 def _n_words(text: str) -> int:

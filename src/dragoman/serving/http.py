@@ -23,7 +23,7 @@ from dragoman.serving.pairs import Pair
 from dragoman.serving.parsing import Tagged
 from dragoman.serving.refusals import DeniedError, MalformedError, TooMuchError
 from dragoman.serving.request_json import MOST_FIELDS, strict_json
-from dragoman.serving.service import Service
+from dragoman.serving.service import Part, Service
 from dragoman.serving.state import State
 from dragoman.translation.options import TranslateOptions
 
@@ -416,7 +416,7 @@ def unknown_field(path: Sequence[str]) -> str:
 
 
 async def translate_markup(
-    service: Service, tagged: Tagged, pair: Pair, options: TranslateOptions, unchanged: frozenset[int]
+    service: Service, tagged: Tagged, pair: Pair, options: TranslateOptions, part: Part
 ) -> list[str]:  # fmt: skip
     """Translate texts with tags, which keep their number, nesting and bytes.
 
@@ -424,9 +424,9 @@ async def translate_markup(
         service: Translates.
         tagged: The texts.
         pair, options: As for ``Service.translate``.
-        unchanged: Numbers of texts to return as they are, since they are in the target language; nothing is searched.
+        part: Its ``others`` are returned as they are; nothing is searched for them.
     """
-    numbers = [i for i in range(len(tagged.sources)) if i not in unchanged]
+    numbers = [i for i in range(len(tagged.sources)) if i not in part.others]
     own = replace(
         tagged, sources=[tagged.sources[i] for i in numbers], units=[tagged.units[i] for i in numbers]
     )  # fmt: skip
@@ -434,7 +434,7 @@ async def translate_markup(
     if numbers:
         plain = [unit for units in own.units for unit in units]
         options = await service.aligned(pair, options, tagged.owner) if tagged.has_tags else options
-        answers = await service.translate(plain, pair, options, tagged.owner)
+        answers = await service.translate(plain, pair, options, tagged.owner, Part(waits=part.waits))
         lines = {text: answer.lines[0] for text, answer in zip(plain, answers, strict=True)}
         written = await own.written(lines, (pair.src, pair.tgt))
         for i, text in zip(numbers, written, strict=True):

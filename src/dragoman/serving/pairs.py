@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman.errors import ConfigError
 from dragoman.languages.codes import match, primary, tag_of, variety
-from dragoman.languages.detection import Detected, detect, is_target, probabilities
+from dragoman.languages.detection import Detected, detect, is_target, probabilities, surely
 from dragoman.languages.known import known
 from dragoman.serving.refusals import UnservedError
 
@@ -144,6 +144,26 @@ class Pairs:
         """
         sources, _ = self._possible(tgt)
         return sources[0] if len(sources) == 1 else self.source_of(text, tgt).code
+
+    def own_source(self, text: str, usual: Pair) -> Pair:
+        """Return the pair for a text among others, which are translated by ``usual``: another if it surely needs one.
+
+        Raises:
+            ConfigError: The package py3langid is missing.
+        """
+        sources = self.sources_of(usual.tgt)
+        best = usual.src if len(sources) == 1 else self.source_of(text, usual.tgt).code
+        others = [code for code in (*sources, usual.tgt) if code != best]
+        return self.find(best, usual.tgt) if best != usual.src and surely(text, best, others) else usual
+
+    def probability(self, text: str, src: str, tgt: str) -> Detected:
+        """Return a source language with the probability that a text is in it, and in no other one nor the target.
+
+        Raises:
+            ConfigError: The package py3langid is missing.
+        """
+        likely = probabilities(text, [*self.sources_of(tgt), tgt])
+        return next(language for language in likely if language.code == src)
 
     def _possible(self, tgt: str | None) -> tuple[list[str], str | None]:
         """Return the source languages of a translation into ``tgt``, and the target; of an unserved one all sources."""

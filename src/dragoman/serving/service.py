@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import re
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from dragoman.serving.batcher import Batcher
 from dragoman.serving.helpers import Helpers
 from dragoman.serving.limits import Limits
 from dragoman.serving.memory import TextCache
+from dragoman.serving.metrics import Metrics
 from dragoman.serving.pairs import Pair, Pairs
 from dragoman.serving.refusals import BusyError, UnservedError
 from dragoman.serving.tickets import Ticket
@@ -41,6 +42,17 @@ T = TypeVar("T")
 
 PART = 128
 """Largest number of sentences of a document in the queue at a time, so that a long one does not fill it."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of a request that one language pair translates."""
+
+    others: frozenset[int] = frozenset()  # numbers of the texts that it returns as they are
+    waits: bool = False  # it waits while the queue is full, instead of being refused
+
+
+WHOLE = Part()
 
 MOST_PLANS = 64
 """Largest number of plans kept for later requests with the same options."""
@@ -118,22 +130,45 @@ class Service:
             target = targets[0] if targets else ""
         return self.pairs.find(source, target)
 
-    async def unchanged(self, source: str, pair: Pair, texts: Sequence[str], owner: str) -> frozenset[int]:
-        """Return the numbers of the texts that are surely in the target language already, if ``source`` is ``auto``.
+    async def directions(self, source: str, target: str | None, texts: Sequence[str], owner: str) -> Directions:
+        """Return the language pair of each text of a request; if ``source`` is ``auto`` it follows from the texts.
 
-        Those are not to be translated; see ``detection.is_target``.
+        Then texts that are surely in the target language stay as they are (``detection.is_target``), one that is surely
+        in another source language than all together is translated from that, and short ones from that of all.
+
+        Raises:
+            UnservedError: See ``pair``.
         """
         if not is_auto(source):
-            return frozenset()
-        return await self._off_the_loop(texts, owner, self._in_target, pair, texts)
+            pair = self.pair(source, target, texts)
+            return Directions(pair, (pair,) * len(texts))
+        return await self._off_the_loop(texts, owner, self._directions, source, target, texts)
 
-    async def detected(self, texts: Sequence[str], tgt: str, owner: str) -> list[Detected]:
-        """Return the language of each text, as ``Pairs.detect`` does for a translation into ``tgt``."""
-        return await self._off_the_loop(texts, owner, lambda: [self.pairs.detect(text, tgt) for text in texts])
+    def _directions(self, source: str, target: str | None, texts: Sequence[str]) -> Directions:
+        unchanged = self._in_target(match(target, self.pairs.targets), texts) if target else frozenset[int]()
+        usual = self.pair(source, target, [text for i, text in enumerate(texts) if i not in unchanged] or texts)
+        unchanged = unchanged if target else self._in_target(usual.tgt, texts)
+        is_one = len(texts) - len(unchanged) <= 1
+        pairs = [
+            usual if is_one or i in unchanged else self.pairs.own_source(text, usual) for i, text in enumerate(texts)
+        ]
+        return Directions(usual, tuple(pairs), unchanged)
 
-    def _in_target(self, pair: Pair, texts: Sequence[str]) -> frozenset[int]:
-        sources = self.pairs.sources_of(pair.tgt)
-        return frozenset(i for i, text in enumerate(texts) if is_target(text, sources, pair.tgt) is not None)
+    def _in_target(self, tgt: str | None, texts: Sequence[str]) -> frozenset[int]:
+        """Return the numbers of the texts that are surely in a target language; none if it is not served."""
+        sources = self.pairs.sources_of(tgt) if tgt else []
+        return frozenset(i for i, text in enumerate(texts) if tgt and is_target(text, sources, tgt) is not None)
+
+    async def detected(self, texts: Sequence[str], directions: Directions, owner: str) -> list[Detected]:
+        """Return the language in which each text was read, with its probability."""
+
+        def of(i: int, text: str) -> Detected:
+            pair = directions.pairs[i]
+            if i in directions.unchanged:
+                return self.pairs.detect(text, pair.tgt)
+            return self.pairs.probability(text, pair.src, pair.tgt)
+
+        return await self._off_the_loop(texts, owner, lambda: [of(i, text) for i, text in enumerate(texts)])
 
     def options(self, **changes: Any) -> TranslateOptions:
         """Return the operator's options, changed by those of a request.
@@ -182,12 +217,7 @@ class Service:
         return with_alignments
 
     async def translate(
-        self,
-        texts: Sequence[str],
-        pair: Pair,
-        options: TranslateOptions,
-        owner: str,
-        unchanged: frozenset[int] = frozenset(),
+        self, texts: Sequence[str], pair: Pair, options: TranslateOptions, owner: str, part: Part = WHOLE
     ) -> list[Answer]:
         """Translate texts; line ends stay as they are.
 
@@ -195,17 +225,19 @@ class Service:
 
         Args:
             owner: Name of the client's API key, whose turns and share of the queue these texts take.
-            unchanged: Numbers of texts to return as they are, with a note; see the method ``unchanged``.
+            part: What of a request with several language pairs is translated here; see ``Directions``.
 
         Raises:
             BusyError: The queue is full.
             ConfigError: See ``plan``.
             TooMuchError: The texts have too many sentences.
         """
-        self.batcher.refuse_if_full(owner)
+        if not part.waits:
+            self.batcher.refuse_if_full(owner)
         short = _short(texts, options)
-        work = await self._off_the_loop(short, owner, self.prepare, texts, pair, options, True, unchanged)
-        return await self._answers(work, owner)
+        work = await self._off_the_loop(short, owner, self.prepare, texts, pair, options, True, part.others)
+        results = await self._searched(Ticket(work.plan, work.segments, owner=owner), part.waits)
+        return await self._finished(work, results, owner)
 
     async def translate_document(
         self, texts: Sequence[str], pair: Pair, options: TranslateOptions, owner: str,
@@ -227,24 +259,13 @@ class Service:
         results: list[SegmentResult] = []
         for first in range(0, len(work.segments), PART):
             await pause()
-            results += await self._patiently(Ticket(work.plan, work.segments[first : first + PART], owner=owner))
+            results += await self._searched(Ticket(work.plan, work.segments[first : first + PART], owner=owner), True)
         return await self._finished(work, results, owner)
 
-    async def _patiently(self, ticket: Ticket) -> list[SegmentResult]:
-        """Return the results of a ticket; while the queue is full, wait and try again."""
-        while True:
-            try:
-                with self._queued(ticket):
-                    return await asyncio.wrap_future(ticket.results)
-            except BusyError as busy:
-                await asyncio.sleep(min(5.0, busy.retry_after_s))
-
-    async def _answers(self, work: _Work, owner: str) -> list[Answer]:
-        """Return the answers for prepared texts, once they have been searched."""
-        ticket = Ticket(work.plan, work.segments, owner=owner)
-        with self._queued(ticket):
-            results = await asyncio.wrap_future(ticket.results)
-        return await self._finished(work, results, owner)
+    async def _searched(self, ticket: Ticket, waits: bool) -> list[SegmentResult]:
+        """Return the results of a ticket; see ``_queued``."""
+        async with self._queued(ticket, waits):
+            return await asyncio.wrap_future(ticket.results)
 
     async def _finished(self, work: _Work, results: Sequence[SegmentResult], owner: str) -> list[Answer]:
         """Return the answers of a request from the results of its sentences."""
@@ -266,8 +287,8 @@ class Service:
         pair: Pair,
         options: TranslateOptions,
         owner: str,
-        unchanged: frozenset[int] = frozenset(),
-    ) -> AsyncIterator[tuple[int, str] | list[Answer] | None]:
+        part: Part = WHOLE,
+    ) -> AsyncGenerator[tuple[int, str] | list[Answer] | None, None]:
         """Yield None once the texts are queued, then (text number, translation) of each sentence in order, then all.
 
         Texts that stay unchanged come first.
@@ -275,8 +296,9 @@ class Service:
         Raises:
             BusyError, ConfigError, TooMuchError: See ``translate``; raised before anything is yielded.
         """
-        self.batcher.refuse_if_full(owner)
-        work = await self.helpers.run(owner, self.prepare, texts, pair, options, True, unchanged)
+        if not part.waits:
+            self.batcher.refuse_if_full(owner)
+        work = await self.helpers.run(owner, self.prepare, texts, pair, options, True, part.others)
         loop, arrivals = asyncio.get_running_loop(), asyncio.Queue[tuple[int, SegmentResult] | None]()
         # Search threads finish sentences in any order: one that is early is kept until those before it were yielded.
         # ``call_soon_threadsafe`` because an asyncio queue belongs to its event loop.
@@ -285,9 +307,9 @@ class Service:
             lambda i, result: loop.call_soon_threadsafe(arrivals.put_nowait, (i, result)), owner=owner,
         )  # fmt: skip
         early: dict[int, SegmentResult] = {}
-        with self._queued(ticket):
+        async with self._queued(ticket, part.waits):
             yield None
-            for number in sorted(unchanged):
+            for number in sorted(part.others):
                 yield number, texts[number]
             all_results = asyncio.wrap_future(ticket.results)
             all_results.add_done_callback(lambda _: arrivals.put_nowait(None))  # so that a failure ends the wait
@@ -301,10 +323,24 @@ class Service:
             results = await all_results
         yield await self.helpers.run(owner, work.finish, results)
 
-    @contextlib.contextmanager
-    def _queued(self, ticket: Ticket) -> Iterator[None]:
-        """Keep a ticket in the queue while the block runs; drop what is unfinished at its end."""
-        self.batcher.submit(ticket)
+    @contextlib.asynccontextmanager
+    async def _queued(self, ticket: Ticket, waits: bool) -> AsyncIterator[None]:
+        """Keep a ticket in the queue while the block runs; drop what is unfinished at its end.
+
+        Args:
+            waits: While the queue is full, wait and try again.
+
+        Raises:
+            BusyError: The queue is full.
+        """
+        while True:
+            try:
+                self.batcher.submit(ticket)
+                break
+            except BusyError as busy:
+                if not waits:
+                    raise
+                await asyncio.sleep(min(5.0, busy.retry_after_s))
         try:
             yield
         finally:
@@ -323,6 +359,34 @@ class Service:
             self.limits.check_sentences(len(segments))
             self.limits.check_forced(s.search.rules for s in segments if s.search.rules is not None)
         return _Work(plan, pieces, lines, text_of_line, segments, {i: texts[i] for i in unchanged})
+
+
+@dataclass(frozen=True)
+class Directions:
+    """The language pair of each text of a request."""
+
+    usual: Pair  # that of all together
+    pairs: tuple[Pair, ...]
+    unchanged: frozenset[int] = frozenset()  # numbers of the texts that are not translated
+
+    @property
+    def parts(self) -> dict[Pair, Part]:
+        """The part of each pair; those after the first wait for room in the queue, as the request was accepted."""
+        return {
+            pair: Part(frozenset(i for i, own in enumerate(self.pairs) if own is not pair) | self.unchanged, number > 0)
+            for number, pair in enumerate(dict.fromkeys(self.pairs or (self.usual,)))
+        }
+
+    async def each(self, work: Callable[[Pair, Part], Awaitable[Sequence[T]]]) -> list[T]:
+        """Return the results for all texts of ``work``, which is called for each of ``parts``."""
+        results = {pair: await work(pair, part) for pair, part in self.parts.items()}
+        return [results[pair][i] for i, pair in enumerate(self.pairs)]
+
+    def count(self, metrics: Metrics, texts: Sequence[str], owner: str) -> None:
+        """Count the characters of the texts as translated."""
+        for pair in self.parts:
+            n_chars = sum(len(text) for text, own in zip(texts, self.pairs, strict=True) if own is pair)
+            metrics.translated(pair.name, n_chars, owner)
 
 
 def _short(texts: Sequence[str], options: TranslateOptions) -> Sequence[str] | None:

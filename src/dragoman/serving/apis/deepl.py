@@ -34,9 +34,9 @@ from dragoman.serving.http import (
     upload_of,
 )
 from dragoman.serving.jobs import Job
-from dragoman.serving.pairs import name_of
+from dragoman.serving.pairs import Pair, name_of
 from dragoman.serving.refusals import MalformedError
-from dragoman.serving.service import is_auto
+from dragoman.serving.service import Part, is_auto
 from dragoman.serving.transport import until_client_leaves
 
 router = APIRouter(prefix="/v2", tags=["DeepL"])
@@ -115,26 +115,26 @@ async def translate(request: Request) -> Any:
         parsed = parsing.tagged(texts, handling, owner, ignored=body.ignore_tags, **elements)
         tagged = await until_client_leaves(request.receive, parsed)
     plain = tagged.plain if tagged else texts
-    pair = state.service.pair(source, body.target_lang, plain)
-    unchanged = await state.service.unchanged(source, pair, plain, owner)
-    terms = await glossary_option(state.glossaries, owner, body.glossary_id, pair, source)
+    directions = await state.service.directions(source, body.target_lang, plain, owner)
+    terms = await glossary_option(state.glossaries, owner, body.glossary_id, directions.usual, source)
     options = state.service.options(**terms)
-    if tagged:
-        markup_work = translate_markup(state.service, tagged, pair, options, unchanged)
-        translated = await until_client_leaves(request.receive, markup_work)
-    else:
-        work = state.service.translate(texts, pair, options, owner, unchanged=unchanged)
-        answers = await until_client_leaves(request.receive, work)
-        translated = [answer.text for answer in answers]
-    state.metrics.translated(pair.name, sum(map(len, texts)), owner)
-    detected = primary(pair.src if is_auto(source) else source).upper()
+
+    async def work(pair: Pair, part: Part) -> list[str]:
+        if tagged:
+            return await translate_markup(state.service, tagged, pair, options, part)
+        return [answer.text for answer in await state.service.translate(texts, pair, options, owner, part)]
+
+    translated = await until_client_leaves(request.receive, directions.each(work))
+    directions.count(state.metrics, texts, owner)
     translations = [
         {
-            "detected_source_language": primary(pair.tgt).upper() if i in unchanged else detected,
+            "detected_source_language": primary(
+                pair.tgt if i in directions.unchanged else pair.src if is_auto(source) else source
+            ).upper(),
             "text": translation,
             "billed_characters": len(text),
         }
-        for i, (text, translation) in enumerate(zip(texts, translated, strict=True))
+        for i, (text, translation, pair) in enumerate(zip(texts, translated, directions.pairs, strict=True))
     ]
     return JSONResponse({"translations": translations})
 

@@ -31,9 +31,9 @@ from dragoman.serving.http import (
     upload_body,
     upload_of,
 )
-from dragoman.serving.pairs import name_of
+from dragoman.serving.pairs import Pair, name_of
 from dragoman.serving.refusals import ClientLeft, MalformedError, UnknownError
-from dragoman.serving.service import is_auto
+from dragoman.serving.service import Answer, Part, is_auto
 from dragoman.serving.transport import until_client_leaves
 
 router = APIRouter(tags=["LibreTranslate"])
@@ -78,31 +78,30 @@ async def translate(request: Request) -> Any:
     state.service.limits.check_texts(texts)
     tagged = await until_client_leaves(request.receive, parsing.tagged(texts, "html", owner)) if is_html else None
     plain = tagged.plain if tagged else texts
-    pair = state.service.pair(body.source, body.target, plain)
-    unchanged = await state.service.unchanged(body.source, pair, plain, owner)
+    directions = await state.service.directions(body.source, body.target, plain, owner)
     options = state.service.options(**({"n_best": n_others + 1} if n_others and not is_html else {}))
     options = _wide_enough(state, options, n_others)
-    others: list[list[str]] = [[] for _ in texts]
-    if tagged:
-        markup_work = translate_markup(state.service, tagged, pair, options, unchanged)
-        translated = await until_client_leaves(request.receive, markup_work)
-    else:
-        work = state.service.translate(texts, pair, options, owner, unchanged=unchanged)
-        answers = await until_client_leaves(request.receive, work)
-        translated = [answer.text for answer in answers]
-        others = [
-            [other.text for other in answer.lines[0].alternatives] if len(answer.lines) == 1 else []
-            for answer in answers
-        ]
-    state.metrics.translated(pair.name, sum(map(len, texts)), owner)
-    answer: dict[str, Any] = {"translatedText": translated}
+
+    async def work(pair: Pair, part: Part) -> list[tuple[str, list[str]]]:
+        if tagged:
+            return [(text, []) for text in await translate_markup(state.service, tagged, pair, options, part)]
+        answers = await state.service.translate(texts, pair, options, owner, part)
+        return [(one.text, _alternatives(one)) for one in answers]
+
+    translated = await until_client_leaves(request.receive, directions.each(work))
+    directions.count(state.metrics, texts, owner)
+    answer: dict[str, Any] = {"translatedText": [text for text, _ in translated]}
     if is_auto(body.source):
-        answer["detectedLanguage"] = list(map(_detected, await state.service.detected(plain, pair.tgt, owner)))
+        answer["detectedLanguage"] = list(map(_detected, await state.service.detected(plain, directions, owner)))
     if n_others:
-        answer["alternatives"] = others
+        answer["alternatives"] = [others for _, others in translated]
     if not isinstance(fields["q"], list):
         answer = {name: values[0] for name, values in answer.items()}
     return JSONResponse(answer)
+
+
+def _alternatives(answer: Answer) -> list[str]:
+    return [other.text for other in answer.lines[0].alternatives] if len(answer.lines) == 1 else []
 
 
 def _wide_enough(state: Any, options: Any, n_others: int) -> Any:

@@ -6,7 +6,8 @@ The fields of a request are made from the declarations in ``TranslateOptions``.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
+from contextlib import aclosing
 from typing import Annotated, Any, get_type_hints
 
 from fastapi import APIRouter, Request
@@ -18,7 +19,7 @@ from dragoman.options import declaration_of, no_switch_for_a_number
 from dragoman.serving.apis.api import Api
 from dragoman.serving.http import JsonRoute, Text, Texts, check_key, state_of
 from dragoman.serving.pairs import Pair, name_of
-from dragoman.serving.service import Answer, Service, request_options
+from dragoman.serving.service import Answer, Directions, Part, Service, request_options
 from dragoman.serving.transport import until_client_leaves
 from dragoman.translation.keeping.glossary import Glossary
 from dragoman.translation.options import TranslateOptions
@@ -81,6 +82,9 @@ class TranslationOut(BaseModel):
     """One translated text."""
 
     text: str
+    source: str | None = Field(
+        default=None, description="Its source language, if it is another than that of the answer."
+    )
     score: float = Field(description="Log-probability divided by the length penalty; summed over lines.")
     confidence: float | None = Field(
         default=None, description="Expected sentence chrF divided by 100; the lowest of several lines."
@@ -141,27 +145,31 @@ async def translate(body: TranslateRequest, request: Request) -> Any:
     service: Service = state.service
     texts = body.text
     service.limits.check_texts(texts)
-    pair = service.pair(body.source, body.target, texts)
+    directions = await service.directions(body.source, body.target, texts, owner)
     changes = {name: getattr(body, name) for name in body.model_fields_set - set(_RequestBase.model_fields)}
     if isinstance(changes.get("glossary"), str):  # never the name of a file of the server
         changes["glossary"] = await service.helpers.run(owner, _terms_of, changes["glossary"])
     options = service.options(**changes)
     if options.n_best > 1 and any("\n" in text for text in texts):
         raise ConfigError("n_best above 1 needs texts of one line: send each line as a text")
-    unchanged = await service.unchanged(body.source, pair, texts, owner)
-    n_chars = sum(map(len, texts))
     if body.stream:
         # The first step raises what is wrong with the request, while the answer can still have an error status.
-        stream = service.stream(texts, pair, options, owner, unchanged)
-        await anext(stream)
-        state.metrics.translated(pair.name, n_chars, owner)
+        parts = directions.parts
+        for pair in list(parts)[1:]:
+            await service.helpers.run(owner, service.plan, pair, options)
+        streams = {pair: service.stream(texts, pair, options, owner, part) for pair, part in parts.items()}
+        await anext(streams[next(iter(parts))])
+        directions.count(state.metrics, texts, owner)
         return StreamingResponse(
-            _events(stream, pair, options), media_type="text/event-stream", headers={"cache-control": "no-store"}
+            _events(streams, directions, options), media_type="text/event-stream", headers={"cache-control": "no-store"}
         )
-    work = service.translate(texts, pair, options, owner, unchanged=unchanged)
-    answers = await until_client_leaves(request.receive, work)
-    state.metrics.translated(pair.name, n_chars, owner)
-    return JSONResponse(_response(pair, answers, options).model_dump(exclude_none=True, exclude_defaults=False))
+
+    def work(pair: Pair, part: Part) -> Awaitable[list[Answer]]:
+        return service.translate(texts, pair, options, owner, part)
+
+    answers = await until_client_leaves(request.receive, directions.each(work))
+    directions.count(state.metrics, texts, owner)
+    return JSONResponse(_response(directions, answers, options).model_dump(exclude_none=True, exclude_defaults=False))
 
 
 def _terms_of(glossary: str) -> dict[str, str | None]:
@@ -169,22 +177,27 @@ def _terms_of(glossary: str) -> dict[str, str | None]:
     return dict(Glossary.parse(glossary).terms)
 
 
-def _response(pair: Pair, answers: list[Answer], options: TranslateOptions) -> TranslateResponse:
+def _response(directions: Directions, answers: list[Answer], options: TranslateOptions) -> TranslateResponse:
     terms = None
     if options.glossary:
         found = {term for answer in answers for line in answer.lines for term in line.terms}
         terms = GlossaryOut(read=len(options.glossary), found=len(found))
-    translations = [_translation(answer, options) for answer in answers]
-    return TranslateResponse(source=pair.src, target=pair.tgt, translations=translations, glossary=terms)
+    usual = directions.usual
+    translations = [
+        _translation(answer, options, None if pair is usual else pair.src)
+        for answer, pair in zip(answers, directions.pairs, strict=True)
+    ]
+    return TranslateResponse(source=usual.src, target=usual.tgt, translations=translations, glossary=terms)
 
 
-def _translation(answer: Answer, options: TranslateOptions) -> TranslationOut:
+def _translation(answer: Answer, options: TranslateOptions, source: str | None) -> TranslationOut:
     best = answer.lines[0]
     alternatives = None
     if options.n_best > 1:
         alternatives = [Alternative(text=other.text, score=other.score) for other in best.alternatives]
     return TranslationOut(
         text=answer.text,
+        source=source,
         score=sum(line.score for line in answer.lines),
         confidence=answer.confidence,
         quality=answer.quality,
@@ -197,12 +210,19 @@ def _translation(answer: Answer, options: TranslateOptions) -> TranslationOut:
     )
 
 
-async def _events(stream: AsyncIterator[Any], pair: Pair, options: TranslateOptions) -> AsyncIterator[str]:
-    async for part in stream:
-        if isinstance(part, tuple):
-            yield _event("sentence", {"text": part[0], "translation": part[1]})
-        else:
-            yield _event("done", _response(pair, part, options).model_dump(exclude_none=True))
+async def _events(
+    streams: Mapping[Pair, AsyncGenerator[Any, None]], directions: Directions, options: TranslateOptions
+) -> AsyncIterator[str]:
+    answers_of: dict[Pair, list[Answer]] = {}
+    for pair, stream in streams.items():
+        async with aclosing(stream):
+            async for step in stream:
+                if isinstance(step, list):
+                    answers_of[pair] = step
+                elif step is not None and directions.pairs[step[0]] is pair:
+                    yield _event("sentence", {"text": step[0], "translation": step[1]})
+    answers = [answers_of[pair][i] for i, pair in enumerate(directions.pairs)]
+    yield _event("done", _response(directions, answers, options).model_dump(exclude_none=True))
 
 
 def _event(name: str, data: dict[str, Any]) -> str:
