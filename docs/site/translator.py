@@ -71,7 +71,7 @@ def write_walk(page: Path) -> None:
         "config": stored["config"], "special": {"pad": 0, "unk": 1, "bos": 2, "eos": 3},
         "subwords": [words(vocabulary) for vocabulary in walk.vocabularies()],
         "decode": {"beamSize": 1, "alpha": 0.6, "form": "gnmt", "patience": None, "maxExtra": 4},
-        "most": 12, "positions": None, "targets": None, "src_lang": "en", "tgt_lang": "de",
+        "most": 12, "positions": None, "targets": None, "src_lang": "en", "tgt_lang": "de", "unspaced": [],
         "tensors": [(name, array.shape, False) for name, array in arrays.items()],
         "facts": {
             "parameters": sum(array.size for array in arrays.values()), "quantization": "float32",

@@ -28,8 +28,8 @@ WIDTHS = {"phone": 375, "tablet": 768, "desktop": 1440}
 
 
 @contextmanager
-def served(translator: Translator, **defaults: Any) -> Iterator[str]:
-    app, state = build(Pairs([translator]), ServeOptions())
+def served(*translators: Translator, **defaults: Any) -> Iterator[str]:
+    app, state = build(Pairs(translators), ServeOptions())
     state.service.defaults = replace(state.service.defaults, **defaults)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, access_log=False))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
@@ -360,3 +360,36 @@ def test_a_link_opens_the_page_with_its_text_and_the_server_never_sees_it(
 def test_a_link_of_other_languages_is_ignored(open_page: Callable[..., Any], url: str) -> None:
     for end in ("#fr/de/text", "#en/de", "#%", "#en/de/%E0%A4%A"):
         assert open_page(url + end).input_value("#source") == ""
+
+
+def test_a_text_that_is_not_translated_yet_is_not_lost_by_swapping(browser: Any, tiny_run: Path) -> None:
+    back = Translator.load(tiny_run)
+    back.languages = replace(back.languages, src_lang="de", tgt_lang="en")
+    with served(Translator.load(tiny_run), back) as url:
+        page = browser.new_context(locale="en-US").new_page()
+        page.goto(url)
+        page.select_option("#from", "en")
+        translation = translated(page, "the dog")
+        page.fill("#source", "a long text")
+        page.click("#swap")
+        assert page.input_value("#source") == "a long text"
+        assert (page.input_value("#from"), page.input_value("#to")) == ("de", "en")
+        page.locator("#result:not(.old):not(:empty)").wait_for(timeout=20_000)
+        page.select_option("#from", "en")
+        page.fill("#source", "the dog")
+        page.locator("#result:not(.old)", has_text=translation).wait_for(timeout=20_000)
+        page.click("#swap")
+        assert page.input_value("#source") == translation
+
+
+def test_texts_have_their_direction_and_language(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    translated(page, "مرحبا (test)!")
+    direction = "one => getComputedStyle(one).direction"
+    assert page.eval_on_selector("#source", direction) == "rtl"
+    page.evaluate("document.getElementById('result').textContent = 'مرحبا!'")
+    assert page.eval_on_selector("#result", direction) == "rtl"
+    assert (page.get_attribute("#source", "lang"), page.get_attribute("#result", "lang")) == ("en", "de")
+    assert page.evaluate("['ar', 'he', 'ckb', 'az-Arab', 'de', 'zh_TW', '', '?'].map(directionOf)") == [
+        "rtl", "rtl", "rtl", "rtl", "ltr", "ltr", "auto", "auto",
+    ]  # fmt: skip

@@ -340,3 +340,36 @@ def test_it_speaks_chinese_and_has_a_dark_theme(open_page: Callable[..., Any], u
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.click("#theme")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+
+
+def test_the_sentence_that_is_looked_at_stays_chosen_while_the_text_is_the_same(
+    open_page: Callable[..., Any], url: str
+) -> None:
+    page = open_page(url)
+    explored(page, "The dog sees. The cat sleeps.")
+    page.select_option("#sentence", "1")
+    page.locator("#explorer dd", has_text="The cat sleeps").first.wait_for(timeout=20_000)
+    page.focus("#source")
+    page.keyboard.press("End")
+    page.keyboard.type(" ")
+    page.locator("#result:not(.old)").wait_for(timeout=20_000)
+    assert page.input_value("#sentence") == "1"
+    assert page.locator("#explorer dd").first.inner_text() == "The cat sleeps."
+
+
+def test_another_target_language_shows_its_own_attention(
+    open_page: Callable[..., Any], several_run: Path, tmp_path: Path
+) -> None:
+    page = open_page(dragoman.export(several_run, "page", tmp_path / "page.html", "float32").as_uri())
+    explored(page, "the dog sees a cat")
+    shown = page.locator("#explorer dd").nth(1)
+    assert shown.inner_text() == page.inner_text("#result")
+    other = next(code for code in ("de", "fr") if code != page.input_value("#target"))
+    page.select_option("#target", other)
+    assert page.locator("#why").is_hidden()
+    page.locator("#why").wait_for(timeout=20_000)
+    page.locator("#result:not(.old)").wait_for(timeout=20_000)
+    page.wait_for_function(
+        "document.querySelectorAll('#explorer dd')[1].textContent === document.getElementById('result').textContent",
+        timeout=20_000,
+    )

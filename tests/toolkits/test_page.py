@@ -257,6 +257,26 @@ def test_lines_and_the_spaces_around_sentences_stay(tiny_run: Path, tmp_path: Pa
     assert "\ufffd" not in json.dumps(parts, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16")
 
 
+@pytest.mark.parametrize(
+    ("tgt_lang", "text", "expected"),
+    [
+        ("de", "the dog。the cat。  the man", ["the dog。", " ", "the cat。", "  ", "the man"]),
+        ("zh", " The dog. The cat!\u3000The man. ", [" ", "The dog.", "", "The cat!", "\u3000", "The man.", " "]),
+    ],
+)
+def test_between_sentences_stands_what_the_target_language_has(
+    make: Make, tmp_path: Path, tgt_lang: str, text: str, expected: list[str]
+) -> None:
+    """As in ``assemble``: one space where the source has none, and none where the target language has none."""
+    bundle = make()
+    data = bundle.config.data.model_copy(update={"tgt_lang": tgt_lang})
+    page = paged(bundle._replace(config=bundle.config.model_copy(update={"data": data})), tmp_path)
+    ((parts,),) = page.answers([{"task": "lines", "text": text}])
+    assert "".join(part.get("text", part.get("gap")) for part in parts) == text
+    written = [piece for part in parts for piece in (part["space"], part.get("text", ""))]
+    assert "".join(written) == "".join(expected)
+
+
 def test_what_the_page_cannot_hold_is_refused(make: Make, tiny_run: Path, tmp_path: Path) -> None:
     for fields, said in (
         (dict(n_encoder_layers=0), "it has no model without encoder"),

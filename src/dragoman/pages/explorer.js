@@ -162,6 +162,23 @@ function isMasked(attention, kind, row, column) {
   return kind === "decoder" && attention.column_spans[column][0] >= attention.row_spans[row][1];
 }
 
+/** A code as HTML takes it, such as es for spa. */
+function langOf(code) {
+  try {
+    return Intl.getCanonicalLocales(code.replaceAll("_", "-"))[0] || "";
+  } catch { // no code of a language
+    return "";
+  }
+}
+
+const RIGHT_TO_LEFT = ["Adlm", "Arab", "Hebr", "Mand", "Mend", "Nkoo", "Rohg", "Samr", "Syrc", "Thaa"];
+
+/** Where a language's lines begin, as the attribute dir has it; auto, by the text, where the language is not known. */
+function directionOf(code) {
+  const lang = langOf(code || "");
+  return lang ? (RIGHT_TO_LEFT.includes(new Intl.Locale(lang).maximize().script) ? "rtl" : "ltr") : "auto";
+}
+
 function overlap([a, b], [c, d]) {
   return a < d && c < b;
 }
@@ -260,7 +277,8 @@ function explorer(root, model, { scale, language = "en", page, looked = () => {}
     elements.forEach((element, i) => { element.tabIndex = i ? -1 : 0; });
     group.onkeydown = (event) => {
       const i = elements.indexOf(document.activeElement);
-      const next = { ArrowRight: i + 1, ArrowLeft: i - 1, ...(inColumns() && group.closest(".ex-sentences") && { ArrowDown: i + 1, ArrowUp: i - 1 }), Home: 0, End: elements.length - 1 }[event.key];
+      const ahead = group.dir === "rtl" ? -1 : 1;
+      const next = { ArrowRight: i + ahead, ArrowLeft: i - ahead, ...(inColumns() && group.closest(".ex-sentences") && { ArrowDown: i + 1, ArrowUp: i - 1 }), Home: 0, End: elements.length - 1 }[event.key];
       if (i < 0 || next === undefined || !elements[next]) return;
       elements.forEach((element, j) => { element.tabIndex = j === next ? 0 : -1; });
       elements[next].focus();
@@ -298,7 +316,7 @@ function explorer(root, model, { scale, language = "en", page, looked = () => {}
     const { model: facts, src_lang: src, tgt_lang: tgt } = trace;
     const about = [src && `${src} → ${tgt}`, facts.parameters && say.parameters(facts.parameters),
       facts.step && say.steps(facts.step), facts.bleu !== undefined && say.bleu(facts.bleu)].filter(Boolean).join(" · ");
-    const line = (name, text, lang) => make("div", {}, make("dt", { textContent: name }), make("dd", { textContent: text, lang }));
+    const line = (name, text, lang) => make("div", {}, make("dt", { textContent: name }), make("dd", { textContent: text, lang, dir: "auto" }));
     parts.texts.replaceChildren(make("dl", {}, line(say.source, trace.source, src), line(say.translation, trace.translation, tgt), line(say.model, about, "")));
   }
   function drawBar() {
@@ -323,7 +341,7 @@ function explorer(root, model, { scale, language = "en", page, looked = () => {}
         listen(button, { side, index });
         return button;
       });
-      const row = make("div", { className: "ex-row" }, ...words);
+      const row = make("div", { className: "ex-row", dir: directionOf(lang) }, ...words);
       row.setAttribute("role", "group");
       row.setAttribute("aria-label", title);
       parts[side].replaceChildren(make("span", { className: "ex-side", textContent: title }), row);
@@ -470,13 +488,13 @@ function explorer(root, model, { scale, language = "en", page, looked = () => {}
     const bar = make("div", { className: "ex-steps" }, go(0, say.first, "«"), go(at.step - 1, say.back, "‹"), go(at.step + 1, say.next, "›"),
       go(steps.length - 1, say.last, "»"), make("span", { textContent: say.stepOf(at.step + 1, steps.length) }));
     bar.lastChild.setAttribute("role", "status");
-    if (trace !== own) bar.append(make("button", { type: "button", className: "ex-original", textContent: say.original, onclick: () => { parts.status.textContent = ""; set(own); } }));
+    if (trace !== own) bar.append(make("button", { type: "button", className: "ex-original", textContent: say.original, onclick: () => { asked++; parts.status.textContent = ""; set(own); } }));
     const rows = [];
     if (trace.views[0].kinds.cross) {
       const view = trace.views.length - 1, cross = attention("cross", view);
       const [layer, head] = at.kind === "cross" ? [at.layer, at.head] : [followsSource("cross"), null];
       const weights = matrix(cross.values, cross.shape, layer, head)[view ? at.step : trace.views[0].steps[at.step]];
-      rows.push(make("h3", { textContent: say.reads }), make("div", { className: "ex-row", lang: cross.columns_lang }, ...cross.columns.map((text, c) => {
+      rows.push(make("h3", { textContent: say.reads }), make("div", { className: "ex-row", lang: cross.columns_lang, dir: directionOf(cross.columns_lang) }, ...cross.columns.map((text, c) => {
         const made = chip("span", called(text), cross.column_spans[c]);
         tint(made, weights[c]);
         made.lastChild.textContent = weights[c] >= 0.005 ? `${Math.round(100 * weights[c])}%` : "";
@@ -493,7 +511,7 @@ function explorer(root, model, { scale, language = "en", page, looked = () => {}
       if (i < trace.forced) made.title = say.given;
       return made;
     });
-    const sofar = make("div", { className: "ex-row", lang: trace.tgt_lang }, ...tokens);
+    const sofar = make("div", { className: "ex-row", lang: trace.tgt_lang, dir: directionOf(trace.tgt_lang) }, ...tokens);
     const list = make("ol", { className: "ex-candidates" }, ...step.best.map(([text, probability], i) => {
       const taken = step.best_ids[i] === step.id;
       const bar = make("i");

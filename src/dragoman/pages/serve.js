@@ -5,7 +5,8 @@ const $ = (id) => document.getElementById(id);
 const settings = JSON.parse($("settings").textContent);
 const names = new Map(settings.names);
 let ui = (navigator.language || "en").startsWith("zh") ? "zh" : "en";
-let key = "", asking = null, timer = 0, said = "", looked = { source: "", target: "", from: "", to: "" };
+let key = "", asking = null, timer = 0, looked = { source: "", target: "", from: "", to: "" };
+let said = "", read = ""; // a translation, and the text that it is of
 let detected = ""; // the language that the server found, where none is chosen
 let looking = null; // the request for a trace that is under way
 
@@ -56,7 +57,7 @@ function swap() {
   $("from").value = to;
   targets();
   $("to").value = from;
-  if (text) $("source").value = text;
+  if (text && $("source").value === read) $("source").value = text; // a text that nobody has translated yet stays
   count();
   translate();
 }
@@ -111,6 +112,7 @@ function count() {
 async function translate() {
   if (asking) asking.abort();
   const text = $("source").value;
+  read = "";
   if (!text.trim()) {
     show(null);
     return;
@@ -136,6 +138,7 @@ async function translate() {
     if (mine !== asking) return;
     $("access").hidden = answer.status !== 401 && answer.status !== 403;
     $("terms-found").textContent = found.glossary ? say("terms", found.glossary.read, found.glossary.found) : "";
+    read = text;
     if (answer.ok) show(found.translations[0], asked.text, found.source, found.target);
     else show(null, "", "", "", problemIn(ui, answer.status, found.error.message));
   } catch (error) {
@@ -149,6 +152,8 @@ function show(found, source = "", from = "", to = "", problem = "") {
   $("result").classList.remove("old");
   $("state").textContent = "";
   detected = from;
+  $("source").lang = langOf(from);
+  for (const id of ["result", "alternatives"]) $(id).lang = langOf(to);
   $("swap").hidden = !canSwap();
   for (const id of ["clear", "share"]) $(id).disabled = !$("source").value;
   $("copy").disabled = !said;
@@ -161,7 +166,7 @@ function show(found, source = "", from = "", to = "", problem = "") {
   $("others").hidden = !others.length;
   $("alternatives").replaceChildren(...others.map((one) => {
     const item = document.createElement("li");
-    item.append(element("span", one.text), element("small", one.score.toFixed(2).replace("-", "\u2212")));
+    item.append(Object.assign(element("span", one.text), { dir: "auto" }), element("small", one.score.toFixed(2).replace("-", "\u2212")));
     return item;
   }));
   lines(found ? source : "", from, to);
@@ -266,6 +271,7 @@ async function take(chosen) {
 async function translateDocument(chosen, column) {
   if (sending) sending.abort();
   const mine = (sending = new AbortController());
+  const to = $("to").value; // it may be changed before the end
   const [link, tell] = [$("document-result"), (text) => { $("document-state").textContent = text; }];
   const headers = key ? { authorization: `Bearer ${key}` } : {};
   if (link.href) URL.revokeObjectURL(link.href);
@@ -274,7 +280,7 @@ async function translateDocument(chosen, column) {
   $("document").open = true;
   tell(say("reading", chosen.name));
   const form = new FormData();
-  form.append("target_lang", $("to").value);
+  form.append("target_lang", to);
   if ($("from").value !== "auto") form.append("source_lang", $("from").value);
   if (column !== undefined) form.append("column", column);
   const [, read] = Object.entries(settings.documents).find(([suffix]) => chosen.name.toLowerCase().endsWith(suffix)) || ["", []];
@@ -301,7 +307,7 @@ async function translateDocument(chosen, column) {
     const answer = await fetch(`${where}/result`, owned);
     if (!answer.ok) throw new Error(problemIn(ui, answer.status, (await answer.json()).message));
     link.href = URL.createObjectURL(await answer.blob());
-    link.download = chosen.name.replace(/(\.[^.]*)?$/, (suffix) => `.${$("to").value}${suffix}`);
+    link.download = chosen.name.replace(/(\.[^.]*)?$/, (suffix) => `.${to}${suffix}`);
     link.textContent = say("save", link.download);
     link.hidden = false;
     const { found, translated, left } = status.segments;

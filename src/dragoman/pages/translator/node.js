@@ -86,9 +86,9 @@ const ANSWERS = {
   search: ({ src, how, prefix }) => finished(translator.search(src, how, prefix)),
   encode: ({ texts, side }) => texts.map((text) => translator.page[side].encode(text)),
   decode: ({ rows, side }) => rows.map((ids) => translator.page[side].decode(ids)),
-  lines: ({ text }) => translator.lines(text),
-  translate: ({ text, to }) => translator.lines(text).map((parts) =>
-    parts.map(({ text: one, gap }) => (one ? finished(translator.sentence(one, to)).text : gap)).join("")).join("\n"),
+  lines: ({ text, to }) => translator.lines(text, to),
+  translate: ({ text, to }) => translator.lines(text, to).map((parts) =>
+    parts.map(({ text: one, space }) => space + (one ? finished(translator.sentence(one, to)).text : "")).join("")).join("\n"),
   trace: ({ text, to, prefix }) => finished(translator.trace(text, to, prefix)),
   inside: ({ text, to, ids, changes, head }) => asLists(finished(translator.inside(text, to, ids, changes, head))),
   rewrite: ({ text, to, changes }) => finished(translator.rewrite(text, to, changes)),

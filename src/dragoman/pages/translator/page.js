@@ -49,15 +49,6 @@ function nameOf(code) {
   }
 }
 
-/** A code as HTML takes it, such as es for spa. */
-function langOf(code) {
-  try {
-    return Intl.getCanonicalLocales(code.replaceAll("_", "-"))[0] || "";
-  } catch {
-    return "";
-  }
-}
-
 /** The text behind the # of the page's address, which a link may hold. */
 function wanted(hash) {
   try {
@@ -146,11 +137,11 @@ async function translate() {
   try {
     for (const parts of (text.trim() && (await ask("lines", { text }))) || []) {
       rows.push("");
-      for (const { text: sentence, gap } of parts) {
+      for (const { text: sentence, space } of parts) {
         const one = sentence ? await ask("sentence", { text: sentence }) : null;
         if (mine !== turn) return;
         if (one) sentences.push({ text: sentence, ids: one.ids, translation: one.text });
-        rows[rows.length - 1] += one ? one.text : gap;
+        rows[rows.length - 1] += space + (one ? one.text : "");
         if (one) $("result").textContent = said = rows.join("\n");
       }
     }
@@ -182,12 +173,14 @@ const view = explorer($("explorer"), { answers: true, trace }, {
   scale: shell.scale, language: ui, page: async () => shell.page, looked: (seen) => laboratory.look(seen),
 });
 
-/** Which sentence to look at, where there are several. */
+/** Which sentence to look at, where there are several: the one before, if they are the same. */
 function choose(sentences) {
+  const before = looked === all(sentences) ? $("sentence").value : "0";
   found = sentences;
   $("why").hidden = !found.length;
   $("choice").hidden = found.length < 2;
   $("sentence").replaceChildren(...found.map(({ text }, i) => Object.assign(document.createElement("option"), { textContent: text.slice(0, 80), value: i })));
+  $("sentence").value = before;
   if (found.length && looked !== all(found)) look(0);
 }
 
@@ -234,7 +227,7 @@ $("copy").addEventListener("click", async () => {
 if (content.targets) {
   $("target").hidden = false;
   $("target").replaceChildren(...Object.keys(content.targets).map((code) => Object.assign(document.createElement("option"), { value: code })));
-  $("target").addEventListener("change", () => { found = []; speak(); translate(); });
+  $("target").addEventListener("change", () => { looked = ""; choose([]); speak(); translate(); });
 }
 if (location.hash.length > 1 && !$("source").value) $("source").value = wanted(location.hash.slice(1));
 speak();

@@ -53,14 +53,35 @@ class Translator {
     return yield* search(model, [...src, special.eos], how, special, prefix);
   }
 
-  /** What is translated of a text: for each line its sentences { text }, and the spaces and invisible characters around them { gap }. */
-  lines(text) {
-    return text.split("\n").map((line) => this.sentences(line).flatMap((sentence) => this.pieces(sentence)).flatMap((piece) => {
+  /**
+   * What is translated of a text: for each line its sentences { text }, and the spaces and invisible characters around them { gap }.
+   * Each has the space that is written in the translation: of a sentence, before it; of a gap at either end of a line, instead of it.
+   */
+  lines(text, to = "") {
+    return text.split("\n").map((line) => this.withSpaces(this.parts(line), to));
+  }
+
+  parts(line) {
+    return this.sentences(line).flatMap((sentence) => this.pieces(sentence)).flatMap((piece) => {
       const inner = piece.trim(), start = piece.length - piece.trimStart().length;
       if (!this.page.src.encode(inner).length) return piece ? [{ gap: piece }] : []; // nothing that is seen
       const before = piece.slice(0, start), after = piece.slice(start + inner.length);
       return [{ gap: before }, { text: inner }, { gap: after }].filter((one) => one.text || one.gap);
-    }));
+    });
+  }
+
+  /** As translation/assemble.py has it: between sentences stand the source's gaps or one space; without spaces in unspaced languages. */
+  withSpaces(parts, to) {
+    const unspaced = this.content.unspaced.includes(to || this.content.tgt_lang), isText = (part) => part.text !== undefined;
+    const first = parts.findIndex(isText), last = parts.findLastIndex(isText);
+    let between = "";
+    return parts.map((part, i) => {
+      if (i < first || i > last) return { ...part, space: part.gap };
+      if (!isText(part)) { between += part.gap; return { ...part, space: "" }; }
+      const space = i === first ? "" : unspaced ? between.replace(/[ \u00a0]/g, "") : between || " ";
+      between = "";
+      return { ...part, space };
+    });
   }
 
   sentences(line) {
@@ -159,7 +180,7 @@ if (typeof WorkerGlobalScope !== "undefined") {
   };
   const tasks = {
     load: ({ content, weights }) => { translator = new Translator(content, weights); },
-    lines: ({ text }) => translator.lines(text),
+    lines: ({ text, to }) => translator.lines(text, to),
     sentence: (job) => finish(translator.sentence(job.text, job.to), job),
     trace: (job) => finish(translator.trace(job.text, job.to, job.prefix, job.nForced, job.lang), job),
     inside: (job) => finish(translator.inside(job.text, job.to, job.ids, job.changes, job.head), job),

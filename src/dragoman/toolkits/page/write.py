@@ -29,6 +29,7 @@ from dragoman.data.sentencepiece_check import UNUSED, fields, is_of_words, is_un
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer
 from dragoman.errors import ConfigError
 from dragoman.files import explained, write_text
+from dragoman.languages.known import is_unspaced
 from dragoman.model.weights import untied
 from dragoman.pages.colours import scale, signed_scale
 from dragoman.pages.render import render
@@ -126,6 +127,7 @@ def settings(bundle: Bundle) -> dict[str, Any]:
         "positions": config.n_positions,
         "targets": dict(sorted(targets.items())) if len(targets) > 1 else None,
         "src_lang": data.src_lang or "", "tgt_lang": data.tgt_lang or "",
+        "unspaced": [code for code in (*targets, data.tgt_lang or "") if is_unspaced(code)],
     }  # fmt: skip
 
 
