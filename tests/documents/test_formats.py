@@ -80,6 +80,7 @@ after a break. See <http://a.b>, [ref] and [it][ref].
 
 CASES: dict[str, tuple[str, str, str]] = {
     "lines": ("a.txt", "one\n\n two  \r\n12.5\nlast", "ONE\n\n TWO  \r\n12.5\nLAST"),
+    "lines that end at CR": ("a.txt", "one\r\r two  \rlast\r", "ONE\r\r TWO  \rLAST\r"),
     "html": (
         "a.html",
         '<!DOCTYPE html><title>T it</title><p>a&nbsp;<b>b</b> c<img src=x alt="a pic"></p><td>&nbsp;</td><script>x</script>',

@@ -295,3 +295,49 @@ def test_a_role_beside_code_is_set_off() -> None:
     assert text == "See , or ``False`` here"
     made = finished(content, info, [[text, "Siehe ``False``", ((0, 0), (3, 1))]], [])["content"].decode()
     assert 'msgstr "Siehe :rfc:`5322`\\\\ ``False``"' in made
+
+
+def test_only_the_header_declares_a_charset() -> None:
+    """A message about charsets keeps its key, which programs look up; the header may stand behind a long licence."""
+    licence = "# charset=KOI8-R, as a comment says\n" * 200
+    other = 'msgid "Content-Type: text/html; charset=%s\\n"\nmsgstr "Inhalt: charset=%s\\n"\n'
+    source = f'{licence}msgid ""\nmsgstr "Content-Type: text/plain; charset=ISO-8859-1\\n"\n\n{other}\nmsgid "dog é"\nmsgstr ""\n'
+    content, _ = translated(source.encode("latin-1"))
+    changed = source.replace('charset=ISO-8859-1\\n"', 'charset=UTF-8\\n"')
+    assert content.decode() == changed.replace('"dog é"\nmsgstr ""', '"dog é"\nmsgstr "дог é"')
+    assert translated(source.encode("latin-1"), "same")[0].decode("latin-1").endswith('msgstr "dog é"\n')
+
+
+@pytest.mark.parametrize(
+    "start", ['msgid ""\n""\nmsgstr ""\n', 'msgid "" msgstr ""\n', '#, fuzzy\nmsgid  ""\n# note\nmsgstr\n""\n']
+)
+def test_the_charset_is_that_of_the_header_however_it_is_laid_out(start: str) -> None:
+    context = 'msgctxt "x"\nmsgid ""\nmsgstr "charset=KOI8-R"\n\n'
+    source = f'{context}{start}"Content-Type: text/plain; charset=ISO-8859-2\\n"\n\nmsgid "dog"\nmsgstr ""\n# łą\n'
+    content, _ = translated(source.encode("iso-8859-2"), "same")
+    assert content.decode("iso-8859-2") == source.replace('"dog"\nmsgstr ""', '"dog"\nmsgstr "dog"')
+
+
+def test_a_header_that_is_added_declares_the_encoding_that_is_written() -> None:
+    content, _ = translated('msgid "dog"\nmsgstr "Hund"\n\nmsgid "café"\nmsgstr ""\n'.encode("latin-1"))
+    assert "charset=UTF-8" in content.decode()
+    assert 'msgstr "цафé"' in content.decode()
+
+
+@pytest.mark.parametrize(
+    ("language", "written", "n_forms"),
+    [
+        ("rus", "ru", 3), ("rus_Cyrl", "ru", 3), ("pol_Latn", "pl", 3), ("zho_Hant", "zh_Hant", 1), ("jpn", "ja", 1),
+        ("pt_br", "pt_BR", 2), ("sr@latin", "sr@latin", 3), ("de-at", "de_AT", 2), ("ara", "ar", 6),
+    ],
+)  # fmt: skip
+def test_plural_forms_follow_the_language_however_its_code_is_written(
+    language: str, written: str, n_forms: int
+) -> None:
+    source = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=CHARSET\\nLanguage: \\n"\n\n'
+    source += 'msgid "a dog"\nmsgid_plural "dogs"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    catalogue = polib.pofile(translated(source.encode(), name="a.pot", language=language)[0].decode())
+    assert catalogue.metadata["Language"] == written
+    assert len(catalogue[0].msgstr_plural) == n_forms
+    assert catalogue.metadata["Plural-Forms"].startswith(f"nplurals={n_forms};")
+    assert ("n > 1" in catalogue.metadata["Plural-Forms"]) == (written == "pt_BR")

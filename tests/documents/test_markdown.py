@@ -66,6 +66,14 @@ def test_a_title_without_quotes_gets_them_where_yaml_needs_them(text: str) -> No
     assert yaml.safe_load(inner(content.decode())) == {"title": text}
 
 
+@pytest.mark.parametrize("quote", ['"', "'", ""])
+def test_a_comment_behind_a_title_stays(quote: str) -> None:
+    front = f"---\ntitle: {quote}A dog{quote}  # keep in sync: 'nav'\nid: {quote}a#b{quote}\n---\n"
+    content, report = translated(front, front_matter=True)
+    assert content == front.replace("A dog", letters("A dog").text)
+    assert report.left == ()
+
+
 def test_a_paragraph_with_too_many_marks_is_left_and_named_and_the_rest_is_translated() -> None:
     long = "*a* [b] " * 3_000
     content, report = translated(f"# The dog\n\n{long.strip()}\n\nThe cat.\n")

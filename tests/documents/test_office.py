@@ -310,3 +310,59 @@ def test_what_opendocument_shows_elsewhere_is_translated() -> None:
     result, report = odf(body.format("Dogs", "see"))
     assert result == body.format("Догс", "сее")
     assert not report.left
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ('<text:p><text:s text:c="8"/>a dog</text:p>', '<text:p><text:s text:c="8"/>а дог</text:p>'),
+        ("<text:p><text:s/>a dog<text:s/></text:p>", "<text:p><text:s/>а дог<text:s/></text:p>"),
+        (
+            '<text:p><text:span text:style-name="B"><text:s/>a dog</text:span></text:p>',
+            '<text:p><text:span text:style-name="B"><text:s/>а дог</text:span></text:p>',
+        ),
+        (
+            '<text:p>a dog: <text:s text:c="20"/>a cat:</text:p>',
+            '<text:p>а дог: <text:s text:c="20"/>а цат:</text:p>',
+        ),
+        (
+            f'<text:p>a dog:<text:s text:c="{"9" * 5000}"/>a cat</text:p>',
+            f'<text:p>а дог:<text:s text:c="{"9" * 5000}"/>а цат</text:p>',
+        ),
+        ("<text:p>a dog. <text:s/>a cat.</text:p>", "<text:p>а дог. а цат.</text:p>"),
+    ],
+)
+def test_spaces_that_are_elements_keep_their_number_where_they_are_seen(source: str, expected: str) -> None:
+    assert odf(source)[0] == expected
+
+
+def test_the_tooltip_of_a_link_in_a_text_is_named() -> None:
+    start = '<p:sld xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main">'
+    link = '<a:rPr><a:hlinkClick tooltip="Open the manual"/></a:rPr>'
+    slide = f"{start}<a:p><a:r>{link}<a:t>{{}}</a:t></a:r></a:p></p:sld>"
+    members = {"ppt/presentation.xml": start + "</p:sld>", "ppt/slides/slide1.xml": slide.format("a dog")}
+    result, report = translated("a.pptx", members)
+    assert result["ppt/slides/slide1.xml"] == slide.format("а дог")
+    assert [left.text for left in report.left] == ["Open the manual"]
+    result, report = translated("a.pptx", {**members, "ppt/slides/slide1.xml": slide.format("→")})
+    assert report.left == ()
+    assert "тхе мануал" in result["ppt/slides/slide1.xml"]
+
+
+ENCRYPTED = """<manifest:file-entry manifest:full-path="content.xml" manifest:media-type="text/xml" manifest:size="9">
+  <manifest:encryption-data manifest:checksum-type="SHA1/1K"/></manifest:file-entry>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504)),
+        ("a.pptx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504)),
+        ("a.odt", {"META-INF/manifest.xml": ENCRYPTED, "content.xml": "\x9d\x13"}),
+        ("a.odt", {"META-INF/manifest.xml": "<manifest:manifest/>", "encrypted-package": "\x9d\x13"}),
+    ],
+)
+def test_a_document_with_a_password_is_not_called_damaged(name: str, data: bytes | dict[str, str]) -> None:
+    """Office keeps one in its old container; LibreOffice encrypts the members, or since 24.8 the whole package."""
+    with pytest.raises(DataError, match=r"is encrypted.*remove its password"):
+        open_document(data if isinstance(data, bytes) else zipped(data), DocumentInfo(name, "en", "de"))

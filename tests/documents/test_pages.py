@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from benchmarks.real_documents import pages
 from benchmarks.real_documents.judging import compare
-from benchmarks.real_documents.stand_ins import STAND_INS, translations
+from benchmarks.real_documents.stand_ins import STAND_INS, letters, translations
 from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo, DocumentOptions
 from dragoman.documents.html.tokens import tokens
 from dragoman.documents.html.units import PageOptions, cut
 from dragoman.documents.labels import codec
-from dragoman.documents.translate import Report, finished_report, finishing
+from dragoman.documents.translate import Report, finished_report, finishing, open_document
 from dragoman.documents.units import AlignedText, Translations, units_of, write
 from dragoman.errors import DataError
 from dragoman.translation.assemble import Translation
@@ -313,6 +313,8 @@ def test_the_language_is_set_on_request() -> None:
     expected = source.replace('lang="en"', 'lang="de"').replace("content=en", "content=de").replace("en-GB", "de")
     assert translated(source, options=on)[0].decode() == expected.replace("one", "оне").replace("fr>x<", "fr>ж<")
     assert translated("<html><p>a", options=on)[0].decode() == '<html lang="de"><p>а'
+    info = DocumentInfo("a.html", "en", "zh_TW", options=on)
+    assert b'<html lang="zh-TW">' in open_document(b"<html><p>a dog", info).finish({"a dog": letters("a dog")})[0]
 
 
 def test_encodings_have_the_names_that_browsers_know() -> None:

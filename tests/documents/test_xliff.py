@@ -193,6 +193,15 @@ def test_languages_are_those_of_each_file() -> None:
         translated(files.replace("en-GB", "fr"))
 
 
+@pytest.mark.parametrize(
+    ("code", "tag"),
+    [("zh_TW", "zh-TW"), ("pt_br", "pt-BR"), ("deu_Latn", "de"), ("sr_RS@latin", "sr-Latn-RS"), ("nb", "nb")],
+)
+def test_the_language_that_is_added_is_a_tag_of_bcp_47(code: str, tag: str) -> None:
+    unit = '<trans-unit id="1"><source>a dog</source></trans-unit>'
+    assert f' target-language="{tag}">' in translated(old(unit, 'source-language="en"'), code)[0]
+
+
 def test_text_beside_segments_is_named() -> None:
     _, report = translated(
         new('<unit id="u"><ignorable><source>a dog</source></ignorable><segment><source>b</source></segment></unit>')

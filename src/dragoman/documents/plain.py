@@ -1,6 +1,6 @@
 """Plain text: each line is a unit, and each column of a line whose columns tabs or three spaces part.
 
-A line ends at LF only; all white space between units keeps its bytes.
+A line ends at LF, or at CR in a text without LF, as old programs wrote it. White space between units keeps its bytes.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def read(data: bytes, info: DocumentInfo) -> Document:
 def lines(text: str) -> list[Part]:
     """Return the units of each line of plain text, with the white space between them."""
     parts: list[Part] = []
-    for number, line in enumerate(text.split("\n")):
-        parts += ["\n"] * (number > 0)
+    end = "\n" if "\n" in text else "\r"
+    for number, line in enumerate(text.split(end)):
+        parts += [end] * (number > 0)
         start = 0
         for gap in _GAP.finditer(line):
             if "\t" in gap[0] or len(gap[0]) >= WIDE:

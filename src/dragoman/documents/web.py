@@ -10,6 +10,7 @@ from dragoman.documents.document import Document, DocumentInfo, Text, decode, te
 from dragoman.documents.html.units import PageOptions, cut
 from dragoman.documents.labels import codec
 from dragoman.errors import DataError
+from dragoman.languages.codes import standard
 
 SUFFIXES = (".html", ".htm", ".xhtml")
 OPTIONS = ("set_lang",)
@@ -27,7 +28,7 @@ ODD_BYTES = 0.01
 def read(data: bytes, info: DocumentInfo) -> Document:
     """Cut an HTML page into its sentences, titles and visible attributes; see ``document.Format``."""
     text = _decoded(data, info)
-    languages = (info.src_lang, info.tgt_lang) if info.options.set_lang and info.tgt_lang else None
+    languages = (info.src_lang, standard(info.tgt_lang)) if info.options.set_lang and info.tgt_lang else None
     is_xml = info.name.lower().endswith(".xhtml")
     page = cut(text.text, PageOptions(attributes=True, languages=languages, is_xml=is_xml, tgt_lang=info.tgt_lang))
     if text.encoding in _STRICT_CODECS or not _has_odd_bytes(text.text):

@@ -17,7 +17,7 @@ from dragoman.documents.units import Part, Translations, Unit, units_of
 from dragoman.documents.xliff_content import ContentReader, Settings
 from dragoman.documents.xml import Token, check, closing_tags, tokens, with_attribute
 from dragoman.errors import DataError
-from dragoman.languages.codes import variety
+from dragoman.languages.codes import standard, variety
 from dragoman.translation.keeping.protected import has_letters
 
 SUFFIXES = (".xliff", ".xlf")
@@ -181,7 +181,7 @@ def _with_language(token: Token, is_new: bool, info: DocumentInfo) -> str:
     name = "trgLang" if is_new else "target-language"
     if token.get(name) or info.tgt_lang is None:
         return token.source
-    return with_attribute(token.source, name, info.tgt_lang)
+    return with_attribute(token.source, name, standard(info.tgt_lang))
 
 
 def _read_segment(file: _File, at: int, about: tuple[_Scope, str | None], result: _Result) -> None:

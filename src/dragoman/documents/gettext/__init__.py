@@ -30,7 +30,9 @@ _CREDITS = frozenset((
 ))  # fmt: skip
 """Messages that translators answer with their names."""
 _KEY = re.compile(r"(?:<(?:Control|Ctrl|Primary|Shift|Alt|Super|Meta)>)++[^\s<>]++")
-_CHARSET = re.compile(rb"charset=([\w-]+)")
+_CHARSET = re.compile(r"charset=([\w-]+)")
+MOST_HEADER = 1 << 20
+"""Bytes in which the header is sought, with the comments before it."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,10 @@ class _Form:
     empty: str  # its strings if there is no translation
     spelling: dict[str, str]
     group: list[Message]  # all new forms of its entry: they are written together, or none of them
+
+
+class _Header(str):
+    """The strings of the header, which declare the charset."""
 
 
 _Piece: TypeAlias = "str | _Form"
@@ -64,9 +70,7 @@ class _File:
 
 def read(data: bytes, info: DocumentInfo) -> Document:
     """Cut a catalogue into the messages that have no translation yet; see ``document.Format``."""
-    declared = _CHARSET.search(data[:4096])
-    name = declared[1].decode() if declared and declared[1] != b"CHARSET" else None
-    text = decode(data, info, name)
+    text = decode(data, info, _declared(data))
     all_entries = entries(text.text)
     faults = [entry for entry in all_entries if entry.fault]
     if faults and len(faults) == len(all_entries):
@@ -87,6 +91,14 @@ def read(data: bytes, info: DocumentInfo) -> Document:
         _parts(pieces), _save(pieces, text, file), tuple(left), _reject(pieces), text.read_as,
         why_rejected="its translation would lose a placeholder, or mix up placeholders without numbers",
     )  # fmt: skip
+
+
+def _declared(data: bytes) -> str | None:
+    """Return the charset that the header of a catalogue names; None if it names none."""
+    read = entries(data[:MOST_HEADER].decode("latin-1"))
+    headers = (form for entry in read if entry.is_header and not entry.fault for form in entry.forms)
+    charset = next((_CHARSET.search(header.value) for header in headers), None)
+    return charset[1] if charset is not None and charset[1] != "CHARSET" else None
 
 
 def _beginning(text: str, entry: Entry) -> str:
@@ -175,10 +187,8 @@ def _header(entry: Entry, file: _File, at: int) -> list[_Piece]:
     comments, keywords = file.text[at : entry.fields[0].start], file.text[entry.fields[0].start : form.strings_start]
     if file.is_template:
         comments = _FUZZY.sub("", comments)
-    return [
-        comments + keywords,
-        plurals.completed(form, file.language, (file.is_template, file.has_plurals), file.style),
-    ]
+    completed = plurals.completed(form, file.language, (file.is_template, file.has_plurals), file.style)
+    return [comments + keywords, _Header(completed)]
 
 
 _FUZZY = re.compile(r"(?m)^#,[ \t]*fuzzy[ \t]*\r?\n|(?<=#,)[ \t]*fuzzy,")
@@ -246,15 +256,12 @@ def _save(pieces: Sequence[_Piece], text: Text, file: _File) -> Callable[[Callab
         content, at = "".join(written), file.no_header
         if at is not None and content != file.text and (file.is_template or not content.isascii()):
             header = plurals.new_header(file.language, file.has_plurals, file.style)
-            content = content[:at] + header + content[at:]
-        return _encoded(content, text)
+            return (content[:at] + header + content[at:]).encode()
+        try:
+            return text.bom + content.encode(text.encoding)
+        except UnicodeEncodeError:  # in UTF-8, as the header then says
+            return "".join(
+                plurals.with_charset(piece, "UTF-8") if isinstance(piece, _Header) else piece for piece in written
+            ).encode()
 
     return save
-
-
-def _encoded(content: str, text: Text) -> bytes:
-    """Return a catalogue in its encoding; in UTF-8, which its header then declares, if that lacks a character."""
-    try:
-        return text.bom + content.encode(text.encoding)
-    except UnicodeEncodeError:
-        return plurals.with_charset(content, "UTF-8").encode()

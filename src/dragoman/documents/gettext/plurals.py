@@ -8,6 +8,7 @@ from functools import lru_cache
 from gettext import c2py
 
 from dragoman.documents.gettext.catalogue import Field, Style, decoded, quoted
+from dragoman.languages.codes import standard, tag_of
 
 _SLAVIC = "(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2)"
 _FORMS: tuple[tuple[int, str, str], ...] = (
@@ -33,6 +34,7 @@ _BY_LANGUAGE = {language: (n, rule) for n, rule, languages in _FORMS for languag
 _DECLARED = re.compile(
     r"^Plural-Forms:[^\n]*?nplurals[ \t]*=[ \t]*(\d{1,2})[ \t]*;[ \t]*plural[ \t]*=([^\n;]+)", re.MULTILINE
 )
+_LOCALE = re.compile(r"[a-z]{2,3}(?:_[A-Z]{2})?@[a-z]+")
 _PLURAL_LINE = re.compile(r'Plural-Forms:[^"\\]{0,400}+(?=\\n)')
 _LANGUAGE_LINE = re.compile(r"Language:[ \t]*(?=\\n)")
 _CHARSET = re.compile(r"(charset=)[^\s\"\\;]+")
@@ -40,8 +42,13 @@ _CHARSET = re.compile(r"(charset=)[^\s\"\\;]+")
 
 def plural_forms(language: str | None) -> tuple[int, str]:
     """Return the number of plural forms of a language, and the rule that chooses one for a number ``n``."""
-    name = (language or "").replace("-", "_")
-    return _BY_LANGUAGE.get(name) or _BY_LANGUAGE.get(name.split("_")[0]) or (2, "(n != 1)")
+    tag = tag_of(language)
+    return _BY_LANGUAGE.get(f"{tag.language}_{tag.region}") or _BY_LANGUAGE.get(tag.language) or (2, "(n != 1)")
+
+
+def locale_of(language: str) -> str:
+    """Return a language as a catalogue names it, such as ``pt_BR`` or ``sr@latin``."""
+    return language if _LOCALE.fullmatch(language) else standard(language).replace("-", "_")
 
 
 def declared_forms(header: str) -> tuple[int, str] | None:
@@ -77,9 +84,10 @@ def completed(header: Field, language: str | None, needs: tuple[bool, bool], sty
     if language is None:
         return source
     line = "Plural-Forms: nplurals={}; plural={};".format(*plural_forms(language))
-    source = _LANGUAGE_LINE.sub(f"Language: {language.replace('-', '_')}", source)
+    named = f"Language: {locale_of(language)}"
+    source = _LANGUAGE_LINE.sub(named, source)
     if needs[0] and "\nLanguage:" not in f"\n{header.value}":
-        source = _with_line(source, f"Language: {language.replace('-', '_')}\n", style)
+        source = _with_line(source, f"{named}\n", style)
     if declared_forms(header.value) is None:
         if _PLURAL_LINE.search(source):
             source = _PLURAL_LINE.sub(lambda match: line, source)
@@ -104,7 +112,7 @@ def new_header(language: str | None, needs_plurals: bool, style: Style) -> str:
     """Return the header of a catalogue that has none."""
     lines = ["Content-Type: text/plain; charset=UTF-8\n", "Content-Transfer-Encoding: 8bit\n"]
     if language is not None:
-        lines.insert(0, f"Language: {language.replace('-', '_')}\n")
+        lines.insert(0, f"Language: {locale_of(language)}\n")
     if needs_plurals and language is not None:
         lines.append("Plural-Forms: nplurals={}; plural={};\n".format(*plural_forms(language)))
     strings = [f'"{line[:-1]}\\n"' for line in lines]

@@ -31,6 +31,7 @@ _JSON_TOKEN = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|\\.|[{}\[\]:,]")
 _YAML_END = re.compile(r"^(?:---|\.\.\.)[^\S\n]*$", re.MULTILINE)
 _TOML_END = re.compile(r"^\+\+\+[^\S\n]*$", re.MULTILINE)
 _BASIC = re.compile(r"\"(?:[^\"\\]|\\.)*+\"")
+_SINGLE = re.compile(r"'(?:[^']|'')*+'")
 _LITERAL = re.compile(r"'[^']*'")
 _COMMENT = re.compile(r"[ \t]#.*\Z")
 _BLOCK = re.compile(r"([>|])([+-]?[1-9]?[+-]?)\Z")
@@ -81,7 +82,11 @@ Value = tuple[int, int, Callable[[str], str | None], Callable[[str], str]]
 def _yaml_values(source: str) -> Iterator[Value]:
     for match in _YAML.finditer(source):
         start, value = match.start(2), match[2].rstrip(" \t")
-        if value[0] not in "\"'":
+        closing = {'"': _BASIC, "'": _SINGLE}[value[0]].match(value) if value[0] in "\"'" else None
+        behind = value[closing.end() :] if closing is not None else ""
+        if closing is not None and behind[:1] in " \t" and behind.lstrip(" \t").startswith("#"):
+            value = closing[0]
+        elif value[0] not in "\"'":
             value = _COMMENT.sub("", value).rstrip()
         if _BLOCK.match(value):
             yield _block_value(source, match.end(), value[0])

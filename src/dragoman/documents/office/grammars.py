@@ -69,7 +69,7 @@ ODF = Grammar(
     inline=_names("text", "span a meta meta-field ruby ruby-base") | {"loext:content-control"},
     breaks=_names("text", "tab line-break"),
     dropped=_names("text", "soft-page-break"),
-    texts={"text:s": " "},
+    spaces={"text:s": "text:c"},
     untouched=_names("text", "tracked-changes note-citation"),
     ranges=_ranges("text:name", "text:bookmark text:reference-mark", "-start", "-end")
     | _ranges("text:id", "text:alphabetical-index-mark text:toc-mark text:user-index-mark", "-start", "-end")

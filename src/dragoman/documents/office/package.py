@@ -66,6 +66,10 @@ _HEADER = struct.Struct("<6xH6x3I")  # of a member: flags; sum, packed size, siz
 _SIZES_FOLLOW = 8  # the flag of a header without sum and sizes
 _IN_ZIP64 = 0xFFFFFFFF  # a size that stands elsewhere
 _END = struct.Struct("<10xH")  # of the archive: number of members
+_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""How files of Office begin that are encrypted, or as old as .doc and .ppt."""
+_ENCRYPTED = re.compile(r"full-path=[\"']content\.xml[\"'][^<>]*>\s*<(?:\w+:)?encryption-data")
+"""What the manifest of an OpenDocument file says of content that is encrypted."""
 _MANY = 0xFFFF  # a number of members that stands elsewhere
 _CHARTS = re.compile(r"(?:word|ppt)/charts/.*\.xml")
 _MEMBERS = {
@@ -149,6 +153,10 @@ def _contents(
         Exception: It is damaged; any error that unpacking can raise.
     """
     contents, about = {}, {}
+    if data.startswith(_COMPOUND):
+        raise DataError(
+            f"{info.name}: is encrypted, or of an old format such as .doc: remove its password, or save it as {suffix}"
+        )
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         _check(archive, data, info)
         names = archive.namelist()
@@ -232,7 +240,8 @@ def _check(archive: zipfile.ZipFile, data: bytes, info: DocumentInfo) -> None:
     most = min(MOST_BYTES, max(FREE_BYTES, MOST_RATIO * len(data)))
     if n_bytes > most or len(members) > MOST_MEMBERS:
         raise DataError(f"{info.name}: unpacks to {n_bytes:,} bytes in {len(members):,} members: too much")
-    if any(member.flag_bits & 1 for member in members) or "EncryptedPackage" in names:
+    is_encrypted = any(member.flag_bits & 1 for member in members) or "encrypted-package" in names
+    if is_encrypted or _ENCRYPTED.search(_small(archive, "META-INF/manifest.xml")):
         raise DataError(f"{info.name}: is encrypted: remove its password first")
 
 

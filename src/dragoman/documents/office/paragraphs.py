@@ -19,6 +19,7 @@ from typing import Literal
 
 from dragoman.documents.document import Untranslated
 from dragoman.documents.office.fields import words_of_fields
+from dragoman.documents.plain import WIDE
 from dragoman.documents.units import Part, Tag, Unit, escape, is_like_a_tag
 from dragoman.documents.xml import Token, closing_tags, tokens
 from dragoman.translation.keeping.protected import find, has_letters
@@ -37,6 +38,9 @@ class Grammar:
     direct: frozenset[str] = frozenset()  # paragraphs whose text stands outside runs, in a format with runs
     texts: Mapping[str, str] = field(default_factory=dict)  # elements that stand for characters
     untouched: frozenset[str] = frozenset()  # nothing inside is translated, such as deleted text
+    spaces: Mapping[str, str] = field(
+        default_factory=dict
+    )  # elements that stand for spaces, and the attribute: how many
     shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # attributes that people read, by local name
     ranges: Mapping[str, tuple[Literal["open", "close"], str]] = field(default_factory=dict)
     """Elements where a stretch of words begins or ends, such as a bookmark, and the attribute that both ends share."""
@@ -101,6 +105,14 @@ class _Reader:
         """Name a text of a token that stays as it is."""
         text = " ".join(text.split())
         self._left[id(token), text] = Untranslated(text, why)
+
+    def _leave_shown(self, at: int, end: int) -> None:
+        """Name what people read in the properties of runs, such as the tooltip of a link: it stays as it is."""
+        properties = (i for i in range(at, end) if self.tokens[i].kind == "open" and self.tokens[i].name == "a:rPr")
+        for token in (token for i in properties for token in self.tokens[i : self.closing[i]]):
+            for unit in self._tag(token):
+                if isinstance(unit, Unit):
+                    self._leave(token, unit.text, "a description in the properties of a text")
 
     def outside(self, at: int = 0, end: int | None = None, is_inside: bool = False) -> list[Part]:
         """Return the tokens ``at`` to ``end - 1``, which lie outside paragraphs, as parts; paragraphs become units.
@@ -176,6 +188,7 @@ class _Reader:
         text = "".join(item.text if item.kind == "text" else "\n" * (item.kind == "break") for item in items)
         if not any(has_letters(line) or is_like_a_tag(line) for line in text.split("\n")):
             return self.outside(at + 1, self.closing[at])
+        self._leave_shown(at + 1, self.closing[at])
         parts: list[Part] = []
         unit: list[_Item] = []
         for item in [*items, _Item("break", ())]:
@@ -207,8 +220,8 @@ class _Reader:
                 self._run(at, items)
             elif token.name in grammar.breaks:
                 items.append(_Item("break", tuple(self._raw(at, after))))
-            elif token.name in grammar.texts:
-                items.append(_Item("text", (self._source(at, after),), grammar.texts[token.name]))
+            elif token.name in grammar.spaces:
+                items.append(_space(self._source(at, after), token.get(grammar.spaces[token.name])))
             elif token.name in grammar.inline and token.kind == "open":
                 items.append(_Item("open", tuple(self._tag(token)), name=f"{token.name}#{at}"))
                 self._inline(at + 1, after - 1, is_direct, items)
@@ -292,6 +305,29 @@ class _Reader:
         items.append(_Item("text", (run[0], self._source(at, self.closing[at] + 1), run[1]), base, style))
         if has_letters(base) and has_letters(reading):
             self._leave(self.tokens[at], reading, "the reading of a ruby text, which its translation lacks")
+
+
+_SPACE = "space"
+
+
+def _space(source: str, number: str | None) -> _Item:
+    """Return an element that stands for spaces beside a written one: many of them part columns, as in plain text."""
+    digits = number if number is not None and number.isdecimal() else "1"
+    is_wide = len(digits) > 3 or int(digits) + 1 >= WIDE
+    return _Item("break", (source,)) if is_wide else _Item("text", (source,), " ", name=_SPACE)
+
+
+def _with_outer_spaces(pieces: Sequence[_Item]) -> list[_Item]:
+    """Return the pieces of a line with spaces before its first word and behind its last one as points.
+
+    A space that is written there would not be seen.
+    """
+    words = [i for i, piece in enumerate(pieces) if piece.text.strip()]
+    first, last = (words[0], words[-1]) if words else (len(pieces), -1)
+    return [
+        replace(piece, kind="point", text="", name="") if piece.name == _SPACE and not first < i < last else piece
+        for i, piece in enumerate(pieces)
+    ]
 
 
 def _with_fields(items: Sequence[_Item]) -> list[_Item]:
@@ -448,7 +484,7 @@ def _divided(items: Sequence[_Item], edges: Sequence[int]) -> list[_Item]:
 
 def _unit(items: Sequence[_Item]) -> list[Part]:
     """Return a unit for the pieces of a line, with tags that enclose no word before and after it kept outside."""
-    whole, items = items, _with_code(_with_ranges(_with_fields(items)))
+    whole, items = items, _with_code(_with_ranges(_with_fields(_with_outer_spaces(items))))
     if not any(has_letters(piece.text) or is_like_a_tag(piece.text) for piece in items):
         return _raw(whole)
     first = next((i for i, item in enumerate(items) if item.kind != "point"), len(items))
