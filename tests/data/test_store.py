@@ -225,7 +225,7 @@ def test_a_description_that_does_not_fit_is_refused(tmp_path: Path, change: dict
     build_store(tmp_path / "s", [Entry(PAIRS)], (SRC, TGT), config(), keep_text=True)
     path = tmp_path / "s" / "store.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(DataError, match="remove it to rebuild it"):
+    with pytest.raises(DataError, match="copy it from a backup, or train a new run"):
         Store.open(tmp_path / "s")
 
 

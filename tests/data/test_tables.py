@@ -91,6 +91,7 @@ def test_quotes_of_a_csv(tmp_path: Path) -> None:
             "a.csv:2: not a row of a .csv: a quotation mark that opens a cell is never",
         ),
         ("a.csv", 'x,y\n"x"z,y\n', None, "a.csv:2: not a row of a .csv: text behind the quotation mark"),
+        ("a.csv", "x,y\nx,y\rz\n", None, "a.csv:2: not a row of a .csv: a CR inside a cell; put the cell in"),
         ("a.csv", 'x,y\n"x\n\nz,y\n', None, "a.csv:2: not a row of a .csv: a quotation mark"),
         ("a.csv", "x|y\nx|y\n", None, "commas, semicolons or tabs those of a .csv"),
         (

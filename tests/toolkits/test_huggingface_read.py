@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import shutil
+import unicodedata
 from collections.abc import Callable
 from fnmatch import fnmatch
 from pathlib import Path
@@ -21,12 +22,15 @@ from torch import Tensor
 
 import dragoman
 from dragoman.bundle import load_bundle
-from dragoman.config import DecodeConfig
+from dragoman.config import DecodeConfig, TokenizerConfig
+from dragoman.data.sentencepiece_check import UNUSED, parts
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer
 from dragoman.decoding.scoring import read_all
 from dragoman.errors import BundleError, ConfigError
+from dragoman.model.weights import NEVER
 from dragoman.serving.pairs import Pairs
 from dragoman.toolkits.page.search import Page
-from dragoman.toolkits.subwords import NEVER
+from dragoman.training.finetune import adapt
 from searching import search_all
 
 transformers = pytest.importorskip("transformers")
@@ -734,3 +738,70 @@ def test_marks_survive_trimming_export_and_evaluation(
     done = command("translate", run, "--to", "fra", tmp_path / "text")
     assert (done.status, len(done.out.splitlines())) == (0, 1)
     assert command("translate", run, tmp_path / "text").status == 2
+
+
+def test_subwords_that_are_never_written_count_as_unknown_and_can_be_learned(
+    opus: Opus, tmp_path: Path, corpus: Any
+) -> None:
+    """A bias that rules them out made such a token of a given target cost 10,000 nats, and no training raised it."""
+    run = dragoman.import_model(opus(drop=12), tmp_path / "run")
+    bundle = load_bundle(run)
+    never = {i for i, bias in enumerate(bundle.model.generator.bias.tolist()) if bias <= NEVER and i > EOS_ID}
+    tokenizer, texts = bundle.tgt_tokenizer, corpus.valid_tgt.read_text().splitlines()
+    with_them = next(text for text in texts if never & set(tokenizer.encode([text])[0]))
+    translator = dragoman.Translator(bundle)
+    (scored,) = translator.score([texts[0]], [with_them])
+    (ids,) = tokenizer.encode([with_them])
+    (src,) = bundle.src_tokenizer.encode([texts[0]])
+    as_unknown = [UNK_ID if i in never else i for i in ids]
+    read = read_all(bundle.model, [(src, as_unknown)], torch.device("cpu"))[0]
+    assert read is not None
+    assert scored.token_log_probs == pytest.approx(read.log_probs, abs=1e-4)
+    assert min(scored.token_log_probs) > -100
+    weights, _ = adapt(bundle, run, (bundle.src_tokenizer, tokenizer), tmp_path)
+    bias = weights["generator.bias"]
+    assert all(bias[i] == bias[UNK_ID] for i in never)
+    assert [bias[i].item() for i in (PAD_ID, BOS_ID)] == [NEVER, NEVER]
+    learned = Tokenizer.learn(texts, TokenizerConfig(vocab_size=330))
+    weights, _ = adapt(bundle, run, (learned, learned), tmp_path)
+    assert weights["generator.bias"][EOS_ID + 1 :].min() > -100
+
+
+def test_the_settings_of_an_imported_run_say_what_its_subwords_are(opus: Opus, tmp_path: Path) -> None:
+    for kind in ("unigram", "bpe"):
+        bundle = load_bundle(dragoman.import_model(opus(kind), tmp_path / kind))
+        settings = bundle.config.data.tokenizer
+        assert (settings.kind, settings.byte_fallback) == (kind, False)
+        assert settings.vocab_size == max(bundle.src_tokenizer.vocab_size, bundle.tgt_tokenizer.vocab_size)
+
+
+def test_a_subword_inside_a_word_is_cut_without_a_space_before_it(opus: Opus, tmp_path: Path) -> None:
+    tokenizer = load_bundle(dragoman.import_model(opus(drop=0), tmp_path / "run")).tgt_tokenizer
+    texts = ["und", " und", "und ", "katze", "  der", "\uff44er"]
+    for text, ids in zip(texts, tokenizer.encode_inside(texts), strict=True):
+        pieces = "".join(tokenizer.pieces(ids)).replace("\u2581", " ")
+        assert pieces == unicodedata.normalize("NFKC", text)
+    (known,) = tokenizer.encode_inside(["und"])
+    assert tokenizer.encode_inside(["\u4a3b", "\u4a3bund", "und\u4a3b", ""]) == [
+        [UNK_ID], [UNK_ID, *known], [*known, UNK_ID], [],
+    ]  # fmt: skip
+
+
+def test_subwords_of_the_other_language_are_not_drawn(opus: Opus, tmp_path: Path, corpus: Any) -> None:
+    bundle = load_bundle(dragoman.import_model(opus(drop=0), tmp_path / "run"))
+    texts = [*corpus.valid_src.read_text().splitlines()[:50], *corpus.valid_tgt.read_text().splitlines()[:50]]
+    drawn = {i for seed in range(5) for ids in bundle.src_tokenizer.sample(texts, 0.1, seed) for i in ids}
+    kinds = parts(bundle.src_tokenizer.proto).pieces
+    assert len(drawn) > 30
+    assert not [kinds[i].text for i in drawn if kinds[i].kind == UNUSED]
+
+
+def test_kept_texts_are_cut_as_before_where_the_list_lacks_a_piece(opus: Opus, tmp_path: Path, corpus: Any) -> None:
+    folder = opus(drop=12)
+    whole = load_bundle(dragoman.import_model(folder, tmp_path / "whole")).src_tokenizer
+    kept = load_bundle(
+        dragoman.import_model(folder, tmp_path / "kept", keep_pieces_of=[corpus.valid_src])
+    ).src_tokenizer
+    for text in corpus.valid_src.read_text().splitlines()[:100]:
+        cuts = [tokenizer.pieces(tokenizer.encode([text])[0]) for tokenizer in (whole, kept)]
+        assert cuts[0] == cuts[1]

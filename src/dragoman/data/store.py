@@ -60,6 +60,9 @@ _TWO_OFFSETS = struct.Struct("<qq").unpack
 CHUNK_OFFSETS = 2**16  # offsets turned into lengths at a time
 MOST_16_BITS = 2**14 - 1  # largest length stored in 16 bits: the sum of two such lengths and an eos fits too
 
+COPY_IT = "copy it from a backup, or train a new run"
+"""Advice in a message about a damaged store: a training never makes it again."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -316,12 +319,12 @@ class Store:
         try:
             about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
             if about["format"] != FORMAT:
-                raise DataError(f"{folder}: a store of format {about['format']}, not {FORMAT}; remove it to rebuild it")
+                raise DataError(f"{folder}: a store of format {about['format']}, not {FORMAT}; {COPY_IT}")
             return cls(folder, about)
         except FileNotFoundError as error:
-            raise DataError(f"{error.filename}: missing, so this store is incomplete; build it again") from None
+            raise DataError(f"{error.filename}: missing, so this store is incomplete; {COPY_IT}") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{folder}: the store cannot be used ({error}); remove it to rebuild it") from None
+            raise DataError(f"{folder}: the store cannot be used ({error}); {COPY_IT}") from None
 
     def __len__(self) -> int:
         return self._n
@@ -399,9 +402,7 @@ class _Rows:
             raise IndexError(f"row {index} of {self._n}")
         start, end = _TWO_OFFSETS(self._read(self._ends, 16, 8 * index))
         if not 0 <= start <= end <= self._size:
-            raise DataError(
-                f"{self._ends}: damaged (row {index} from {start} to {end}); remove the store to rebuild it"
-            )
+            raise DataError(f"{self._ends}: damaged (row {index} from {start} to {end}); {COPY_IT}")
         width = self.dtype.itemsize
         return self._read(self._values, (end - start) * width, start * width)
 
@@ -426,7 +427,7 @@ class _Rows:
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({error.strerror})") from None
         if len(data) != n_bytes:
-            raise DataError(f"{path}: was truncated while in use; remove the store to rebuild it")
+            raise DataError(f"{path}: was truncated while in use; {COPY_IT}")
         return data
 
 

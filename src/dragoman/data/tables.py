@@ -48,6 +48,7 @@ _CSV_ERRORS = {
     "expected after '\"'": "text behind the quotation mark that closes a cell; write one inside a cell twice",
     "field larger than field limit": f"a cell of more than {MAX_LINE_BYTES:,} characters, or a quotation mark that is "
     "never closed",
+    "new-line character seen": "a CR inside a cell; put the cell in quotation marks, or remove the CR",
 }
 
 Columns = tuple[str, str]

@@ -251,13 +251,25 @@ class Tokenizer:
             else:
                 rows = self._processor.encode(list(texts), num_threads=_N_THREADS)
         except (UnicodeEncodeError, TypeError, RuntimeError) as error:
-            raise _not_utf8(texts) or error from None
+            raise not_utf8(texts) or error from None
         return [self._begin + ids if ids else ids for ids in rows] if self._begin else rows
 
     def encode_inside(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of texts as they are inside a longer one: without a space before, with their outer spaces."""
+        if not self.composes and not self.is_exact:  # the rules of another program
+            texts = [self._without_spaces_lost(text) for text in texts]
         before, *rows = self._exact.encode(["\n", *("\n" + text for text in texts)])  # no piece reaches across a LF
-        return [ids[len(before) :] for ids in rows]
+        rows = [ids[len(before) :] for ids in rows]
+        if before[-1] == UNK_ID:  # unknown characters side by side are one id
+            first = self._exact.encode([text[:1] for text in texts])
+            rows = [[UNK_ID, *ids] if UNK_ID in one else ids for ids, one in zip(rows, first, strict=True)]
+        return rows
+
+    def _without_spaces_lost(self, text: str) -> str:
+        """Return a text as the model reads it, with its outer spaces."""
+        inner = text.strip(" ")
+        start = len(text) - len(text.lstrip(" "))
+        return text[:start] + self.normalised(inner).text + text[start + len(inner) :]
 
     @cached_property
     def _has_dummy_prefix(self) -> bool:
@@ -265,8 +277,8 @@ class Tokenizer:
 
     @cached_property
     def _exact(self) -> Tokenizer:
-        """The same vocabulary without our rules; it takes every space as it is."""
-        return Tokenizer(with_normaliser(self.proto, NO_RULES), is_checked=True) if self.composes else self
+        """The same vocabulary without rules; it takes every space as it is."""
+        return self if self.is_exact else Tokenizer(with_normaliser(self.proto, NO_RULES), is_checked=True)
 
     def normalised(self, text: str) -> Normalised:
         """Return a text as the model reads it, and where each of its characters comes from.
@@ -280,7 +292,7 @@ class Tokenizer:
         try:
             spelt, offsets = self._processor.normalize(composed, with_offsets=True)
         except (UnicodeEncodeError, TypeError, RuntimeError) as error:
-            raise _not_utf8([text]) or error from None
+            raise not_utf8([text]) or error from None
         first = int(self._has_dummy_prefix and spelt.startswith("\u2581"))
         clean = spelt[first:].replace("\u2581", " ")
         return Normalised(clean, [places[offset] for offset in offsets[first : first + len(clean)]])
@@ -369,7 +381,7 @@ class Tokenizer:
         Raises:
             DataError: As ``encode``.
         """
-        if (problem := _not_utf8(texts)) is not None:
+        if (problem := not_utf8(texts)) is not None:
             raise problem
         if is_of_words(self.proto):
             return self.encode(texts)
@@ -386,7 +398,7 @@ class Tokenizer:
             pieces = self.pieces(range(self.vocab_size))
             byte_ids = [i for i in range(len(pieces)) if model.is_byte(i)]
             special = {PAD_ID, UNK_ID, BOS_ID, EOS_ID, *byte_ids, *self.tags.values()}
-            ids = {piece: i for i, piece in enumerate(pieces) if i not in special}
+            ids = {piece: i for i, piece in enumerate(pieces) if i not in special and not model.is_unused(i)}
             scores = {piece: model.get_score(i) for piece, i in ids.items()}
             byte_ids.sort(key=lambda i: pieces[i])
             vocabulary = Vocabulary(ids, scores, byte_ids, UNK_ID, is_unigram(self.proto))
@@ -500,8 +512,12 @@ def lone_surrogate(text: str) -> int | None:
     return next((place for place, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
 
 
-def _not_utf8(texts: Sequence[str]) -> DataError | None:
-    """Return an error for the first text that UTF-8 cannot encode; None if all texts can be encoded."""
+def not_utf8(texts: Sequence[str], what: str = "text") -> DataError | None:
+    """Return an error for the first text that UTF-8 cannot encode; None if all texts can be encoded.
+
+    Args:
+        what: Name of the list in the message.
+    """
     try:
         "".join(texts).encode()
         return None
@@ -510,7 +526,7 @@ def _not_utf8(texts: Sequence[str]) -> DataError | None:
     for number, text in enumerate(texts, 1):
         if (place := lone_surrogate(text)) is not None:
             return DataError(
-                f"text {number}, character {place + 1}: U+{ord(text[place]):04X} is half of a surrogate pair and no "
+                f"{what} {number}, character {place + 1}: U+{ord(text[place]):04X} is half of a surrogate pair and no "
                 "character; replace it, for example by U+FFFD"
             )
     return None

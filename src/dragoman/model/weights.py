@@ -30,6 +30,14 @@ from dragoman.config import ModelConfig
 from dragoman.errors import BundleError
 from dragoman.model.build import build
 
+NEVER = -1e4
+"""Bias, far below any logit, of subwords that an imported model reads and its own toolkit never writes."""
+
+
+def never_chosen(bias: Tensor | None) -> list[int]:
+    """Return the ids that a bias of the generator, ``(V,)``, rules out."""
+    return [] if bias is None else (bias <= NEVER).nonzero().flatten().tolist()
+
 
 def untied(model: torch.nn.Module) -> dict[str, Tensor]:
     """Return the state dict with each tied tensor once, under the first of its names."""

@@ -18,7 +18,9 @@ import torch
 
 from dragoman.arguments import checked
 from dragoman.bundle import save_bundle
+from dragoman.config import Config
 from dragoman.data.corpus import read_lines
+from dragoman.data.sentencepiece_check import is_unigram
 from dragoman.errors import BundleError, ConfigError, parsing
 from dragoman.files import MANIFEST, check_files, explained, final_name, read_manifest
 from dragoman.locks import one_at_a_time
@@ -74,6 +76,7 @@ def import_model(
     texts = [line for path in keep_pieces_of for line in read_lines(path)]
     model = reader(folder).read(folder, name, texts if keep_pieces_of else None, (src_lang, tgt_lang))
     _check(model, folder)
+    config = _with_subwords(model)
     if normalizers := model.facts["imported"].get("normalises_text"):
         names = ", ".join(normalizers)
         logger.info(
@@ -87,10 +90,22 @@ def import_model(
         with one_at_a_time(run):
             _refuse_existing(run)  # another process may have made it meanwhile
             save_bundle(
-                run / BUNDLE, model.config, model.model, model.weights, model.src_tokenizer, model.tgt_tokenizer,
+                run / BUNDLE, config, model.model, model.weights, model.src_tokenizer, model.tgt_tokenizer,
                 model.facts,
             )  # fmt: skip
     return run
+
+
+def _with_subwords(model: Imported) -> Config:
+    """Return the configuration with the kind and number of the subwords that were imported."""
+    data, src, tgt = model.config.data, model.src_tokenizer, model.tgt_tokenizer
+    tokenizer = data.tokenizer.model_copy(
+        update={
+            "kind": "unigram" if is_unigram(src.proto) else "bpe", "byte_fallback": bool(src.byte_ids),
+            "vocab_size": max(src.vocab_size, tgt.vocab_size),
+        }
+    )  # fmt: skip
+    return model.config.model_copy(update={"data": data.model_copy(update={"tokenizer": tokenizer})})
 
 
 def _refuse_existing(run: Path) -> None:

@@ -33,10 +33,10 @@ from dragoman.data.sentencepiece_check import (
 )  # fmt: skip
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, MAX_MODEL_BYTES, PAD_ID, TARGET, UNK_ID, Tokenizer
 from dragoman.errors import BundleError
+from dragoman.model.weights import NEVER
 
 SPECIAL = (("<pad>", CONTROL), ("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL))
 """Name and type of our first four ids, in their order."""
-NEVER = -1e4  # a bias far below any logit
 LEFT_OUT = (4, 5)  # fields of a ModelProto: self-test samples; a denormaliser, which translation does not use
 _MODEL_TYPE, _BYTE_FALLBACK, _SUFFIXES = 3, 35, 24  # fields of the trainer's settings
 
@@ -160,10 +160,8 @@ def vocabulary(
     if kept_pieces is not None:
         order = [i for i in order if listed[i] in kept_pieces or TARGET.fullmatch(listed[i])]
     # Pieces that the models may produce but the list lacks are read with the row of unk, and never chosen.
-    lacking = []
-    if kept_pieces is None:
-        known = {*listed, *names}
-        lacking = sorted({text for model in models for text in _texts(model)} - known)
+    produced = {text for model in models for text in _texts(model)}
+    lacking = sorted((produced if kept_pieces is None else produced & kept_pieces) - {*listed, *names})
     pad, unk, bos, eos = special
     rows = [*(-1 if i is None else i for i in special), *order]
     never = [ours for ours, i, others in ((PAD_ID, pad, (unk, bos, eos)), (BOS_ID, bos, (pad, unk, eos)))

@@ -25,7 +25,7 @@ from dragoman.data.seen_words import SeenWords, learn
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from dragoman.files import write_bytes, write_text
-from dragoman.model.weights import untied
+from dragoman.model.weights import never_chosen, untied
 from dragoman.ready import is_ready, run_folder
 from dragoman.translation.language_pairs import trained_pairs
 
@@ -53,7 +53,7 @@ def adapt(
     Raises:
         DragomanError: ``parent.json``, or the file of the words that the parent saw, cannot be written.
     """
-    weights = untied(parent.model)
+    weights = with_all_choosable(untied(parent.model))
     description = "its subwords are kept"
     old, facts = (parent.src_tokenizer, parent.tgt_tokenizer), {}
     if tokenizers != old:
@@ -75,6 +75,20 @@ def adapt(
         write_bytes(run / PARENT_WORDS, parent.words.to_bytes())
     write_text(run / PARENT, json.dumps({**name, "weights_sha256": digest, **pairs, **facts}, indent=2) + "\n")
     return weights, description
+
+
+def with_all_choosable(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return weights in which subwords that an imported model never chose are as likely as an unknown one.
+
+    Their rows are those of unk already. No training could raise the bias that rules them out.
+    """
+    bias = weights.get("generator.bias")
+    ruled_out = [i for i in never_chosen(bias) if i > EOS_ID]
+    if bias is None or not ruled_out:
+        return weights
+    bias = bias.clone()
+    bias[ruled_out] = bias[UNK_ID].item()
+    return {**weights, "generator.bias": bias}
 
 
 def composition(old: Tokenizer, new: Tokenizer) -> list[list[int]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -135,25 +135,31 @@ def draw(texts: Sequence[TextFiles], divided: Sequence[TextFiles], read: Read, o
             if text in divided and _is_usable(pair) and _is_drawn(next(numbers), every // 2):
                 pairs[place] = pair
 
-    def twins_of(chosen: dict[int, Pair], most: int) -> tuple[dict[int, array[int]], Counter[int]]:
-        """Return the places of the near twins of each pair, ``most`` at most, and the number of all."""
-        drawn, finder = list(chosen), Twins([_compared(pair, one_side) for pair in chosen.values()])
-        twins, counts = {place: array("q") for place in chosen}, Counter[int]()
-        for place, pair in enumerate(pair for text in texts for pair in read(text)):
-            for twin in (drawn[i] for i in finder.of(_compared(pair, one_side)) if drawn[i] != place):
-                counts[twin] += 1
-                if counts[twin] <= most:
-                    twins[twin].append(place)
-        return twins, counts
+    def compared() -> Iterator[Pair]:
+        return (_compared(pair, one_side) for text in texts for pair in read(text))
 
     n_pairs = next(places)
-    twins, counts = twins_of(pairs, MOST_TWINS)
+    candidates = {place: _compared(pair, one_side) for place, pair in pairs.items()}
+    twins, counts = _twins(candidates, compared(), MOST_TWINS)
     few = {place: pair for place, pair in pairs.items() if counts[place] <= MOST_TWINS}
     if not few:
         different = {pair: place for place, pair in pairs.items()}.values()
         few = {place: pairs[place] for place in sorted(different, key=lambda place: counts[place])[:MOST_REPEATED]}
-        twins, _ = twins_of(few, n_pairs // 2 + 1)  # no pair with more is held out
+        # No pair with more is held out.
+        twins, _ = _twins({place: candidates[place] for place in few}, compared(), n_pairs // 2 + 1)
     return Pool(few, twins, n_usable // every, n_pairs, paths_of(divided)[0])
+
+
+def _twins(chosen: dict[int, Pair], pairs: Iterable[Pair], most: int) -> tuple[dict[int, array[int]], Counter[int]]:
+    """Return the places among ``pairs`` of each chosen pair's near twins, ``most`` at most, and the number of all."""
+    drawn, finder = list(chosen), Twins(list(chosen.values()))
+    twins, counts = {place: array("q") for place in chosen}, Counter[int]()
+    for place, pair in enumerate(pairs):
+        for twin in (drawn[i] for i in finder.of(pair) if drawn[i] != place):
+            counts[twin] += 1
+            if counts[twin] <= most:
+                twins[twin].append(place)
+    return twins, counts
 
 
 def _compared(pair: Pair, one_side: bool) -> Pair:

@@ -61,6 +61,8 @@ class PairReader:
     max_tokens: int  # longest side in training, in subwords
     longest: int | None  # longest side that the model can read, eos counted; None: any
     precision: str = "fp32"  # or bf16
+    never: frozenset[int] = frozenset()
+    """Ids that an imported model cannot choose; its own toolkit reads such subwords of a target as unknown."""
 
     @property
     def src_unspaced(self) -> bool:
@@ -128,7 +130,7 @@ class PairReader:
         readable = [i for i, note in enumerate(why_not) if note is None]
         with autocast(self.precision, self.device):
             reads = read_all(
-                self.model, [(src[i], tgt[i]) for i in readable], self.device, decode.batch_tokens,
+                self.model, [(src[i], self._choosable(tgt[i])) for i in readable], self.device, decode.batch_tokens,
                 attention=alignments, progress=progress,
             )  # fmt: skip
         for i, read in zip(readable, reads, strict=True):
@@ -155,6 +157,9 @@ class PairReader:
             return read_all(
                 self.model, pairs, self.device, batch_tokens, attention=attention, searches=searches
             )  # fmt: skip
+
+    def _choosable(self, ids: Sequence[int]) -> Sequence[int]:
+        return [UNK_ID if i in self.never else i for i in ids] if self.never else ids
 
     def _why_not(self, source: str, target: str, src_ids: list[int], tgt_ids: list[int]) -> Note | None:
         n = max(len(src_ids), len(tgt_ids))

@@ -24,7 +24,15 @@ from dragoman.toolkits.ctranslate2.model_bin import SINCE_CONFIG, Variables
 from dragoman.toolkits.ctranslate2.write import ACTIVATIONS
 from dragoman.toolkits.huggingface.write import parameters
 from dragoman.toolkits.reading import Imported, facts_of, order_of_sinusoids, read_bytes, read_object, shown
-from dragoman.toolkits.subwords import Vocabulary, check_pieces, needed, read_model, tokenizers, vocabulary
+from dragoman.toolkits.subwords import (
+    Vocabulary,
+    check_belongs,
+    check_pieces,
+    needed,
+    read_model,
+    tokenizers,
+    vocabulary,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +68,9 @@ def read(
         vocabularies.append(
             vocabulary(listed, special, models if len(lists) == 1 else [models[-1 if i else 0]], pieces)
         )
+    of_models = lists if len(models) == len(lists) else [[piece for listed in lists for piece in listed]] * len(models)
+    for path, spm, listed in zip(paths, models, of_models, strict=True):
+        check_belongs(spm, listed, str(path))
     if about.get("add_source_bos"):
         raise BundleError(f"{source}/config.json: add_source_bos = true is not supported, only false")
     src, tgt = tokenizers(models, vocabularies, str(source))
