@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import io
 import os
 import types
 import typing
@@ -190,7 +191,7 @@ def _is_a(value: Any, hint: Any, owner: Any) -> bool:
     if hint in (int, float):
         return isinstance(value, int if hint is int else int | float) and not isinstance(value, bool) and value == value
     if hint is BinaryIO:
-        return callable(getattr(value, "readline", None))
+        return callable(getattr(value, "readline", None)) and not isinstance(value, io.TextIOBase)
     if hint is Callable or hint is Iterable:
         return callable(value) if hint is Callable else isinstance(value, Iterable)
     if getattr(hint, "_is_protocol", False):

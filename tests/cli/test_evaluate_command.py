@@ -135,6 +135,16 @@ def test_the_clean_line_of_a_stress_test_is_the_plain_evaluation(
         (["short", "--ref", "short", "--ref", "test.de"], "short has 1 lines but test.de has 20: each must have"),
         (["short", "--ref", "short", "--metric", "comet"], "metric must be one of bleu, chrf, ter, chrf++, "),
         (["RUN", "--src", "test.en", "--ref", "test.de", "--ref", "short", "--stress"], "and one --ref"),
+        (["RUN", "--src", "test.en", "--ref", "test.de", "--stress", "--warnings", "w"], "leave out -v and --warnings"),
+        (
+            ["short", "--ref", "short", "--beam-size", "3"],
+            "beam_size has no effect on texts that are translated already",
+        ),
+        (
+            ["a", "b", "--segment-scores", "short", "short", "--out", "x"],
+            "--segment-scores compares numbers: leave out",
+        ),
+        (["a", "b", "--segment-scores", "short", "short", "--metric", "ter"], "--segment-scores compares numbers"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(

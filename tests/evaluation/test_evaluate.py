@@ -162,3 +162,14 @@ def test_a_test_set_whose_sides_are_one_file_is_refused_as_a_table_and_else_name
     assert f"{text}: the same text as the source; is it a file of references?" in capsys.readouterr().err
     dragoman.evaluate(tiny_run, src=corpus.valid_src, ref=corpus.valid_tgt)
     assert "the same text as the source" not in capsys.readouterr().err
+
+
+def test_options_of_translating_are_refused_for_translations_and_to_is_their_language() -> None:
+    hyps, refs = ["他在2016年买了手机。"] * 2, ["他在2016年买了一部手机。"] * 2
+    with pytest.raises(ConfigError, match="beam_size has no effect on texts that are translated already"):
+        dragoman.evaluate(hyps, ref=refs, beam_size=9, quiet=True)
+    with pytest.raises(ConfigError, match="glossary has no effect"):
+        dragoman.compare(hyps, refs, ref=refs, glossary={"a": "b"}, quiet=True)
+    for lang, tokenizer in (("zh", "tok:zh"), (None, "tok:char")):
+        found = dragoman.evaluate(hyps, ref=refs, to=lang, quiet=True, metrics=["bleu"])
+        assert tokenizer in found.scores[0].signature

@@ -16,10 +16,13 @@ import dragoman
 from dragoman.bundle import load_bundle
 from dragoman.decoding import batches
 from dragoman.decoding.request import SearchBatch
-from dragoman.errors import BundleError, ConfigError, DecodeError
+from dragoman.decoding.words import word_numbers
+from dragoman.errors import BundleError, ConfigError, DataError, DecodeError, DragomanError
 from dragoman.languages.words import has_word
+from dragoman.translation.assemble import paired_by_chance
 from dragoman.translation.keeping.glossary import Glossary
 from dragoman.translation.notes import Events, Note
+from dragoman.translation.scoring import PairReader
 from dragoman.translation.translator import Translation, Translator
 
 SENTENCES = ["the dog sees a cat", "a man finds the house today", "here", "the red tree sleeps", "a big dog runs"]
@@ -382,3 +385,48 @@ def test_x4_a_line_without_memory_is_blank_said_and_alone(
         translator.translate_file(tmp_path / "src", tmp_path / "out", events=told(warnings), read_ahead=2)
     assert (tmp_path / "out").read_text(encoding="utf-8").split("\n")[:-1] == got
     assert warnings[1].startswith(f"{tmp_path}/src:3: out of memory")
+
+
+@pytest.mark.parametrize("text", ["dog ー cat", "dog \u0e31cat", "\u0301dog cat", "dog \ufe0f cat", "ー"])
+def test_a_mark_behind_a_space_is_aligned_in_a_language_without_spaces(
+    translator: Translator, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PairReader, "src_unspaced", True)
+    (line,) = translator.translate([text], alignments=True)
+    n_characters = max((number for number in word_numbers(text, True)), default=-1) + 1
+    assert all(src < n_characters for src, _ in line.alignment or ())
+    numbers = word_numbers(text, True)
+    assert [number >= 0 for number in numbers] == [not character.isspace() for character in text]
+
+
+def test_samples_of_several_sentences_are_paired_by_chance_and_not_by_their_scores() -> None:
+    scores = [[-float(rank) for rank in range(8)], [-float(rank) for rank in range(8)]]
+    pairs = paired_by_chance(scores, 8)
+    assert pairs[0] == (0, 0)
+    assert [sorted(own) for own in zip(*pairs, strict=True)] == [list(range(8))] * 2, "each sample is used once"
+    assert sum(one == other for one, other in pairs) < 4
+    sums = [one + other for one, other in pairs[1:]]
+    assert sums == sorted(sums)
+    assert paired_by_chance([[0.0, -1.0, -2.0]], 3) == [(0,), (1,), (2,)]
+    assert paired_by_chance([[0.0, -1.0, -2.0], [0.0]], 3) == [(0, 0)]
+    assert paired_by_chance([], 3) == [()]
+
+
+def test_a_plan_is_for_the_translator_that_made_it(translator: Translator, tiny_run: Path) -> None:
+    other, plan = Translator.load(tiny_run, "cpu"), translator.plan(beam_size=2)
+    assert translator.plan(plan, beam_size=1).search.decode.beam_size == 1
+    for options in ({}, {"beam_size": 1}):
+        with pytest.raises(ConfigError, match="another translator"):
+            other.translate(["the dog"], plan, **options)
+
+
+def test_half_of_a_surrogate_pair_is_named_by_its_text(translator: Translator) -> None:
+    with pytest.raises(DataError, match=r"^text 3, character 9: U\+D800"):
+        translator.translate(["", "One. Two.", "One. Two\ud800."])
+    with pytest.raises(DataError, match=r"^target 2, character 2: U\+DC00"):
+        translator.score(["a", "b"], ["a", "b\udc00"])
+
+
+def test_a_stream_of_text_is_refused_before_a_line_is_read(translator: Translator) -> None:
+    with pytest.raises(DragomanError, match="stream must be"):
+        translator.translate_stream(io.StringIO("the dog\n"), "a text")  # type: ignore[arg-type]

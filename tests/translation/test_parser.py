@@ -277,3 +277,15 @@ def test_subwords_of_sentences_can_be_sampled(settings: dict[str, Any], tmp_path
     trained = dragoman.train(dragoman.Config.from_mapping(mapping), out=tmp_path / "run", quiet=True)
     assert trained.validation is not None
     assert trained.validation.f1 is not None
+
+
+def test_a_line_of_invisible_characters_is_blank_and_not_too_long(parser: dragoman.Translator) -> None:
+    for line in parser.translate(["\u200b", "\u00ad", ""]):
+        assert (line.text, line.notes) == ("", ())
+
+
+def test_warnings_about_trees_are_listed(parser: dragoman.Translator, tmp_path: Path) -> None:
+    gold, listed = tmp_path / "gold.trees", tmp_path / "warnings.txt"
+    gold.write_text("(S " + "(NN dog) " * 900 + ")\n", encoding="utf-8")
+    dragoman.evaluate(parser, ref=gold, warnings=listed, quiet=True)
+    assert f"{gold}:1: too long to be parsed" in listed.read_text(encoding="utf-8")

@@ -12,6 +12,8 @@ from benchmarks.wordless_lines import lines, wrong
 from dragoman.config import DataConfig
 from dragoman.data.corpus import Cleaner
 from dragoman.languages.scripts import is_blank
+from dragoman.translation.notes import Events
+from dragoman.translation.segments import segment
 from dragoman.translation.translator import Translator
 
 
@@ -78,3 +80,13 @@ def test_what_is_not_drawn_is_blank(text: str) -> None:
     assert is_blank(text)
     assert not is_blank(f"{text}.")
     assert not is_blank(f"{text}\u0600")  # a sign before numbers is drawn
+
+
+def test_a_long_line_without_a_word_is_split_where_words_are_asked_for(translator: Translator) -> None:
+    """The model would read it whole, in the square of its length, or could not; the other lines would be lost too."""
+    long = " ".join(["12345"] * 800)
+    for options in (dict(prefix="der"), dict(include=["katze"]), dict(glossary={"12345": "hund"})):
+        segments = segment(["the dog", long], translator.plan(**options), Events())  # type: ignore[arg-type]
+        assert max(len(own.search.ids) for own in segments) <= 2 * translator.usual_tokens
+        assert "".join(own.text for own in segments if own.owner == 1).replace(" ", "") == long.replace(" ", "")
+    assert len(segment([long], translator.plan(), Events())) == 1  # it is copied

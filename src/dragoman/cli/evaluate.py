@@ -77,6 +77,10 @@ def evaluate(
     if test.segment_scores is not None:
         if len(systems) != 2 or test.ref or test.src is not None:
             raise ConfigError("--segment-scores needs two names and two files of scores: leave out --src and --ref")
+        if test.metrics or test.old_style or test.stress or out is not None or warned != WarningOptions():
+            raise ConfigError(
+                "--segment-scores compares numbers: leave out --metric, --old-style, --stress, --out, -v and --warnings"
+            )
         from dragoman.evaluation.evaluate import compare_segment_scores
 
         _print_comparison(compare_segment_scores(*test.segment_scores), names, test.as_json)
@@ -108,6 +112,8 @@ def _evaluate(systems: Sequence[Path], options: TranslateOptions, warned: Warnin
     if test.stress:
         if len(systems) == 2 or test.old_style or test.metrics or test.src is None or len(test.ref) > 1:
             raise ConfigError("--stress needs one run, --src and one --ref: leave out --metric and --old-style")
+        if warned != WarningOptions():
+            raise ConfigError("--stress lists no warnings: leave out -v and --warnings")
         _print_stress(api.stress(systems[0], ref=test.ref[0], **settings), test.as_json)
         return
     settings |= dict(

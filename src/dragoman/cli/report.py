@@ -76,7 +76,8 @@ def _outputs(runs: list[Path], test: TestText) -> Outputs:
         from dragoman.data.corpus import read_lines
         from dragoman.evaluation.evaluate import evaluate
         from dragoman.history.translations import compare_outputs
-        from dragoman.languages.codes import language_of
+        from dragoman.languages.codes import language_of, variety
+        from dragoman.translation.translator import Translator
 
     assert test.ref is not None
     refs = list(read_lines(test.ref))
@@ -86,10 +87,16 @@ def _outputs(runs: list[Path], test: TestText) -> Outputs:
         outputs = [(name, list(read_lines(name))) for name in test.outputs]
     else:
         outputs = []
-        for run in runs:
+        translators = [Translator.load(run, test.device) for run in runs]
+        langs = {str(run): one.plan(to=test.to).tgt_lang for run, one in zip(runs, translators, strict=True)}
+        if len({variety(own) for own in langs.values() if own}) > 1:
+            into = ", ".join(f"{run} into {own}" for run, own in langs.items())
+            raise ConfigError(f"the runs translate into several languages ({into}): report those of one language")
+        lang = next(filter(None, langs.values()), lang)
+        for run, translator in zip(runs, translators, strict=True):
             if len(runs) > 1:
                 say(f"{run}:")
-            done = evaluate(run, src=test.src, ref=test.ref, device=test.device, to=test.to)
+            done = evaluate(translator, src=test.src, ref=test.ref, to=test.to)
             outputs.append((str(run), [translation.text for translation in done.translations]))
     for name, lines in [*outputs, *([(str(test.src), srcs)] if srcs else [])]:
         if len(lines) != len(refs):

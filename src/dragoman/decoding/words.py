@@ -26,12 +26,12 @@ def word_numbers(text: str, unspaced: bool = False) -> list[int]:
 
 
 def _cluster_numbers(text: str) -> list[int]:
-    """Return for each character the number of its cluster, from 0; -1 for spaces."""
+    """Return for each character the number of its cluster, from 0; -1 for spaces, even one with a mark behind it."""
     numbers, n = [], -1
     for start, end in clusters(text):
-        is_space = text[start].isspace()
-        n += not is_space
-        numbers += [-1 if is_space else n] * (end - start)
+        is_space = [character.isspace() for character in text[start:end]]
+        n += not all(is_space)
+        numbers += [-1 if is_one else n for is_one in is_space]
     return numbers
 
 

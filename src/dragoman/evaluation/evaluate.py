@@ -149,22 +149,28 @@ def evaluate(
                 )
             if not isinstance(refs[0], Path | str):
                 raise ConfigError("a parser is scored by a file of gold trees: give its path as ref")
-            return _evaluate_parser(run, refs[0], options, ticker)
+            return _evaluate_parser(run, refs[0], options, ticker, warned)
     test = _read_test(run, src, refs, options, how.device)
+    _refuse_unused(options, [test])
     translations, seconds = _translated(test, ticker, NoteReport(warned, say=ticker.say))
-    lang = test.tgt_lang or language_of_side(refs[0])
+    lang = test.tgt_lang or options.to or language_of_side(refs[0])
     _say_writing(lang, test, ticker)
     result = Evaluation(scores(_texts(translations), test.references, lang, metrics), translations, seconds)
     _enter(test, refs, result, ticker)
     return result
 
 
-def _evaluate_parser(parser: Translator, ref: Path | str, options: TranslateOptions, ticker: Ticker) -> Evaluation:
+def _evaluate_parser(
+    parser: Translator, ref: Path | str, options: TranslateOptions, ticker: Ticker, warned: WarningOptions
+) -> Evaluation:
     """Score the trees of a parser by brackets; add the scores of right-branching trees and the paper's F1."""
     plan = parser.plan(options)
     golds = list(read_trees(ref))
     started = time.perf_counter()
-    parses = parser.translate_planned([" ".join(tree.words) for tree in golds], plan, Events(progress=ticker))
+    with NoteReport(warned, say=ticker.say, unit="trees") as report:
+        events = Events(progress=ticker, warn=report.add, label=_label_of(ref))
+        parses = parser.translate_planned([" ".join(tree.words) for tree in golds], plan, events)
+        report.n_lines = len(golds)
     seconds = time.perf_counter() - started
     kinds = [note.kind for parse in parses for note in parse.notes]
     repaired, too_long = kinds.count("repaired"), kinds.count("too_long")
@@ -215,10 +221,11 @@ def compare(
         if isinstance(path, Path | str):
             refuse_a_pipe(path)
     tests = [_read_test(system, src, refs, options, how.device) for system in (a, b)]
+    _refuse_unused(options, tests)
     langs = [test.tgt_lang for test in tests if test.tgt_lang]
     if len({variety(lang) for lang in langs}) > 1:
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
-    lang, references = next(iter(langs), language_of_side(refs[0])), tests[0].references
+    lang, references = next(iter(langs), options.to or language_of_side(refs[0])), tests[0].references
     names = [str(system) if is_file(system) else letter for letter, system in (("A", a), ("B", b))]
     reports = [NoteReport(warned, name=name, say=ticker.say) for name in names]
     results = [_translated(test, ticker, report) for test, report in zip(tests, reports, strict=True)]
@@ -378,6 +385,16 @@ def _read_test(
         same = [ref for ref, own in zip(refs, references, strict=True) if own == lines]
         warnings += [f"{named(ref, 'ref')}: the same text as the source; is it a file of references?" for ref in same]
     return _Test(translator, plan, lines, references, src, tuple(warnings))
+
+
+def _refuse_unused(options: TranslateOptions, tests: Sequence[_Test]) -> None:
+    """Refuse options of translating where nothing is translated; ``to`` is the language of the texts then.
+
+    Raises:
+        ConfigError: An option has no effect.
+    """
+    if all(test.translator is None for test in tests):
+        options.refuse_others(("to",), "texts that are translated already")
 
 
 def _translated(test: _Test, ticker: Ticker, report: NoteReport) -> tuple[list[Translation], float]:

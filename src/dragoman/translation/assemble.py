@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
@@ -139,14 +140,24 @@ def _join(parts: Sequence[tuple[TextSegment, SegmentResult]], plan: Plan) -> Tra
 
 def _ranks(results: Sequence[SegmentResult], plan: Plan) -> list[tuple[int, ...]]:
     """Return the rank of the hypothesis of each part, for the translation and then for each alternative."""
-    # samples are combined in the order they were drawn: the best combination would be no fair sample of the text
-    if plan.options.sample:
-        n_samples = min((len(result.hypotheses) for result in results), default=1)
-        return [(rank,) * len(results) for rank in range(n_samples)]
     if plan.options.n_best == 1:
         return [(0,) * len(results)]
     scores = [[_score(hypothesis, plan) for hypothesis in result.hypotheses] for result in results]
-    return best_sums(scores, plan.options.n_best)
+    return (paired_by_chance if plan.options.sample else best_sums)(scores, plan.options.n_best)
+
+
+def paired_by_chance(scores: Sequence[Sequence[float]], most: int) -> list[tuple[int, ...]]:
+    """Return combinations of one sample of each list, as ranks, best sum first: as many as the shortest list has.
+
+    No sample is taken twice. They come best first: those of one rank together would be better or worse than any sample
+    of the whole text. The combination of all first ones leads, as the guard has looked at them alone.
+    """
+    others = [list(range(1, min(most, *map(len, scores)))) for _ in scores] if scores else []
+    for number, ranks in enumerate(others[1:], 1):
+        random.Random(number).shuffle(ranks)
+    combined = list(zip(*others, strict=True))
+    combined.sort(key=lambda ranks: -sum(own[rank] for own, rank in zip(scores, ranks, strict=True)))
+    return [(0,) * len(scores), *combined]
 
 
 def best_sums(scores: Sequence[Sequence[float]], most: int) -> list[tuple[int, ...]]:

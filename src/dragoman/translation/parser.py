@@ -12,6 +12,7 @@ from dataclasses import replace
 from dragoman.config import LengthPenalty
 from dragoman.decoding.request import Hypothesis, Segment
 from dragoman.decoding.search import penalised
+from dragoman.languages.scripts import is_blank
 from dragoman.parsing.trees import from_symbols, right_branching, sentence_of, words_of, write_tree
 from dragoman.translation.assemble import Translation
 from dragoman.translation.notes import QUIET, Events, Note
@@ -38,7 +39,7 @@ def assemble_trees(
     texts: Sequence[str], segments: Sequence[TextSegment], results: Sequence[SegmentResult], plan: Plan
 ) -> list[Translation]:
     """Return the tree of each text; a right-branching one, with a note, for a sentence that was too long."""
-    translations = [_unsearched(words_of(text)) for text in texts]
+    translations = [_unsearched([] if is_blank(text) else words_of(text)) for text in texts]
     for segment, result in zip(segments, results, strict=True):
         words = words_of(texts[segment.owner])
         symbols_of = zip(result.hypotheses, result.texts, strict=True)

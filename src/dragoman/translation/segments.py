@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from dragoman.arguments import refuse_entries
-from dragoman.data.tokenizer import Tokenizer
+from dragoman.data.tokenizer import Tokenizer, not_utf8
 from dragoman.decoding.request import Hypothesis, Segment
 from dragoman.errors import ConfigError, DataError
 from dragoman.languages.scripts import is_blank
@@ -69,6 +69,8 @@ def as_texts(texts: Iterable[str], what: str = "texts") -> list[str]:
         raise DataError(f"{what} must be a text or a list of texts, got {type(texts).__name__}")
     listed = list(texts)
     refuse_entries(what, listed)
+    if (problem := not_utf8(listed, what.removesuffix("s"))) is not None:
+        raise problem
     return listed
 
 
@@ -91,7 +93,8 @@ def segment(texts: Sequence[str], plan: Plan, events: Events, first_number: int 
     if len(prefixes) != len(texts):
         raise ConfigError(f"{len(prefixes):,} prefixes for {len(texts):,} texts: give one for all or one for each")
     segments = []
-    for number, (text, parts) in enumerate(zip(texts, _parts(texts, plan, events), strict=True)):
+    has_words = [bool(prefix or options.include) for prefix in prefixes]
+    for number, (text, parts) in enumerate(zip(texts, _parts(texts, has_words, plan, events), strict=True)):
         starts = [0, *accumulate(sum(not character.isspace() for character in part.text) for part in parts[:-1])]
         terms = _terms_by_part(text, starts, plan.glossary.find(text) if plan.glossary else [])
         for part, start, terms_of_part in zip(parts, starts, terms, strict=False):  # a blank text has no part
@@ -122,16 +125,24 @@ class _Part(NamedTuple):
     cut: bool  # True for a piece of a sentence
 
 
-def _parts(texts: Sequence[str], plan: Plan, events: Events) -> list[list[_Part]]:
-    """Return the parts of each text; a blank text has none."""
+def _parts(texts: Sequence[str], has_words: Sequence[bool], plan: Plan, events: Events) -> list[list[_Part]]:
+    """Return the parts of each text; a blank text has none.
+
+    Args:
+        has_words: For each text True if words were asked for, which its first group gets and is not copied then.
+    """
     tokenizer = plan.src_tokenizer
     lines = [_groups(text, plan) for text in texts]
     encoded = iter(tokenizer.encode([group for line in lines for group in line]))
     result = []
     for number, (text, line) in enumerate(zip(texts, lines, strict=True)):
         pieces: list[tuple[str, list[int], bool]] = []
-        for group, ids in zip(line, encoded, strict=False):
-            is_short = len(ids) <= plan.facts.usual_tokens or is_wordless(group, plan)
+        for place, (group, ids) in enumerate(zip(line, encoded, strict=False)):
+            is_short = len(ids) <= plan.facts.usual_tokens or (
+                is_wordless(group, plan)
+                and not (has_words[number] and place == 0)
+                and not (plan.glossary is not None and plan.glossary.find(group))
+            )
             split = [group] if is_short else split_text(
                 group, plan.facts.usual_tokens, lambda some: [len(tokens) for tokens in tokenizer.encode(some)],
                 plan.facts.longest_sentence,

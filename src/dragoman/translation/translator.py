@@ -25,7 +25,7 @@ from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
 from dragoman.data.seen_words import SeenWords
-from dragoman.data.tokenizer import Tokenizer
+from dragoman.data.tokenizer import EOS_ID, Tokenizer
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.request import Progress, Sampling, SearchSettings
 from dragoman.device import resolve_device
@@ -34,6 +34,7 @@ from dragoman.fast.step import weight_versions
 from dragoman.languages.codes import match
 from dragoman.languages.known import is_unspaced
 from dragoman.model.build import EncoderDecoder
+from dragoman.model.weights import never_chosen
 from dragoman.options import not_among, takes
 from dragoman.progress import Ticker
 from dragoman.ready import is_ready
@@ -185,6 +186,8 @@ class Translator:
         Raises:
             ConfigError: As ``translate``.
         """
+        if isinstance(options, Plan) and options.reader.model is not self.model:
+            raise ConfigError("this plan was made by another translator: make one with the method plan of this one")
         if isinstance(options, Plan) and not changes:
             return options
         options = TranslateOptions.of(options.options if isinstance(options, Plan) else options, changes)
@@ -444,8 +447,12 @@ class Translator:
         return PairReader(
             model=self.model, src_tokenizer=src_tokenizer, tgt_tokenizer=self.tgt_tokenizer, device=self.device,
             src_lang=direction.src, tgt_lang=direction.tgt, usual_sentences=self.usual_sentences,
-            max_tokens=self.max_tokens, longest=self._models.longest, precision=precision,
+            max_tokens=self.max_tokens, longest=self._models.longest, precision=precision, never=self._never(),
         )  # fmt: skip
+
+    def _never(self) -> frozenset[int]:
+        biases = [bias for name, bias in self.model.named_parameters() if name.endswith("generator.bias")]
+        return frozenset(i for bias in biases for i in never_chosen(bias) if i > EOS_ID)
 
     def _decode_config(self, options: TranslateOptions) -> DecodeConfig:
         """Return the run's settings of the search, changed by options."""

@@ -95,14 +95,14 @@ class ConstraintEncoder:
         rules = Rules(
             self.spelling,
             prefix=b" " + prefix.replace("\u2581", " ").encode() if prefix else b"",
-            include=tuple(phrase for phrase in phrases if UNK_ID not in phrase),
+            include=tuple(phrase for phrase in phrases if phrase and UNK_ID not in phrase),
             exclude=tuple(word.encode() for word in excluded),
             no_repeat_ngram=options.no_repeat_ngram,
         )
         of_terms = [self._phrase(match.target) for match in terms]
         return WordConstraints(
             rules, prefix, tuple(placed), excluded, given_prefix,
-            tuple(phrase for phrase in of_terms if UNK_ID not in phrase),
+            tuple(phrase for phrase in of_terms if phrase and UNK_ID not in phrase),
         )  # fmt: skip
 
     def _written(self, text: str) -> str:
