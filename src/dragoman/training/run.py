@@ -265,8 +265,8 @@ def _with_prepared(plan: TrainingPlan, run: Path, options: TrainOptions, ticker:
     earlier = prepared(plan.config, run, ticker, _subwords_of_parent(plan, options))
     if earlier is None and has_only_begun(run):
         raise ConfigError(
-            f"{run} holds the beginning of a run with other text or other settings of data, without a checkpoint: "
-            "delete it, or choose another --out"
+            f"{run} holds the beginning of a run with other text or other settings of data, without a checkpoint "
+            "(--resume goes on with those): delete it, or choose another --out"
         )
     return plan._replace(earlier=earlier)
 
