@@ -43,6 +43,14 @@ T = TypeVar("T")
 PART = 128
 """Largest number of sentences of a document in the queue at a time, so that a long one does not fill it."""
 
+MOST_PLANS = 64
+"""Largest number of plans kept for later requests with the same options."""
+
+MOST_PLAN_CHARS = 4_000_000
+"""Largest number of characters of their options together: a request may bring a glossary of a megabyte."""
+
+_LINE_END = re.compile(r"(\r?\n)")
+
 
 @dataclass(frozen=True)
 class Part:
@@ -53,14 +61,6 @@ class Part:
 
 
 WHOLE = Part()
-
-MOST_PLANS = 64
-"""Largest number of plans kept for later requests with the same options."""
-
-MOST_PLAN_CHARS = 4_000_000
-"""Largest number of characters of their options together: a request may bring a glossary of a megabyte."""
-
-_LINE_END = re.compile(r"(\r?\n)")
 
 
 @dataclass(frozen=True)
