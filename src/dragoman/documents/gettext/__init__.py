@@ -31,7 +31,7 @@ _CREDITS = frozenset((
 """Messages that translators answer with their names."""
 _KEY = re.compile(r"(?:<(?:Control|Ctrl|Primary|Shift|Alt|Super|Meta)>)++[^\s<>]++")
 _CHARSET = re.compile(r"charset=([\w-]+)")
-MOST_HEADER = 1 << 20
+MOST_HEADER = 1 << 16
 """Bytes in which the header is sought, with the comments before it."""
 
 
