@@ -68,7 +68,7 @@ def test_the_measure_knows_linear_quadratic_and_exponential_time() -> None:
         return "a" * size
 
     assert exponent(re.compile("a*b?").search, text, 4096) <= MOST
-    assert exponent(re.compile("a*b").search, text, 4096) > 1.7
+    assert exponent(re.compile("a*b").search, text, 8192) > 1.7  # of 4096 the calls themselves take a part that is seen
     assert exponent(re.compile("(?:a|a)*b").match, text, 256) > 5
 
 
