@@ -361,7 +361,8 @@ class Translator:
         decode = self._decode_config(options)
         autocast(options.precision, self.device)  # refuses an impossible precision
         src_tokenizer = self.src_tokenizer.towards(options.to)
-        return ScoringPlan(self._reader(options.precision, src_tokenizer, self._direction(options)), options, decode)
+        reader = self._reader(options.precision, src_tokenizer, self._direction(options))
+        return ScoringPlan(replace(reader, never=self._never()), options, decode)
 
     def _direction(self, options: TranslateOptions) -> Direction:
         """Return the source and target language of a translation.
@@ -447,7 +448,7 @@ class Translator:
         return PairReader(
             model=self.model, src_tokenizer=src_tokenizer, tgt_tokenizer=self.tgt_tokenizer, device=self.device,
             src_lang=direction.src, tgt_lang=direction.tgt, usual_sentences=self.usual_sentences,
-            max_tokens=self.max_tokens, longest=self._models.longest, precision=precision, never=self._never(),
+            max_tokens=self.max_tokens, longest=self._models.longest, precision=precision,
         )  # fmt: skip
 
     def _never(self) -> frozenset[int]:

@@ -68,6 +68,7 @@ _IN_ZIP64 = 0xFFFFFFFF  # a size that stands elsewhere
 _END = struct.Struct("<10xH")  # of the archive: number of members
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How files of Office begin that are encrypted, or as old as .doc and .ppt."""
+_ENCRYPTED_WHOLE = frozenset({"EncryptedPackage", "encrypted-package"})  # members that hold a whole package
 _ENCRYPTED = re.compile(r"full-path=[\"']content\.xml[\"'][^<>]*>\s*<(?:\w+:)?encryption-data")
 """What the manifest of an OpenDocument file says of content that is encrypted."""
 _MANY = 0xFFFF  # a number of members that stands elsewhere
@@ -240,7 +241,7 @@ def _check(archive: zipfile.ZipFile, data: bytes, info: DocumentInfo) -> None:
     most = min(MOST_BYTES, max(FREE_BYTES, MOST_RATIO * len(data)))
     if n_bytes > most or len(members) > MOST_MEMBERS:
         raise DataError(f"{info.name}: unpacks to {n_bytes:,} bytes in {len(members):,} members: too much")
-    is_encrypted = any(member.flag_bits & 1 for member in members) or "encrypted-package" in names
+    is_encrypted = any(member.flag_bits & 1 for member in members) or not _ENCRYPTED_WHOLE.isdisjoint(names)
     if is_encrypted or _ENCRYPTED.search(_small(archive, "META-INF/manifest.xml")):
         raise DataError(f"{info.name}: is encrypted: remove its password first")
 

@@ -38,9 +38,7 @@ class Grammar:
     direct: frozenset[str] = frozenset()  # paragraphs whose text stands outside runs, in a format with runs
     texts: Mapping[str, str] = field(default_factory=dict)  # elements that stand for characters
     untouched: frozenset[str] = frozenset()  # nothing inside is translated, such as deleted text
-    spaces: Mapping[str, str] = field(
-        default_factory=dict
-    )  # elements that stand for spaces, and the attribute: how many
+    spaces: Mapping[str, str] = field(default_factory=dict)  # elements that stand for spaces: attribute with the number
     shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # attributes that people read, by local name
     ranges: Mapping[str, tuple[Literal["open", "close"], str]] = field(default_factory=dict)
     """Elements where a stretch of words begins or ends, such as a bookmark, and the attribute that both ends share."""
