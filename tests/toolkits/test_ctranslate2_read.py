@@ -21,6 +21,7 @@ from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.decoding.scoring import read_all
 from dragoman.errors import BundleError
 from dragoman.fast.step import FastTransformer
+from dragoman.model.embedding import sinusoids
 from dragoman.model.transformer import Transformer
 from dragoman.model.weights import untied
 from dragoman.toolkits.ctranslate2 import search as engine
@@ -139,6 +140,31 @@ def test_two_vocabularies_and_learned_positions(make_run: MakeRun, tmp_path: Pat
     found = load_bundle(again)
     assert found.src_tokenizer.encode(["other words"]) == other.encode(["other words"])
     assert found.model.config.max_len == 40
+
+
+@pytest.mark.parametrize("fields", [{}, dict(activation="swiglu", norm="pre")], ids=["as in the paper", "gated"])
+def test_sines_first_reorder_the_channels_of_every_tensor(
+    make_run: MakeRun, tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    wanted = {name: tensor.clone() for name, tensor in weights_of(make_run(**fields)).items()}
+    bundle = load_bundle(make_run(positions="learned", **fields))
+    d_model, max_len = bundle.model.config.d_model, bundle.model.config.max_len
+    sines_first = torch.cat((torch.arange(0, d_model, 2), torch.arange(1, d_model, 2)))
+    for name, tensor in bundle.model.state_dict().items():
+        if "positions" in name:
+            tensor.copy_(sinusoids(0, max_len, d_model)[:, sines_first])
+        elif ".w_o." in name or ".w_2." in name or "norm" in name:  # written to the residual stream: rows
+            tensor.copy_(wanted[name][sines_first])
+        elif tensor.dim() == 2:  # read from it: columns
+            tensor.copy_(wanted[name][:, sines_first])
+        else:
+            tensor.copy_(wanted[name])
+    tokenizers = bundle.src_tokenizer, bundle.tgt_tokenizer
+    other = tmp_path / "other/bundle"
+    save_bundle(other, bundle.config, bundle.model.config, untied(bundle.model), *tokenizers, {"weights": "random"})
+    again = dragoman.import_model(dragoman.export(other.parent, "ctranslate2", tmp_path / "there"), tmp_path / "again")
+    assert load_bundle(again).model.config.positions == "sinusoidal"
+    torch.testing.assert_close(weights_of(again), wanted, rtol=0, atol=0)
 
 
 def opus_folder(tmp_path: Path, corpus: Any, **changes: Any) -> Path:

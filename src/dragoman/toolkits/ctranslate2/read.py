@@ -295,7 +295,9 @@ def _positions(
                 weights[name] = weights[name][back]
             if name in weights and parameter.columns:
                 weights[name] = weights[name][:, back]
-        for name in {"src_embed.weight", "tgt_embed.weight", "generator.weight"} & weights.keys():
+        # Layers of Hugging Face lack gates: `parameters` does not name them.
+        gates = {name for name in weights if name.endswith(".feed_forward.w_3.weight")}
+        for name in gates | {"src_embed.weight", "tgt_embed.weight", "generator.weight"} & weights.keys():
             weights[name] = weights[name][:, back]
         return dict(positions="sinusoidal")
     n = min(len(table) for table in tables.values())
