@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,6 +74,22 @@ def test_chinese_without_a_font_is_refused_with_what_to_install(monkeypatch: pyt
         heat_maps([HeatMap([[1.0]], "", ["女"], ["girl"])], "target", "source", "weight")
     monkeypatch.setattr(style, "font_families", lambda: ("DejaVu Sans", "Noto Sans CJK SC"))
     style.check_letters(["女孩"])
+
+
+def test_letters_that_no_font_has_leave_the_size_and_are_named_where_they_are_boxes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def figure(word: str) -> Any:
+        return heat_maps([HeatMap(np.eye(2), "", [word, word], [word, word])], "row", "column", "weight")
+
+    known, unknown = figure("word"), figure("रवि\U000118a0")  # Warang Citi
+    assert max(abs(unknown.get_size_inches() - known.get_size_inches())) < 1
+    style.save(unknown, tmp_path / "a.svg")
+    assert "रवि" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert not caplog.records
+    for ending in (".png", ".pdf"):
+        style.save(unknown, tmp_path / f"a{ending}")
+        assert f"the {ending} has empty boxes for letters that no installed font has" in caplog.text
 
 
 def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:

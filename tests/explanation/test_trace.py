@@ -14,6 +14,7 @@ import dragoman
 from dragoman.bundle import Bundle
 from dragoman.config import Config, ModelConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
+from dragoman.decoding.request import Hypothesis, SearchResult
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.explanation.explain import explain
 from dragoman.explanation.outputs import write
@@ -25,6 +26,7 @@ from dragoman.parsing import trees
 from dragoman.translation.translator import Translator
 
 TEXT = "the big dog sees a cat"
+TREE = "(S (NP (DT The) (NN dog)) (VP (VBZ barks)) (. .))"
 
 
 @pytest.fixture(scope="module")
@@ -143,9 +145,10 @@ def test_what_cannot_be_explained_is_refused(
         explain(translator, text, target)
 
 
-def test_a_parser_is_explained_by_its_words_and_symbols() -> None:
-    tree = "(S (NP (DT The) (NN dog)) (VP (VBZ barks)) (. .))"
-    symbols = trees.to_symbols(trees.tree_of(tree))
+@pytest.fixture(name="parser")
+def _parser() -> Translator:
+    """A parser with random weights."""
+    symbols = trees.to_symbols(trees.tree_of(TREE))
     data = {"train": {"trees": "train.trees"}, "tokenizer": {"joint": False, "vocab_size": 290}}
     config = Config.from_mapping({"task": "parsing", "model": {"share_embeddings": "none"}, "data": data})
     learned = ("A cat sleeps.", " ".join(symbols))  # so that the sentence is spelt letter by letter
@@ -153,14 +156,28 @@ def test_a_parser_is_explained_by_its_words_and_symbols() -> None:
     sizes = dict(zip(("src_vocab_size", "tgt_vocab_size"), (one.vocab_size for one in tokenizers), strict=True))
     small = {"d_model": 16, "n_heads": 2, "d_ff": 16, "n_encoder_layers": 1, "n_decoder_layers": 1}
     model = build(ModelConfig(share_embeddings="none", **small, **sizes))
-    translator = Translator(Bundle(config, model.eval(), tokenizers[0], tokenizers[1], {}))
-    found = explain(translator, "The dog barks, doesn't it?", tree)
+    return Translator(Bundle(config, model.eval(), tokenizers[0], tokenizers[1], {}))
+
+
+def test_a_parser_is_explained_by_its_words_and_symbols(parser: Translator) -> None:
+    symbols = trees.to_symbols(trees.tree_of(TREE))
+    found = explain(parser, "The dog barks, doesn't it?", TREE)
     words = found.by_words()
     assert words.src.tokens == ("The", "dog", "barks,", "doesn't", "it?", END)  # what stands between spaces
     assert words.tgt.tokens == (*symbols, END)
     assert len(found.src.tokens) > 15
     for weights in words.weights.values():
         np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+
+
+def test_of_a_parsers_beam_the_first_tree_is_explained(parser: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer, symbols = parser.tgt_tokenizer, " ".join(trees.to_symbols(trees.tree_of(TREE)))
+    texts = [f"{symbols} )S", symbols, symbols.replace("VBZ", "NN")]  # the first is likelier, and no tree
+    hypotheses = [Hypothesis(ids, -1.0, -1.0) for ids in tokenizer.encode(texts)]
+    monkeypatch.setattr("dragoman.explanation.explain.search_all", lambda *_: SearchResult([hypotheses]))
+    assert explain(parser, "The dog barks .").translation == symbols
+    monkeypatch.setattr("dragoman.explanation.explain.search_all", lambda *_: SearchResult([hypotheses[:1]]))
+    assert explain(parser, "The dog barks .").translation == texts[0]
 
 
 def test_an_ensemble_is_refused_and_any_number_of_candidates_has_names(tiny_run: Path, tmp_path: Path) -> None:

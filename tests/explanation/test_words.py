@@ -59,6 +59,12 @@ def test_words_are_shown_as_they_are_written(text: str, words: list[str]) -> Non
     assert written_words(text, tokenizer.normalised(text), [b"other"], [(0, 1)]) == ["other"]
 
 
+def test_a_token_that_spells_nothing_is_a_word_of_its_own() -> None:
+    """The mark of a target language before the first word, or another amid words."""
+    assert word_spans([b"", b" The", b" dog", b"", b"s"]) == [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]
+    assert word_spans([b"", b" The", b" dog"], by_spaces=True) == [(0, 1), (1, 2), (2, 3)]
+
+
 def test_nothing_has_no_words() -> None:
     assert word_spans([]) == []
 

@@ -652,6 +652,8 @@ def test_a_target_language_is_chosen_by_an_option(opus: Opus, tmp_path: Path, co
     assert len(found) == 3  # the mark is read
     trace = dragoman.explain(translator, text, to="fra")
     assert trace.src.tokens[0] == ">>fra<<"
+    assert trace.src.words[:2] == (">>fra<<", text.split()[0])
+    assert trace.src.spans[0] == (0, 1)
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from dragoman.arguments import at_least_1, checked
-from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
+from dragoman.data.tokenizer import BOS_ID, EOS_ID, UNK_ID, Tokenizer
 from dragoman.decoding.batches import search_all
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.ensemble import Ensemble
@@ -102,7 +102,7 @@ def explain(
     model_text = trees.sentence_of(trees.words_of(text)) if is_parser else text
     ids = _ids(translator, translator.src_tokenizer.towards(to), model_text, "the text")
     if target is None:
-        tgt_ids = _searched(translator, ids, prefix)
+        tgt_ids = _searched(translator, ids, prefix, trees.words_of(text) if is_parser else ())
         target = one_line(translator.tgt_tokenizer.decode([tgt_ids])[0])
     elif prefix:
         raise ConfigError("target and prefix: give one of them")
@@ -131,8 +131,12 @@ def explain(
     )
 
 
-def _searched(translator: Translator, ids: list[int], prefix: Sequence[int]) -> list[int]:
-    """Return the ids of the run's own translation of ``ids`` that begins with ``prefix``, without eos."""
+def _searched(translator: Translator, ids: list[int], prefix: Sequence[int], words: Sequence[str]) -> list[int]:
+    """Return the ids of the run's own translation of ``ids`` that begins with ``prefix``, without eos.
+
+    Args:
+        words: The words of a parser's sentence: as in ``translation.parser``, hypotheses that are trees come first.
+    """
     tokenizer, is_complete = translator.tgt_tokenizer, list(prefix[-1:]) == [EOS_ID]
     beginning = list(prefix[: len(prefix) - is_complete])
     if wrong := [i for i in beginning if not EOS_ID < i < tokenizer.vocab_size]:
@@ -142,9 +146,14 @@ def _searched(translator: Translator, ids: list[int], prefix: Sequence[int]) -> 
     if is_complete:
         return beginning
     rules = Rules(Spelling(tokenizer.spelled), ids=tuple(beginning)) if beginning else None
-    settings = SearchSettings(decode=translator.config.decode)
+    decode = translator.config.decode
+    settings = SearchSettings(decode=decode, n_best=decode.beam_size if words else 1)
     result = search_all(translator.model, [Segment(ids=ids, rules=rules)], settings, translator.device)
-    return list(result.complete()[0][0].ids)
+    hypotheses = result.complete()[0]
+    for hypothesis in hypotheses if words else ():
+        if not trees.from_symbols(tokenizer.decode([hypothesis.ids])[0].split(" "), words)[1]:
+            return list(hypothesis.ids)
+    return list(hypotheses[0].ids)
 
 
 def _model_facts(translator: Translator) -> dict[str, Any]:
@@ -169,12 +178,14 @@ def _side(
         has_eos: The end of the sentence is one of the tokens.
     """
     text, ids = encoded
-    spelled = [tokenizer.spelled[i] for i in ids]
-    spans = word_spans(spelled, by_spaces)
-    words = written_words(text, tokenizer.normalised(text), spelled, spans)
+    # An unknown subword is decoded between two spaces; these are not in the text.
+    spelled = [tokenizer.spelled[i].strip() if i == UNK_ID else tokenizer.spelled[i] for i in ids]
+    spans, tokens = word_spans(spelled, by_spaces), _readable(tokenizer, ids)
+    written = written_words(text, tokenizer.normalised(text), spelled, spans)
+    words = [word if spelled[start] else tokens[start] for (start, _), word in zip(spans, written, strict=True)]
     if not has_eos:
-        return Side(lang, _readable(tokenizer, ids), tuple(spans), tuple(words))
-    return Side(lang, _readable(tokenizer, [*ids, EOS_ID]), (*spans, (len(ids), len(ids) + 1)), (*words, END))
+        return Side(lang, tokens, tuple(spans), tuple(words))
+    return Side(lang, (*tokens, END), (*spans, (len(ids), len(ids) + 1)), (*words, END))
 
 
 def _without_src_eos(name: str, weights: NDArray[np.float32]) -> NDArray[np.float32]:

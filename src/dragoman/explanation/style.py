@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import math
 import re
 import warnings
@@ -31,6 +32,8 @@ from dragoman.errors import ConfigError, not_installed
 from dragoman.explanation.svg import SCALE_COLOURS, finished
 from dragoman.files import explained, write_bytes
 from dragoman.pages.colours import BLUES, ORANGES, blend
+
+logger = logging.getLogger(__name__)
 
 INK, QUIET, PALE, PAPER = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ffffff"
 BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#b84a00", "#0f4d33", "#6a2c91"
@@ -121,6 +124,10 @@ def _look() -> Any:
     }  # fmt: skip
 
 
+_NO_GLYPH = r"Glyph .* missing from font"
+"""Beginning of matplotlib's warning about a letter that no font has; it has no category of its own."""
+
+
 @contextlib.contextmanager
 def drawing(texts: Iterable[str] = ()) -> Iterator[None]:
     """Give matplotlib the look of all figures inside the ``with`` block.
@@ -176,6 +183,7 @@ def _give_places(figure: Any) -> None:
     for _ in range(5):
         with warnings.catch_warnings(record=True) as collapsed:
             warnings.simplefilter("always")
+            warnings.filterwarnings("ignore", _NO_GLYPH)  # says nothing about places
             figure.get_layout_engine().execute(figure)
         if not collapsed:
             return
@@ -254,8 +262,11 @@ def drawn(figure: Any, ending: str, title: str = "", description: str = "") -> b
     }  # fmt: skip
     out = io.BytesIO()
     ground = "none" if ending == ".svg" else PAPER
-    with drawing():
+    with drawing(), warnings.catch_warnings(record=True) as said:
+        warnings.filterwarnings("always", _NO_GLYPH)
         figure.savefig(out, format=ending[1:], dpi=160, metadata=no_metadata[ending], facecolor=ground)
+    if said and ending != ".svg":  # whose letters the reader's own fonts have
+        logger.warning("the %s has empty boxes for letters that no installed font has; a .svg shows them", ending)
     content = out.getvalue()
     return finished(content.decode(), title, description).encode() if ending == ".svg" else content
 

@@ -23,7 +23,8 @@ def word_spans(spelled: Sequence[bytes], by_spaces: bool = False) -> list[Span]:
     """Group tokens into words: the shortest runs of tokens that divide no word and no character.
 
     A word is a run of letters and digits, with apostrophes and hyphens between them. Every other mark is a word of its
-    own, and so is each character of a script without spaces. A token that spells several words is not divided.
+    own, and so is each character of a script without spaces. A token that spells several words is not divided. One that
+    spells nothing, such as the mark of a target language, is a word of its own.
 
     Args:
         spelled: The bytes that each token spells, in UTF-8, spaces included (``Tokenizer.spelled``).
@@ -37,7 +38,7 @@ def word_spans(spelled: Sequence[bytes], by_spaces: bool = False) -> list[Span]:
     for i in range(1, len(spelled) + 1):
         before, after = b"".join(spelled[:i]), b"".join(spelled[i:])
         ends = after.startswith(b" ") and bool(before.strip()) if by_spaces else _may_part(before, after)
-        if i == len(spelled) or ends:
+        if i == len(spelled) or ends or b"" in spelled[i - 1 : i + 1]:
             spans.append((start, i))
             start = i
     return spans

@@ -35,12 +35,12 @@ function mayPart(before, after) {
   return !(inWord(last) && inWord(right[0]));
 }
 
-/** Which tokens are one word: the first of each and the one after its last. */
+/** Which tokens are one word: the first of each and the one after its last. A token that spells nothing is one by itself. */
 function wordSpans(spelled) {
   const spans = [];
   let start = 0;
   for (let i = 1; i <= spelled.length; i++)
-    if (i === spelled.length || mayPart(joined(spelled.slice(0, i)), joined(spelled.slice(i)))) {
+    if (i === spelled.length || !spelled[i - 1].length || !spelled[i].length || mayPart(joined(spelled.slice(0, i)), joined(spelled.slice(i)))) {
       spans.push([start, i]);
       start = i;
     }
@@ -64,9 +64,10 @@ function writtenWords(subwords, text, spelled, spans) {
 
 /** One text as the model reads or writes it: its tokens and words, and the end of the sentence where it has one. */
 function side(subwords, text, ids, lang, ends = true) {
-  const spelled = ids.map((id) => subwords.spelled(id)), spans = wordSpans(spelled);
-  const names = writtenWords(subwords, text, spelled, spans);
-  const tokens = ids.map((id) => readable(subwords, id)), words = [...names];
+  // An unknown subword is decoded between two spaces; these are not in the text.
+  const spelled = ids.map((id) => (id === subwords.special.unk ? new TextEncoder().encode("\u2047") : subwords.spelled(id)));
+  const tokens = ids.map((id) => readable(subwords, id)), spans = wordSpans(spelled);
+  const words = writtenWords(subwords, text, spelled, spans).map((word, i) => (spelled[spans[i][0]].length ? word : tokens[spans[i][0]]));
   if (ends) for (const [list, last] of [[tokens, END], [words, END], [spans, [ids.length, ids.length + 1]]]) list.push(last);
   return { lang, tokens, singles: tokens.map((_, i) => [i, i + 1]), words, spans };
 }
