@@ -13,8 +13,11 @@ import pytest
 from dragoman.config import PairOfFiles
 from dragoman.data import phrasebook
 from dragoman.doctor import findings as findings_module
+from dragoman.doctor.diagnosis import TextSets, diagnose_text
 from dragoman.doctor.findings import Finding, ranked, report
 from dragoman.doctor.kinds import KINDS
+from dragoman.doctor.mixture import Part, merge_examinations
+from dragoman.doctor.page import corpus_figures
 from dragoman.doctor.paired_lines import Pairs, chunks
 from dragoman.doctor.repeats import overlap_findings
 from dragoman.doctor.text_checks import Examination, examine
@@ -234,6 +237,58 @@ def test_unlike_lengths_marks_and_case(found: Callable[..., Found], clean: list[
     assert result.lines("case") == {9}
 
 
+def test_a_side_that_is_written_without_final_marks_is_fit_to_train(
+    found: Callable[..., Found], clean: list[Pair]
+) -> None:
+    """Thai and Lao have no full stop; in some subtitles there is none either."""
+    result = found([(src, tgt.rstrip(".?! ")) for src, tgt in clean], tgt_lang="th")
+    assert len(result.lines("final-mark")) > 0.8 * len(clean)
+    assert result.by_name["final-mark"].level == "note"
+    half = found([(src, tgt.rstrip(".?! ") if i % 2 else tgt) for i, (src, tgt) in enumerate(clean)])
+    assert half.by_name["final-mark"].level == "warning"
+
+
+def test_georgian_has_no_capitals_to_miss(found: Callable[..., Found], clean: list[Pair]) -> None:
+    letters = dict(zip(map(ord, "abcdefghijklmnopqrstuvwxyzäöüß"), map(chr, range(0x10D0, 0x10F0)), strict=False))
+    pairs = [(src, tgt.lower().translate(letters)) for src, tgt in clean]
+    assert "lower-case" not in found(pairs, tgt_lang="ka").by_name
+    assert "lower-case" in found([(src, tgt.lower()) for src, tgt in clean]).by_name
+
+
+@pytest.mark.parametrize("lengths", [(1, 2), (1, 2, 3)])
+def test_entries_of_a_dictionary_were_not_cut(found: Callable[..., Found], lengths: tuple[int, ...]) -> None:
+    chance, pairs = random.Random(1), []
+    for n in lengths:
+        for _ in range(60 * n**2):
+            words = ["".join(chance.choices("abdegiklmnorstu", k=chance.randrange(3, 12))) for _ in range(2 * n)]
+            pairs.append((" ".join(words[:n]), " ".join(words[n:])))
+    assert "truncated" not in found(pairs).by_name
+    cut = [(" ".join(f"w{i * j % 997}" for j in range(1, 40))[: 60 + 3 * (i % 40)], "ein Satz.") for i in range(900)]
+    cut = [(src[:100], tgt) for src, tgt in cut]
+    assert len(found(cut).lines("truncated")) > 500
+
+
+@pytest.mark.parametrize("fault", ["subwords", "columns", "entities", "latin-1"])
+def test_test_text_with_the_faults_of_the_training_text_is_found_too(
+    tmp_path: Path, clean: list[Pair], fault: str
+) -> None:
+    def spoilt(line: str, number: int) -> str:
+        if fault == "subwords":
+            return " ".join(f"{word[:2]}@@ {word[2:]}" if len(word) > 2 else word for word in line.split(" "))
+        return {"columns": f"{number}\t{line}", "entities": f"&quot;{line}&quot;", "latin-1": f"{line} é"}[fault]
+
+    paths = [tmp_path / name for name in ("train.en", "train.de", "test.en", "test.de")]
+    sides = [*zip(*clean[:1000], strict=True), *zip(*clean[200:300], strict=True)]
+    for path, side in zip(paths, sides, strict=True):
+        first = 1 if path.stem == "train" else 201
+        text = "".join(f"{spoilt(line, number)}\n" for number, line in enumerate(side, first))
+        path.write_bytes(text.encode("latin-1" if fault == "latin-1" else "utf-8"))
+    texts: TextSets = {"train": (PairOfFiles(src=paths[0], tgt=paths[1]),), "test": (
+        PairOfFiles(src=paths[2], tgt=paths[3]),)}  # fmt: skip
+    by_name = {finding.name: finding for finding in diagnose_text(None, texts, [], None, quiet=True).findings}
+    assert by_name["test-overlap-pair"].n == 100
+
+
 def test_test_text_that_was_trained_on_is_found(tmp_path: Path, clean: list[Pair]) -> None:
     paths = [tmp_path / name for name in ("train.en", "train.de", "test.en", "test.de")]
     train, unseen = clean[:1000], ("Something never seen", "Etwas nie Gesehenes")
@@ -323,3 +378,13 @@ def test_a_file_in_an_old_encoding_is_named_with_the_command_that_converts_it(tm
         f"{tgt}: the file is in KOI8-R; convert it with iconv -f KOI8-R -t UTF-8 {tgt} > {tgt}.utf8" in finding.advice
     )
     assert str(src) not in finding.advice
+
+
+def test_the_figure_of_repeated_lines_counts_all_texts(found: Callable[..., Found], clean: list[Pair]) -> None:
+    pytest.importorskip("matplotlib")
+    many, few = found(clean[:400] + clean[:200]).examination, found(clean[400:500] + clean[400:410]).examination
+    entry = PairOfFiles(src=Path("a"), tgt=Path("b"))
+    merged = merge_examinations([Part(entry, many), Part(entry, few)])
+    assert merged.pairs == 710
+    (repeats,) = (figure for figure in corpus_figures(merged) if figure.title == "Repeated lines")
+    assert "210 (29.6%)" in repeats.svg

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from dragoman.doctor.alignment import last_mark
 from dragoman.doctor.findings import N_EXAMPLES, LineRuns
 from dragoman.doctor.forms import spaced_marks
+from dragoman.languages.casing import is_cased
 from dragoman.languages.codes import primary
 
 MOSTLY = 0.9
@@ -86,7 +87,7 @@ class Habits:
         self._with_marks += spaced + marked > 0
         self._with_end += last_mark(line) in (1, 2, 3)
         lower = line.lower()
-        if lower != line.upper():
+        if lower != line.upper() and (line.isascii() or any(map(is_cased, line))):
             self._cased += 1
             self._with_capitals += lower != line
             if lower == line:

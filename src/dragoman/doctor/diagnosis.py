@@ -24,7 +24,7 @@ from dragoman.doctor.mixture import Part, entry_name, entry_sizes, merge_examina
 from dragoman.doctor.page import page
 from dragoman.doctor.repeats import overlap_findings
 from dragoman.doctor.run_checks import check_run
-from dragoman.doctor.text_checks import Examination, examine
+from dragoman.doctor.text_checks import Examination, examine, mended_reading
 from dragoman.errors import ConfigError, as_command
 from dragoman.files import MANIFEST
 from dragoman.languages.known import is_unspaced
@@ -186,7 +186,7 @@ def diagnose_text(
         entries = sets.get(name, ())
         for entry in entries:
             label = entry_name(entry) if len(entries) > 1 else ""
-            overlap = overlap_findings(examination.digests, entry, name)
+            overlap = overlap_findings(examination.digests, entry, name, mended_reading(entry))
             findings += (finding._replace(text=label) for finding in overlap)
     if config is None:
         chosen = choose_sizes(examination.pairs, settings.get("model"))

@@ -10,6 +10,7 @@ import io
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -151,11 +152,13 @@ def corpus_figures(examination: Examination) -> list[Figure]:
         "duplicate": "the same pair", "near-duplicate": "the same pair except for case and punctuation",
         "source-repeated": "the same source, another target", "target-repeated": "the same target, another source",
     }  # fmt: skip
-    by_name = {finding.name: finding for finding in examination.findings}
+    counts = Counter[str]()  # of all texts
+    for finding in examination.findings:
+        counts[finding.name] += finding.n
     repeats = [
-        Bar(label, by_name[name].n, text=f"{by_name[name].n:,} ({by_name[name].share:.1%})")
+        Bar(label, counts[name], text=f"{counts[name]:,} ({counts[name] / examination.pairs:.1%})")
         for name, label in names.items()
-        if name in by_name
+        if counts[name]
     ]
     if repeats:
         about = f"Pairs that repeat an earlier line, of {examination.pairs:,}."

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dragoman.config import PairOfFiles, TextFiles
 from dragoman.doctor.findings import N_EXAMPLES, Finding, Kind, Tally, findings_of, pair_text
-from dragoman.doctor.paired_lines import Pairs, Reading, chunks
+from dragoman.doctor.paired_lines import AS_IT_IS, Pairs, Reading, chunks
 from dragoman.languages.stopwords import words_of
 
 OFTEN = 20
@@ -116,13 +116,14 @@ def count_shared_pairs(digests: Digests, others: Sequence[Digests]) -> int:
     return int(np.isin(pairs, np.concatenate(other_pairs)).sum()) if others else 0
 
 
-def overlap_findings(train: Digests, other: TextFiles, name: str) -> Iterator[Finding]:
+def overlap_findings(train: Digests, other: TextFiles, name: str, reading: Reading = AS_IT_IS) -> Iterator[Finding]:
     """Yield findings about pairs of a validation or test set that the training text has too.
 
     Args:
         train: Digests of the training text.
         other: The set.
         name: Name of the set in findings, "valid" or "test".
+        reading: How to read the set: mended as the training text was, so that both are alike.
 
     Raises:
         DataError: A file cannot be read.
@@ -133,7 +134,7 @@ def overlap_findings(train: Digests, other: TextFiles, name: str) -> Iterator[Fi
         train[:, 2], train[:, 3],
     )]  # fmt: skip
     n = 0
-    pairs = Pairs(other)
+    pairs = Pairs(other, reading=reading)
     for src, tgt in chunks(pairs):
         s, t = (np.array([digests_of(text, words_of(text)) for text in side]) for side in (src, tgt))
         keys = _combined(s[:, 0], t[:, 0]), _combined(s[:, 1], t[:, 1]), s[:, 1], t[:, 1]

@@ -37,6 +37,9 @@ from dragoman.doctor.truncation import count_truncated
 from dragoman.errors import DataError
 from dragoman.progress import Ticker
 
+UNMARKED = 0.8
+"""Share of the lines without a mark at the end from which a side is written without such marks."""
+
 
 class Examination(NamedTuple):
     """Findings about a corpus, and the numbers that figures show."""
@@ -72,7 +75,10 @@ def examine(corpus: TextFiles, ticker: Ticker) -> Examination:
     """
     with ticker.task("reading every line"):
         lines = _read_lines(corpus)
-    reading = replace(lines.reading, repairs=lines.repairs(of_notes=True))
+    for n_lines, path in zip(lines.n_lines, files_of(corpus), strict=False):
+        if not n_lines:
+            raise DataError(f"{path}: the file is empty; training needs one sentence in each line, or row")
+    reading = _mended(lines)
     found = realignment.by_surface(*lines.surfaces())
     if found:
         reading = replace(reading, segments=found)
@@ -89,17 +95,27 @@ def examine(corpus: TextFiles, ticker: Ticker) -> Examination:
     return _examination(corpus, lines, reading, passes)
 
 
+def mended_reading(corpus: TextFiles) -> Reading:
+    """Return how to read a text so that all faults of single lines are mended, as they are in ``Examination.digests``.
+
+    Raises:
+        DataError: A file cannot be read.
+    """
+    return _mended(_read_lines(corpus))
+
+
+def _mended(lines: LinePass) -> Reading:
+    return replace(lines.reading, repairs=lines.repairs(of_notes=True))
+
+
 def _read_lines(corpus: TextFiles) -> LinePass:
     """Return the pass over all lines; a file in another encoding is read once more, in that encoding.
 
     Raises:
-        DataError: A file cannot be read, or is empty.
+        DataError: A file cannot be read.
     """
     lines = LinePass(corpus, Reading())
     lines.run()
-    for n_lines, path in zip(lines.n_lines, files_of(corpus), strict=False):
-        if not n_lines:
-            raise DataError(f"{path}: the file is empty; training needs one sentence in each line, or row")
     codecs = lines.codecs()
     if any(codecs):
         of_bytes = {name: lines.tallies[name] for name in ("byte-order-mark",) if name in lines.tallies}
@@ -134,13 +150,14 @@ def _examination(corpus: TextFiles, lines: LinePass, reading: Reading, passes: _
     count_length_ratios(lengths[:, :2], tallies, reading)
     count_truncated(lengths, passes.first.open_ends(), tallies, reading)
     files = names_of(corpus)
+    counted = _counted_findings(tallies, sum(lines.n_lines), len(digests), files)
     runs = [(shift.first - 1, shift.last - 1, shift.offset) for shift in passes.shifts]
     whole = reading.segments or (Segment(0, 0, len(digests)),)
     segments = tuple(with_runs(whole, runs)) if runs else reading.segments
     findings = [
         *_language_findings(corpus, passes.known.other_languages),
         *_encoding_findings(corpus, reading, lines.n_lines),
-        *_with_encodings(corpus, _counted_findings(tallies, sum(lines.n_lines), len(digests), files)),
+        *_with_encodings(corpus, _without_marks(passes.first.open_ends(), counted)),
         *_shift_findings(corpus, lines.n_lines, segments),
     ]
     mended = replace(reading, segments=segments, repairs=lines.repairs(of_notes=False))
@@ -186,6 +203,21 @@ def _counted_findings(
     for unit, total in (("lines", n_lines), ("pairs", n_pairs)):
         in_unit = {name: tally for name, tally in tallies.items() if KINDS[name].unit == unit}
         yield from findings_of(in_unit, KINDS, total, files)
+
+
+def _without_marks(open_ends: NDArray[np.bool_], findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings; marks that one side lacks as a whole are how it is written, as Thai and Lao are.
+
+    Args:
+        open_ends: True for each side of the pairs that ends without a mark, ``(pairs, 2)``.
+        findings: The findings about lines and pairs.
+    """
+    is_written_so = len(open_ends) > 0 and open_ends.mean(0).max() >= UNMARKED
+    for finding in findings:
+        if finding.name == "final-mark" and is_written_so:
+            advice = "nothing to do: one side is written without such marks"
+            finding = finding._replace(level="note", advice=advice)
+        yield finding
 
 
 def _with_encodings(corpus: TextFiles, findings: Iterable[Finding]) -> Iterator[Finding]:

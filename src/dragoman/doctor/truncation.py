@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from dragoman.doctor.findings import Tally
 from dragoman.doctor.paired_lines import Reading
 
+SHORTEST = {"characters": 20, "words": 8}
+"""Length in each unit below which a text is short by itself: the entries of a dictionary were not cut."""
+
 LEAST_LINES = 20
 """Lines of one length below which a limit may be chance."""
 
@@ -34,8 +37,10 @@ def count_truncated(
     for side in (0, 1):
         for unit, column in (("characters", lengths[:, side]), ("words", lengths[:, 2 + side])):
             limit = limit_of(column, open_ends[:, side])
+            if limit < SHORTEST[unit]:
+                continue
             # A cut behind a space may have lost that space.
-            is_cut = (column >= max(limit - 1, 1)) & open_ends[:, side] if limit else np.zeros(len(column), bool)
+            is_cut = (column >= limit - (unit == "characters")) & open_ends[:, side]
             if is_cut.sum() >= LEAST_LINES:
                 for i in np.flatnonzero(is_cut).tolist():
                     example = f"cut at {limit:,} {unit}"
