@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.data.tables import read_table, table_languages
+from dragoman.data.tables import read_table, table_columns, table_languages
 from dragoman.errors import DataError
 
 
@@ -44,6 +44,22 @@ def test_headings_are_no_pair(
     swapped = columns == ("de", "en")
     assert list(read_table(path, columns)) == [("ein Hund", "a dog") if swapped else ("a dog", "ein Hund")]
     assert table_languages(path, columns) == langs
+
+
+def test_headings_of_the_sides_are_no_pair_in_either_direction(tmp_path: Path) -> None:
+    path = table(tmp_path, "source\ttarget\na dog\tein Hund\n")
+    assert list(read_table(path, ("2", "1"))) == [("ein Hund", "a dog")]
+    assert table_columns(path) == ("1", "2")
+    path = table(tmp_path, "target\tscore\tsource\nein Hund\t0.5\ta dog\n")
+    assert table_columns(path) == ("3", "1")
+    assert list(read_table(path, table_columns(path)[::-1])) == [("ein Hund", "a dog")]
+
+
+def test_semicolons_are_found_where_commas_stand_in_the_first_row(tmp_path: Path) -> None:
+    text = 'Hello, you;Hallo, du\n"She said ""no"".";"Sie sagte ""nein""."\n'
+    assert list(read_table(table(tmp_path, text, "pairs.csv"), None)) == [
+        ("Hello, you", "Hallo, du"), ('She said "no".', 'Sie sagte "nein".'),
+    ]  # fmt: skip
 
 
 def test_short_words_are_no_headings(tmp_path: Path) -> None:

@@ -52,6 +52,14 @@ def test_forms_are_told_apart(folder: Path) -> None:
                                           ("a.en", "a.de", "t.tsv", "three.en", "three.de", "m.tmx")]  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["pairs.jsonl", "pairs.txt", "pairs.tab", "pairs"])
+def test_one_file_of_another_form_is_refused_wherever_it_is_named(folder: Path, name: str) -> None:
+    (folder / name).write_text('{"en": "A dog runs", "de": "Ein Hund rennt"}\na "cat\teine Katze\n', encoding="utf-8")
+    for use in (lambda text: list(read_texts([text])), lambda text: languages_of([text])):
+        with pytest.raises(ConfigError, match=f"^{name}: no known form of text with both sides; give two text files"):
+            use(OneFile(file=Path(name)))
+
+
 def test_which_direction_a_common_beginning_takes_is_said(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "dragoman"):
         texts_named(["a"])

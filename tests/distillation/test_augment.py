@@ -13,6 +13,7 @@ import yaml
 
 import dragoman
 from dragoman.config import Config, OneFile, PairOfFiles
+from dragoman.data.texts import read_one
 from dragoman.distillation import augment as module
 from dragoman.distillation.augment import augment
 from dragoman.distillation.mixing import turned_round
@@ -307,8 +308,17 @@ def test_text_of_any_form_is_turned_round(tmp_path: Path) -> None:
         '</tuv><tuv xml:lang="de"><seg>ein Hund</seg></tuv></tu></body></tmx>',
         encoding="utf-8",
     )
+    for name, text in (
+        ("plain.tsv", "a dog\tein Hund\n"),
+        ("scored.tsv", "score\ten\tde\n0.5\ta dog\tein Hund\n"),
+        ("reversed.tsv", "target\tsource\nein Hund\ta dog\n"),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        given = OneFile(file=tmp_path / name)
+        assert list(read_one(given)) == [("a dog", "ein Hund")]
+        assert list(read_one(turned_round(given))) == [("ein Hund", "a dog")]
     for given, columns in (
-        (OneFile(file=Path("a.tsv")), ("2", "1")),
+        (OneFile(file=tmp_path / "plain.tsv"), ("2", "1")),
         (OneFile(file=Path("a.csv"), columns=("en", "de")), ("de", "en")),
         (OneFile(file=tmp_path / "memory.tmx"), ("de", "en")),
     ):

@@ -142,6 +142,18 @@ def test_made_text_is_not_held_out_for_validation_where_there_is_other_text(
     assert 220 < n_real <= 248
 
 
+def test_text_that_no_epoch_draws_is_not_held_out(
+    tmp_path: Path, tiny: Tiny, toy_sentences: Callable[[int, int], list[Pair]]
+) -> None:
+    mapping = tiny(max_steps=2)
+    off, real = toy_sentences(900, 3), toy_sentences(250, 1)
+    mapping["data"]["train"] = [written(tmp_path, "off", off, weight=0), written(tmp_path, "real", real)]
+    del mapping["data"]["valid"]
+    dragoman.train(dragoman.Config.from_mapping(mapping), out=tmp_path / "run", quiet=True)
+    valid = Store.open(tmp_path / "run/store/valid")
+    assert set(zip(*valid.texts(range(len(valid))), strict=True)) <= set(real)
+
+
 @pytest.mark.parametrize(
     ("entries", "message"),
     [

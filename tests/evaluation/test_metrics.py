@@ -22,6 +22,7 @@ from dragoman.evaluation.metrics import (
     old_style_bleu,
     scores,
     select_metrics,
+    signatures,
     ter,
     tokenized_bleu,
 )
@@ -202,6 +203,17 @@ def test_unequal_counts_and_nothing_to_score_are_refused(metric: Any) -> None:
         metric(HYPS[:3], REFS)
     with pytest.raises(DataError, match="nothing to score"):
         metric([], [])
+
+
+def test_the_signature_of_a_validation_is_that_of_its_scores() -> None:
+    refs = ["他买了手机。", "你好。"]
+    for lang in (None, "zh"):
+        assert signatures({lang: refs})["bleu"] == bleu(refs, refs, lang).signature
+    both = signatures({"zh": refs, "de": ["Ein Hund."]})["bleu"]
+    assert both.startswith("zh: ")
+    assert "tok:zh" in both
+    assert "; de: " in both
+    assert "tok:13a" in both
 
 
 def test_a_score_reads_as_one_line() -> None:

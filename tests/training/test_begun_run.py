@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dragoman
-from dragoman.errors import BundleError, ConfigError
+from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.files import sha256
 
 
@@ -74,6 +74,27 @@ def test_other_settings_of_data_or_another_text_are_refused(
     with pytest.raises(ConfigError, match="beginning of a run with other text"):
         dragoman.train(config, out=begun, overrides=[f"data.train.src={other}"], quiet=True)
     assert (times(begun / "store"), sha256(begun / "config.yaml")) == before
+
+
+def test_text_behind_a_link_that_got_another_target_is_another_text(
+    tiny: Callable[..., dict[str, Any]], whole: Path, tmp_path: Path, corpus: Any
+) -> None:
+    """Working trees of DVC and git-annex, and snapshots of Hugging Face, are links into a folder of versions."""
+    link, other, run = tmp_path / "train.en", tmp_path / "other.en", tmp_path / "linked"
+    link.symlink_to(corpus.src)
+    mapping = tiny(max_steps=2, validate_every=2, save_every=2)
+    mapping["data"]["train"]["src"] = str(link)
+    config = dragoman.Config.from_mapping(mapping)
+    dragoman.train(config, out=run, quiet=True)
+    other.write_bytes(corpus.src.read_bytes().replace(b"dog", b"cat"))
+    link.unlink()
+    link.symlink_to(other)
+    with pytest.raises(DataError, match=r"train\.en has changed since"):
+        dragoman.train(out=run, resume=True, overrides=["train.max_steps=4"], quiet=True)
+    for name in ("checkpoints", "bundle"):
+        shutil.rmtree(run / name)
+    with pytest.raises(ConfigError, match="beginning of a run with other text"):
+        dragoman.train(config, out=run, quiet=True)
 
 
 def test_a_run_that_starts_from_another_names_it_again(whole: Path, config: dragoman.Config, begun: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 import dragoman
 from benchmarks.first_lines import SIZES, Frame
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import BundleError, ConfigError, DataError
+from dragoman.training.folder import claimed
 from dragoman.training.given_text import GivenText
 
 SRC, TGT = ["a dog runs", "a cat sleeps", "we sing"], ["ein Hund rennt", "eine Katze schläft", "wir singen"]
@@ -102,6 +103,34 @@ def test_a_run_of_text_in_memory_is_resumed_and_refuses_other_text(tmp_path: Pat
         dragoman.train(src[::-1], tgt, out=run, overrides=["train.max_steps=2"], resume=True, quiet=True)
     assert dragoman.train(src, tgt, out=run, overrides=longer[-1:], resume=True, quiet=True).step == 2
     assert dragoman.train(out=run, overrides=["train.max_steps=3"], resume=True, quiet=True).step == 3
+
+
+def test_two_trainings_in_one_folder_do_not_write_over_each_others_text(tmp_path: Path) -> None:
+    run = tmp_path / "runs/train"
+    with claimed(run), GivenText.of(SRC, TGT, {})[1].written(run):
+        with pytest.raises(ConfigError, match="is training"):
+            dragoman.train(TGT, SRC, out=run, overrides=SIZES, quiet=True)
+        assert (run / "text/train.src").read_text(encoding="utf-8") == "".join(f"{line}\n" for line in SRC)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(ConfigError, match="file/run: cannot write there"):
+        dragoman.train(SRC, TGT, out=tmp_path / "file/run", overrides=SIZES, quiet=True)
+
+
+def test_a_training_that_fails_after_it_was_prepared_leaves_nothing(tmp_path: Path, toy_sentences: Any) -> None:
+    src, tgt = (list(side) for side in zip(*toy_sentences(130, 1), strict=True))
+
+    def build(_: Any) -> Any:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        dragoman.train(src, tgt, out=tmp_path / "runs/new", overrides=SIZES, build=build, quiet=True)
+    assert not (tmp_path / "runs").exists()
+    with pytest.raises(BundleError, match="nothing to resume"):
+        dragoman.train(src, tgt, out=tmp_path / "other", resume=True, quiet=True)
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_training_that_is_refused_leaves_no_text_behind(tmp_path: Path) -> None:

@@ -15,6 +15,21 @@ from dragoman.errors import ConfigError
 from dragoman.training.options import TrainOptions
 
 
+def test_a_configuration_that_could_not_be_read_again_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many files of text have long names in it."""
+    monkeypatch.chdir(tmp_path)
+    names = [f"shard-{i:03d}-{'x' * 100}" for i in range(300)]
+    for name in names:
+        for lang in ("en", "de"):
+            Path(f"{name}.{lang}").write_text("a dog\n", encoding="utf-8")
+    files = [f"{name}.{lang}" for name in names for lang in ("en", "de")]
+    with pytest.raises(ConfigError, match=r"^300 texts make a configuration of more than 65,536 bytes"):
+        dragoman.train(files, out="run", quiet=True)
+    assert not Path("run").exists()
+
+
 def test_train_shows_all_its_options_in_its_signature() -> None:
     shown = inspect.signature(dragoman.train).parameters
     assert {each.name for each in dataclasses.fields(TrainOptions)} < set(shown)

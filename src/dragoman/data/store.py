@@ -148,7 +148,7 @@ def build_store(
                 "data.max_tokens and data.max_ratio"
             )
         about.update(writer.about())
-        about["sources"] = {str(Path(path).resolve()): fingerprint(path) for path in origin.sources}
+        about["sources"] = {str(Path(path).absolute()): fingerprint(path) for path in origin.sources}
     return writer.report
 
 

@@ -7,7 +7,6 @@ A ``.tsv`` has no quotes: a tab ends a cell and LF a row. A ``.csv`` has commas,
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import logging
 import re
@@ -126,6 +125,17 @@ def table_headings(path: Path, columns: Columns | None) -> Columns:
     return head[0][1][src], head[0][1][tgt]
 
 
+def table_columns(path: Path) -> Columns:
+    """Return the numbers, from 1, of the columns that ``read_table`` takes where none are chosen.
+
+    Raises:
+        DataError: As ``read_table``, for the first row.
+    """
+    head, _ = _begun(path)
+    src, tgt = _places(path, head, None)
+    return str(src + 1), str(tgt + 1)
+
+
 def _begun(path: Path) -> tuple[list[Row], Iterator[Row]]:
     """Return the first rows of a table, at least one, and the others."""
     rows = rows_of(path)
@@ -189,8 +199,11 @@ def _separator(head: Sequence[str]) -> str:
 
     def agreement(separator: str) -> float:
         numbers: list[int] = []
-        with contextlib.suppress(csv.Error):  # such as a row that goes on below
+        try:
             numbers.extend(len(row) for row in _reader(head, separator) if row)
+        except csv.Error as error:
+            if "unexpected end" not in str(error):  # that of a row which goes on below
+                return 0.0
         return numbers.count(numbers[0]) / len(numbers) if numbers and numbers[0] > 1 else 0.0
 
     return max(SEPARATORS, key=agreement)  # of equals the first
@@ -269,10 +282,10 @@ def _has_headings(first: list[str], src: int, tgt: int, columns: Columns | None)
 
 
 def are_headings(*pair: str) -> bool:
-    """True if two cells name two languages, or source and target."""
+    """True if two cells name two languages, or source and target, in either order."""
     languages = [_language(cell) for cell in pair]
     two_languages = all(languages) and variety(languages[0]) != variety(languages[1])
-    return two_languages or all(_is_side(cell, side) for cell, side in zip(pair, SIDES, strict=True))
+    return two_languages or any(all(map(_is_side, pair, sides)) for sides in (SIDES, SIDES[::-1]))
 
 
 def _words(heading: str) -> list[str]:

@@ -45,12 +45,22 @@ def read_texts(texts: Sequence[TextFiles]) -> Iterator[tuple[str, str]]:
 
 
 def read_one(text: TextFiles) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of one text."""
+    """Yield the pairs of one text.
+
+    Raises:
+        ConfigError: It is one file, and neither a table nor a translation memory.
+    """
     if isinstance(text, PairOfFiles):
         return read_pairs(text.src, text.tgt)
+    _refuse_other_forms(text.file)
     if form_of(text.file) == ".tmx":
         return read_tmx(text.file, text.columns or tmx_languages(text.file))
     return read_table(text.file, text.columns)
+
+
+def _refuse_other_forms(path: Path) -> None:
+    if not form_of(path):
+        raise ConfigError(f"{path}: no known form of text with both sides; give {FORMS}{_table_without_suffix(path)}")
 
 
 def paths_of(texts: Sequence[TextFiles]) -> list[Path]:
@@ -91,6 +101,7 @@ def _languages(text: TextFiles) -> Langs:
     if isinstance(text, PairOfFiles):
         return language_of(text.src), language_of(text.tgt)
     refuse_a_pipe(text.file)  # a pipe could not be read again for its text
+    _refuse_other_forms(text.file)
     if form_of(text.file) == ".tmx":
         return text.columns or tmx_languages(text.file)
     return table_languages(text.file, text.columns)

@@ -13,7 +13,7 @@ comparable with sacreBLEU's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -258,9 +258,18 @@ def tokenized_bleu(hyps: Texts, refs: References) -> Score:
     return _score(OLD_STYLE, SacreBleu(BLEU(tokenize="none", force=True)), hyps, refs, False)
 
 
-def signatures(tgt_lang: str | None) -> dict[str, str]:
-    """Return the signatures of the metrics of a validation, BLEU and chrF, by name."""
-    return {"bleu": bleu(["a"], ["a"], tgt_lang).signature, "chrf": chrf(["a"], ["a"]).signature}
+def signatures(references: Mapping[str | None, Texts]) -> dict[str, str]:
+    """Return the signatures of the metrics of a validation, BLEU and chrF, by name.
+
+    Args:
+        references: By target language. Of several languages the scores are means, and each names its signature.
+    """
+    own = {lang: bleu(refs, refs, lang).signature for lang, refs in references.items()}
+    each = "; ".join(f"{lang}: {signature}" for lang, signature in own.items())
+    return {
+        "bleu": each if len(set(own.values())) > 1 else next(iter(own.values())),
+        "chrf": chrf(["a"], ["a"]).signature,
+    }
 
 
 def moses_tokens(texts: Sequence[str], lang: str) -> list[str]:

@@ -21,6 +21,7 @@ from dragoman.progress import Ticker
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.distributed import launch_name
 from dragoman.training.finetune import PARENT
+from dragoman.training.given_text import FOLDER as GIVEN
 from dragoman.training.preparation import check_prepared, check_trainable
 
 LAUNCH = "launch"
@@ -66,7 +67,9 @@ def claimed(run: Path) -> Iterator[None]:
         with locked(run):
             _refuse_existing_run(run)  # another process may have made one by now
             _remove_leftovers(run)
-            new_paths = [run / name for name in ("config.yaml", PARENT, LAUNCH, "store") if not (run / name).exists()]
+            new_paths = [
+                run / name for name in ("config.yaml", PARENT, LAUNCH, "store", GIVEN) if not (run / name).exists()
+            ]
             had_log = (run / "log.jsonl").exists()
             with _undo_on_error(lambda: _remove_new(run, new_paths, had_log)):
                 yield

@@ -18,7 +18,7 @@ from dragoman.arguments import columns_of, is_listable, only_column, refuse_entr
 from dragoman.config import Config
 from dragoman.data.tokenizer import lone_surrogate
 from dragoman.errors import ConfigError, DataError
-from dragoman.files import write_text
+from dragoman.files import explained, write_text
 from dragoman.languages.codes import language_of
 
 FOLDER = "text"
@@ -90,23 +90,30 @@ class GivenText:
     def written(self, run: Path) -> Iterator[None]:
         """Write the text into the folder of a run; if the body fails before the run has begun, remove it.
 
+        The caller holds the folder of a new run: two trainings would write over each other's text.
+
         Raises:
             DataError: The run was begun with other text.
+            DragomanError: It cannot be written there.
         """
-        for option, path in self.paths(run).items():
-            content = "".join(f"{text}\n" for text in self.sides[option])
-            is_there = path.exists()
-            if is_there and _has_begun(run) and path.read_bytes() != content.encode():
-                raise DataError(f"{option} differs from {path}, the text that the run was begun with: name another out")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_text(path, content)
+        was_there = run.exists()
         try:
+            for option, path in self.paths(run).items():
+                content = "".join(f"{text}\n" for text in self.sides[option])
+                if path.exists() and _has_begun(run) and path.read_bytes() != content.encode():
+                    raise DataError(
+                        f"{option} differs from {path}, the text that the run was begun with: name another out"
+                    )
+                with explained(path):
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                write_text(path, content)
             yield
         except BaseException:
             if self.sides and not _has_begun(run):
                 shutil.rmtree(run / FOLDER, ignore_errors=True)
                 with suppress(OSError):  # it holds more
-                    run.rmdir()
+                    if not was_there:
+                        run.rmdir()
             raise
 
 

@@ -164,7 +164,10 @@ def _with_vocab_size(config: Config, tokenizers: tuple[Tokenizer, Tokenizer]) ->
 def prepared(
     config: Config, run: Path, ticker: Ticker, reused: tuple[Tokenizer, Tokenizer] | None = None
 ) -> tuple[Config, tuple[Tokenizer, Tokenizer]] | None:
-    """Return what ``prepare`` would, if a call that died has prepared this text with these settings; else None."""
+    """Return what ``prepare`` would, if a call that died has prepared this text with these settings; else None.
+
+    Files are compared by their names and their content: a link may have got another target, a name another folder.
+    """
     folder = run / "store"
     report = read_report(folder / PREPARED, _small_files(folder))
     if report is None or report.get("settings") != _request(config, reused):
@@ -172,6 +175,10 @@ def prepared(
     try:
         tokenizers = check_prepared(run, False, ticker)
     except (BundleError, DataError):  # text has changed, or a file
+        return None
+    named = paths_of([*each(config.data.train), *(() if config.data.valid is None else each(config.data.valid))])
+    noted = {path for name in ("train", "valid") for path in Store.open(folder / name).sources}
+    if noted != {str(path.absolute()) for path in named}:
         return None
     ticker.say(f"{folder}: the text was prepared by an earlier call")
     return _with_vocab_size(config, tokenizers), tokenizers
@@ -306,7 +313,7 @@ class _Texts(NamedTuple):
 def _read_texts(config: Config, ticker: Ticker) -> _Texts:
     """Count the training text, and draw the pairs that may be held out if there is no validation text.
 
-    Text with a tag is synthetic data; it is not held out if there is other text.
+    Text with a tag is synthetic data; it is not held out if there is other text. Nor is text that no epoch draws.
     """
     settings = each(config.data.train)
     task = task_of(config)
@@ -316,7 +323,8 @@ def _read_texts(config: Config, ticker: Ticker) -> _Texts:
         ticker.say(f"{' and '.join(map(str, files_of(setting)))}: {n:,} pairs")
     if config.data.valid is not None:
         return _Texts(settings, counts, None)
-    divided = [setting for setting in settings if setting.tag is None] or settings
+    drawn = [setting for setting in settings if setting.weight > 0] or settings
+    divided = [setting for setting in drawn if setting.tag is None] or drawn
     with ticker.task("choosing pairs for validation"):
         # of a parser's pairs only the sentences are compared, as many trees are alike
         return _Texts(settings, counts, draw(settings, divided, task.read, one_side=not task.translates))
@@ -329,7 +337,9 @@ def _hold_out(
     if texts.pool is None:
         return None
     held_out = texts.pool.choose(tokenizers, data)
-    scope = " of the text without a tag" if any(text.tag for text in texts.settings) else ""
+    drawn = [text for text in texts.settings if text.weight > 0]
+    has_both = any(text.tag for text in texts.settings) and any(text.tag is None for text in drawn)
+    scope = " of the text without a tag" if has_both else ""
     n, n_twins = len(held_out.pairs), len(held_out.twins)
     near = "near twin of these is" if n_twins == 1 else "near twins of these are"
     twins = f"; {n_twins:,} {near} left out of the training text" if n_twins else ""

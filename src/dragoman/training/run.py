@@ -25,7 +25,7 @@ import torch
 
 from dragoman.arguments import checked
 from dragoman.bundle import Bundle, Tables, facts_of_text, load_bundle, save_bundle
-from dragoman.config import Config, ModelConfig, each
+from dragoman.config import MAX_BYTES, Config, ModelConfig, each
 from dragoman.data.batching import BatchStream
 from dragoman.data.noise import MASK
 from dragoman.data.regularisation import Regularisation
@@ -77,9 +77,19 @@ from dragoman.training.signals import StopRequest
 from dragoman.training.speed import tokens_per_second
 from dragoman.training.task import task_of
 from dragoman.training.threads import threads_of_training
-from dragoman.training.validation import Validate, final_weights, learned_confidence, validator, with_length_penalty
+from dragoman.training.validation import (
+    Validate,
+    final_weights,
+    learned_confidence,
+    validation_references,
+    validator,
+    with_length_penalty,
+)
 
 Build = Callable[[ModelConfig], EncoderDecoder]
+
+ROOM = 1024
+"""Bytes that a configuration may grow by, as training chooses settings: its steps and the size of its vocabulary."""
 
 
 class Trained(NamedTuple):
@@ -155,9 +165,12 @@ def _train(
             held.enter_context(reopened(run, ready.config))
         else:
             refuse_a_run(run)  # before text is counted and steps are timed, which may take long
+            if texts.sides:  # two trainings would write over each other's text
+                held.enter_context(claimed(run))
             held.enter_context(texts.written(run))
             plan = _with_prepared(_plan(config, options, ticker), run, options, ticker)
-            held.enter_context(claimed(run))
+            if not texts.sides:  # a training that is refused has touched nothing
+                held.enter_context(claimed(run))
             ready = _prepare_run(plan, run, options, ticker, world.size)
         _wait_for_rank_0(world)
         return _fit(ready, run, options.quiet, world, build)
@@ -241,6 +254,11 @@ def _plan(config: ConfigOrText, options: TrainOptions, ticker: Ticker) -> Traini
     settings = {"device": device.type, "precision": resolve_precision(resolved.train.precision, device)}
     resolved = resolved.model_copy(update={"train": resolved.train.model_copy(update=settings)})
     check_trainable(resolved)
+    if len(resolved.to_yaml().encode()) > MAX_BYTES - ROOM:
+        raise ConfigError(
+            f"{len(each(resolved.data.train)):,} texts make a configuration of more than {MAX_BYTES:,} bytes, which "
+            "could not be read again: join some of the files"
+        )
     if task_of(resolved).translates:
         langs = ", ".join(" -> ".join(lang or "unknown" for lang in pair) for pair in resolved.data.pairs)
         unknown = "; set data.src_lang and data.tgt_lang, such as en and de" if "unknown" in langs else ""
@@ -265,8 +283,8 @@ def _with_prepared(plan: TrainingPlan, run: Path, options: TrainOptions, ticker:
     earlier = prepared(plan.config, run, ticker, _subwords_of_parent(plan, options))
     if earlier is None and has_only_begun(run):
         raise ConfigError(
-            f"{run} holds the beginning of a run with other text or other settings of data, without a checkpoint "
-            "(--resume goes on with those): delete it, or choose another --out"
+            f"{run} holds the beginning of a run with other text or other settings of data, or of another version of "
+            "dragoman, without a checkpoint (--resume goes on with those): delete it, or choose another --out"
         )
     return plan._replace(earlier=earlier)
 
@@ -442,7 +460,7 @@ def _write_bundle(
     words = words_seen(config, run, store, tokenizers[0]) if task_of(config).translates else None
     facts = replace(
         text, weights=origin, step=step, validation=scores,
-        signatures=signatures(config.data.tgt_lang) if validation.f1 is None else {},
+        signatures=signatures(validation_references(config, run)) if validation.f1 is None else {},
         masks=MASK if config.data.noise.inserts > 0 else None,
         confidence=learned_confidence(Bundle(config, model, *tokenizers, text.as_manifest()), run, log),
         parent={name: fact for name, fact in parent_of(run).items() if name not in (PATH, "is_ready")},

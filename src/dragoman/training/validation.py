@@ -110,6 +110,16 @@ def validator(
     return validate
 
 
+def validation_references(config: Config, run: Path) -> dict[str | None, list[str]]:
+    """Return the references of the validation set of a run by the language as which they are scored."""
+    store = Store.open(run / "store/valid")
+    _, references = store.texts(range(len(store)))
+    return {
+        lang or config.data.tgt_lang: [references[i] for i in rows]
+        for lang, rows in places_of(target_languages(store)).items()
+    }
+
+
 def validation_batches(store: Store, batch_tokens: int, pairs: Indices | None = None) -> list[Batch]:
     """Return the batches of a store, of at most ``batch_tokens`` tokens on a side, or one pair that is longer.
 
