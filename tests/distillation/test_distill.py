@@ -13,13 +13,14 @@ import pytest
 
 from dragoman.bundle import load_bundle, save_bundle
 from dragoman.distillation import distill as module
-from dragoman.distillation.certificate import Certificate, Measured, Row, choose
+from dragoman.distillation.certificate import Certificate, Measured, Measuring, Row, choose
 from dragoman.distillation.distill import distill
 from dragoman.distillation.text import Text, hold_out
 from dragoman.distillation.text import choose as choose_text
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.model.weights import untied
 from dragoman.progress import Ticker
+from dragoman.toolkits.export import export
 from dragoman.translation.translator import Translator
 
 QUIET = Ticker(quiet=True)
@@ -101,14 +102,17 @@ def test_the_certificate_says_what_was_measured(student: Path) -> None:
 
 
 def test_the_same_call_does_nothing_more(
-    student: Path, teacher: Path, text: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    student: Path, teacher: Path, text: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     for name in ("choose", "train", "certify", "amend_bundle"):
         monkeypatch.setattr(module, name, _killed)
     (student / "lock").write_text("process 7\n")  # of a training that was killed at its very end
-    found = distill(teacher, src=text[0], ref=text[1], out=student, best_of=2, with_references=True, **FEW)
+    given: dict[str, Any] = {**FEW, "minutes": 60, "quiet": False}
+    found = distill(teacher, src=text[0], ref=text[1], out=student, best_of=2, with_references=True, **given)
     assert found.certificate is not None
     assert not (student / "lock").exists()
+    assert "the student was trained by an earlier call; settings of training are not used" in capsys.readouterr().err
 
 
 def test_another_call_is_refused_and_changes_nothing(
@@ -140,6 +144,10 @@ def test_another_call_is_refused_and_changes_nothing(
         (dict(overrides=["model.dropuot=0.1"]), "unknown setting model.dropuot: did you mean dropout"),
         (dict(shrink=1), "--shrink 1: the teacher has 1 decoder layers; name fewer"),
         (dict(shrink=1, preset="student-tiny"), "--shrink takes the teacher's sizes"),
+        (dict(mono="pairs.tsv"), "pairs.tsv: by its name a .tsv, which holds both sides; give a text file with one"),
+        (dict(valid_src="good.en", valid_ref="short.de"), "good.en has 4 lines but .*short.de has 3"),
+        (dict(valid_src="good.en", valid_ref="latin.de"), r"/latin.de:4:5: byte 0xdf is not UTF-8"),
+        (dict(ref="long-latin.de", with_references=True), "long-latin.de:120:5: byte 0xdf is not UTF-8"),
         (dict(out="."), "holds a run that no distillation began"),
         (dict(src="none.en"), "none.en"),
     ],
@@ -151,9 +159,13 @@ def test_what_is_impossible_is_refused_in_one_line(
     (tmp_path / "french.en").write_text("le chat est sur la table et les chiens sont dans le jardin avec nous\n" * 30)
     (tmp_path / "x.fr").write_text("le chat\n")
     (tmp_path / "short.de").write_text("eins\nzwei\ndrei\n")
+    (tmp_path / "pairs.tsv").write_text("a dog\tein Hund\n")
+    (tmp_path / "good.en").write_text("one\ntwo\nthree\nfour\n")
+    (tmp_path / "latin.de").write_bytes(b"eins\nzwei\ndrei\nStra\xdfe\n")
+    (tmp_path / "long-latin.de").write_bytes(b"eins\n" * 119 + b"Stra\xdfe\n")
     (tmp_path / "config.yaml").write_text("")
     there = sorted(tmp_path.iterdir())
-    paths = ("mono", "ref", "valid_src", "out", "src")
+    paths = ("mono", "ref", "valid_src", "valid_ref", "out", "src")
     given = {name: tmp_path / value if name in paths else value for name, value in given.items()}
     with pytest.raises(DragomanError, match=what) as error:
         distill(tiny_run, **{"src": text[0], "out": tmp_path / "new", **FEW, **given})
@@ -204,6 +216,69 @@ def test_bad_translations_are_dropped_and_the_nearest_is_taken(tiny_run: Path, t
     (tmp_path / "found").write_text("".join(json.dumps([[0.0, ""]]) + "\n" for _ in found))
     with pytest.raises(DataError, match="no translation is fit to learn from"):
         choose_text([text], [tmp_path / "found"], Translator.load(tiny_run).plan(), sides, 0.0, QUIET)
+
+
+def test_lines_with_bytes_that_are_not_utf8_are_dropped_and_counted(tiny_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.en").write_bytes(b"the dog\nthe stra\xdfe\nthe cat\n")
+    (tmp_path / "x.de").write_bytes(b"der Hund\ndie Strasse\ndie K\xe4tze\n")
+    found = [[[-0.1, "der Hund"]], [[-0.1, "die Strasse"]], [[-0.1, "die Katze"]]]
+    (tmp_path / "found").write_text("".join(json.dumps(one) + "\n" for one in found))
+    text = Text(src=tmp_path / "x.en", ref=tmp_path / "x.de", held_out=frozenset(), n_lines=3)
+    sides = io.BytesIO(), io.BytesIO()
+    counts = choose_text([text], [tmp_path / "found"], Translator.load(tiny_run).plan(), sides, 0.0, QUIET)
+    assert counts == {"lines": 3, "kept": 1, "damaged": 2}
+    hold_out(text, (tmp_path / "r.en", tmp_path / "r.de"), inverted=True)
+    assert (tmp_path / "r.en").read_text() == "the dog\n"
+
+
+def test_held_out_lines_do_not_come_back_by_text_of_one_language(
+    tiny_run: Path, text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    bundle = load_bundle(tiny_run)
+    config = bundle.config.model_copy(update={"data": bundle.config.data.model_copy(update={"valid": None})})
+    tokenizers = bundle.src_tokenizer, bundle.tgt_tokenizer
+    save_bundle(tmp_path / "teacher", config, bundle.model.config, untied(bundle.model), *tokenizers, {})
+    texts: list[Text] = []
+
+    def translated(_: object, __: object, given: list[Text], *___: object) -> None:
+        texts.extend(given)
+        raise Killed
+
+    monkeypatch.setattr(module, "translate_texts", translated)
+    own = text[0].read_text().splitlines()
+    (tmp_path / "mono.en").write_text("".join(f"{line}\n" for line in ("a new line", *(line.upper() for line in own))))
+    given: dict[str, Any] = {**FEW, "quiet": False}
+    with pytest.raises(Killed):
+        distill(
+            tmp_path / "teacher", src=text[0], ref=text[1], mono=tmp_path / "mono.en", out=tmp_path / "out", **given
+        )
+    assert texts[0].held_out
+    assert {number + 1 for number in texts[0].held_out} <= texts[1].twins
+    assert 1 not in texts[1].twins
+    assert "are held out, as the teacher has none of its own; if the teacher was trained" in capsys.readouterr().err
+
+
+def test_a_student_without_a_shortlist_has_a_certificate_too(
+    teacher: Path, text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    overrides = [*FEW["overrides"], "model.architecture=lstm"]  # type: ignore[misc]
+    found = distill(teacher, src=text[0], out=tmp_path / "lstm", **{**FEW, "overrides": overrides}).certificate
+    assert found is not None
+    assert not any(row.shortlist for row in found.rows)
+    assert "shortlist" not in str(found)
+
+
+def test_the_size_is_that_of_the_export_that_was_loaded(tiny_run: Path, tmp_path: Path) -> None:
+    """Of a ready bundle, or of one in a folder that cannot be written, it is a temporary one."""
+    pytest.importorskip("ctranslate2")
+    translator = Translator(load_bundle(tiny_run))
+    measure = Measuring(["the dog"], ["der hund"], "de", QUIET)
+    size = measure("teacher", translator, engine="ctranslate2", precision="int8").row.megabytes
+    copied = shutil.copytree(tiny_run / "bundle", tmp_path / "run/bundle")
+    folder = export(copied.parent, "ctranslate2", quantization="int8")
+    assert size == pytest.approx((folder / "model.bin").stat().st_size / 1e6, abs=1e-3)
+    assert size != measure("teacher", translator, engine="torch", precision="fp32").row.megabytes
 
 
 def test_the_fastest_way_that_costs_little_is_chosen() -> None:

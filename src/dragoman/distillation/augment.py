@@ -26,14 +26,14 @@ from typing import Any, NamedTuple
 
 from dragoman import __version__
 from dragoman.data.compression import refuse_a_pipe
-from dragoman.data.corpus import lines_of
+from dragoman.data.corpus import read_lines
 from dragoman.data.store import fingerprint
 from dragoman.distillation.direction import REPORT, WORK, Direction
 from dragoman.distillation.mixing import configuration
 from dragoman.distillation.options import AugmentOptions
 from dragoman.distillation.request import REQUEST, check_request
 from dragoman.distillation.selection import Counts, choose_pairs, take_lines
-from dragoman.distillation.text import check_languages, check_text, translate_text
+from dragoman.distillation.text import check_languages, check_text, refuse_two_sides, translate_text
 from dragoman.errors import ConfigError, DataError
 from dragoman.files import explained, final_name, read_report, remove_leftovers, write_report, write_text
 from dragoman.languages.codes import variety
@@ -232,7 +232,10 @@ def _check_files(
             check_text(path, None if options.any_language else lang, run, "add --any-language if it is meant")
     for path in held_out:
         refuse_a_pipe(path)
-        next(lines_of(path), None)  # raises if it cannot be read
+        refuse_two_sides(path)
+        # Lines in another encoding would match none of the text's, so test text would be trained on.
+        for _ in read_lines(path):
+            pass
     for path in (*(path for direction in directions for path in direction.texts), *held_out):
         if path.resolve().is_relative_to(folder.resolve()):
             raise ConfigError(f"{path}: lies in {folder}, which is written; choose another --out")

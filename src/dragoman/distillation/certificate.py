@@ -12,8 +12,9 @@ from dragoman.evaluation.metrics import scores, select_metrics
 from dragoman.evaluation.significance import Comparison, compare
 from dragoman.model.weights import n_bytes, untied
 from dragoman.progress import Ticker
-from dragoman.toolkits import OURS, engine_toolkits
-from dragoman.toolkits.export import export_folder
+from dragoman.toolkits import OURS
+from dragoman.toolkits.engine import Searcher
+from dragoman.toolkits.export import KeptExport
 from dragoman.translation.notes import Events
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.translator import Translator
@@ -80,7 +81,9 @@ class Certificate(NamedTuple):
                 f"the teacher by {base.how}",
                 f"the student, {chosen.how}, against the teacher, {teacher.how}: {differences}",
                 *verdicts,
-                f"the shortlist leaves {self.identical[0]:,} of {self.n_lines:,} translations as they are",
+                *([
+                    f"the shortlist leaves {self.identical[0]:,} of {self.n_lines:,} translations as they are"
+                ] if any(row.shortlist for row in self.rows) else []),
             ]
         )  # fmt: skip
 
@@ -131,13 +134,9 @@ class Measuring:
         row = Row(
             who, plan.engine.name, options.precision, decode.beam_size, options.shortlist,
             {metric.name: round(metric.value, 3) for metric in metrics},
-            round(len(texts) / seconds, 2), round(_megabytes(translator, plan.engine.name, options.precision), 3),
+            round(len(texts) / seconds, 2), round(_megabytes(translator, plan.engine), 3),
         )  # fmt: skip
         return Measured(row, texts)
-
-
-QUANTIZATIONS = {"fp32": "float32", "bf16": "bfloat16"}
-"""Name of a precision in exports, where it differs."""
 
 
 def certify(teacher: Translator, direction: Mapping[str, Any], student: Translator, measure: Measuring) -> Certificate:
@@ -150,19 +149,20 @@ def certify(teacher: Translator, direction: Mapping[str, Any], student: Translat
     engine, precision = _fastest(student, {})
     usual = student.config.decode.beam_size
     beams = sorted({1, min(2, usual), usual})
+    shortlists = (False,) if student.bundle.shortlist is None else (True, False)
     ways = [
         measure("student", student, engine=engine, precision=precision, patience=1.0, beam_size=beam, shortlist=on)
         for beam in beams
-        for on in (True, False)
+        for on in shortlists
     ]
     chosen = choose(ways)
-    # the same way, but with or without the shortlist: how many translations does it change?
-    twin = next(
+    # the same way, but with or without the shortlist, if there is one: how many translations does it change?
+    twin = next((
         way for way in ways
         if way.row.beam_size == chosen.row.beam_size and way.row.shortlist != chosen.row.shortlist
-    )  # fmt: skip
+    ), chosen)  # fmt: skip
     by_torch = [] if engine == "torch" else [
-        measure("student", student, beam_size=chosen.row.beam_size, shortlist=on) for on in (True, False)
+        measure("student", student, beam_size=chosen.row.beam_size, shortlist=on) for on in shortlists
     ]  # fmt: skip
     with measure.ticker.task("resampling"):
         compared = compare(of_teacher[0].texts, chosen.texts, measure.references, measure.tgt_lang)
@@ -196,10 +196,9 @@ def _fastest(translator: Translator, direction: Mapping[str, Any]) -> tuple[str,
     return options.chosen_engine, options.precision
 
 
-def _megabytes(translator: Translator, engine: str, precision: str) -> float:
-    """Return the size of the weights, or of the export that another toolkit's engine loads."""
-    if engine == OURS.engine or translator.run is None:
+def _megabytes(translator: Translator, engine: Searcher) -> float:
+    """Return the size of the weights, or of the export that another toolkit's engine has loaded."""
+    export: KeptExport | None = getattr(engine, "export", None)
+    if export is None:
         return sum(n_bytes(untied(bundle.model)) for bundle in translator.bundles) / 1e6
-    toolkit = next(toolkit for toolkit in engine_toolkits() if toolkit.engine == engine)
-    folder = export_folder(translator.run, toolkit.name, QUANTIZATIONS.get(precision, precision))
-    return max(path.stat().st_size for path in folder.iterdir()) / 1e6  # the weights are the largest file
+    return max(path.stat().st_size for path in export.folder.iterdir()) / 1e6  # the weights are the largest file

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,12 +28,22 @@ from dragoman.data.corpus import count_lines, lines_of, read_pairs
 from dragoman.data.sides import doubt_about
 from dragoman.data.store import Store, fingerprint
 from dragoman.data.texts import paths_of
+from dragoman.data.twins import Twins
 from dragoman.distillation.certificate import Certificate, Measuring, certify
 from dragoman.distillation.options import DistillOptions
 from dragoman.distillation.request import REQUEST, check_request
 from dragoman.distillation.shrink import check_shrinkable, write_shrunk
 from dragoman.distillation.sizes import sizes_below
-from dragoman.distillation.text import Text, check_languages, check_text, choose, hold_out, sides_of, translate_texts
+from dragoman.distillation.text import (
+    Text,
+    check_languages,
+    check_text,
+    choose,
+    hold_out,
+    is_damaged,
+    sides_of,
+    translate_texts,
+)
 from dragoman.errors import ConfigError, DataError
 from dragoman.files import (
     MANIFEST,
@@ -63,6 +73,8 @@ from dragoman.translation.translator import Translator
 
 CERTIFICATE = "distillation.json"
 FOLDER = "distillation"
+PAIRS = "pairs.json"
+"""Name of the report on the pairs that the student learns from."""
 
 DROPOUT = 0.1
 """Dropout of a student: little, as it is small for its text, which the teacher has made simpler."""
@@ -148,6 +160,8 @@ def distill(
             trained = train_student(pairs, texts[0], valid, job)
             if trained.signal is not None:
                 return Distilled(run, None, trained.signal)
+        elif options.minutes is not None or options.overrides:
+            ticker.say(f"{run}: the student was trained by an earlier call; settings of training are not used any more")
         with locked(run):  # its training may have been killed before it removed its own lock
             add_shortlist(run, ticker)
             certificate = _certificate(valid, counts, job)
@@ -226,8 +240,28 @@ def _texts(src: Path, job: _Job) -> list[Text]:
     if n_refs != texts[0].n_lines:
         raise DataError(f"{ref}: {n_refs:,} lines, but {src} has {texts[0].n_lines:,}: line i must translate line i")
     if _valid_files(job):
+        if job.options.with_references:  # training reads them as they are: better refused now than after the teacher
+            for _ in read_pairs(src, ref):
+                pass
         return [Text(src=src, ref=Path(ref), n_lines=n_refs), *texts[1:]]
-    return [Text(src=src, ref=Path(ref), n_lines=n_refs, **_chosen(src, Path(ref), n_refs, job)), *texts[1:]]
+    chosen = _chosen(src, Path(ref), n_refs, job)
+    others = texts[1:]
+    if others and not (job.folder / PAIRS).is_file():  # only the choice of pairs needs them
+        with job.ticker.task("looking for lines that are held out"):
+            held_out = list(_numbered(src, chosen["held_out"]))
+            others = [replace(text, twins=_twins_of(held_out, text.src)) for text in others]
+    return [Text(src=src, ref=Path(ref), n_lines=n_refs, **chosen), *others]
+
+
+def _numbered(path: Path, numbers: frozenset[int]) -> Iterator[str]:
+    """Yield the lines of a text that have these numbers, from 1."""
+    return (line for number, line in enumerate(lines_of(path), 1) if number in numbers)
+
+
+def _twins_of(lines: Sequence[str], path: Path) -> frozenset[int]:
+    """Return the numbers of the lines of a text, from 1, that are near twins of some others, or the same."""
+    twins = Twins([(line, line) for line in lines])
+    return frozenset(number for number, line in enumerate(lines_of(path), 1) if twins.of((line, line)))
 
 
 def _of_teacher(job: _Job) -> tuple[str, Langs, str | None]:
@@ -248,7 +282,7 @@ def _chosen(src: Path, ref: Path, n_refs: int, job: _Job) -> dict[str, frozenset
         pool = draw([text], [text], read)
     held_out = pool.choose((teacher.src_tokenizer, teacher.tgt_tokenizer), teacher.config.data)
     return {
-        "held_out": frozenset(place + 1 for place in held_out.pairs),
+        "held_out": frozenset(place + 1 for place, pair in held_out.pairs.items() if not is_damaged(*pair)),
         "twins": frozenset(place + 1 for place in held_out.twins),
     }
 
@@ -281,20 +315,32 @@ def _validation(texts: Sequence[Text], job: _Job) -> PairOfFiles | None:
     if valid is not None and job.options.valid_src is not None:
         for warning in check_sides(*_of_teacher(job), valid.src, valid.tgt):
             job.ticker.say(f"warning: {warning}")
-    if valid is not None and not any(True for _ in read_pairs(valid.src, valid.tgt)):
+    if valid is None:
+        held_out = len(texts[0].held_out or ())
+        job.ticker.say(
+            f"validation: {held_out:,} pairs of {texts[0].src} and {texts[0].ref} are held out, as "
+            f"{_why_not_of_teacher(job)}; if the teacher was trained on them, its scores promise too much"
+        )
+    elif not sum(1 for _ in read_pairs(valid.src, valid.tgt)):  # to the end: a fault is refused before hours of work
         raise DataError(f"{valid.src}: a validation text without a line; give another one with --valid-src")
     return valid
 
 
-def _why_no_validation(text: Text, job: _Job) -> str:
-    """Return what is missing to validate, and what to give."""
+def _why_not_of_teacher(job: _Job) -> str:
+    """Return why the teacher's validation text is not used."""
     valid = job.teacher.config.data.valid
     files = paths_of([] if valid is None else each(valid))
     missing = next((path for path in files if not path.exists()), None)
     if missing is not None:
-        of_teacher = f"that of the teacher is no longer there ({missing})"
-    else:
-        of_teacher = "the teacher has none of its own" if valid is None else "that of the teacher is not two files"
+        return f"that of the teacher is no longer there ({missing})"
+    if valid is not None and job.teacher.languages.targets:
+        return "that of the teacher is not two files in these languages"
+    return "the teacher has none of its own" if valid is None else "that of the teacher is not two files"
+
+
+def _why_no_validation(text: Text, job: _Job) -> str:
+    """Return what is missing to validate, and what to give."""
+    of_teacher = _why_not_of_teacher(job)
     if text.held_out is None:
         return (
             f"{of_teacher}; give --valid-src and --valid-ref, or the references of --src with --ref, of which 1% is "
@@ -317,7 +363,10 @@ def _plan(teacher: Translator, names: Sequence[str], options: DistillOptions) ->
 
 
 def _request(texts: Sequence[Text], valid: PairOfFiles | None, job: _Job) -> dict[str, Any]:
-    """Return everything that the student depends on, except its training settings, which training checks itself."""
+    """Return everything that the student depends on, except its training settings.
+
+    Training checks them itself when it is resumed; of a finished student ``distill`` says that they are not used.
+    """
     plan = job.plan
     files = [path for text in texts for path in (text.src, text.ref) if path is not None]
     files += [] if valid is None else [valid.src, valid.tgt]
@@ -329,7 +378,6 @@ def _request(texts: Sequence[Text], valid: PairOfFiles | None, job: _Job) -> dic
         "engine": plan.engine.name,
         "languages": [plan.src_lang, plan.tgt_lang],
         **{name: getattr(job.options, name) for name in OF_THE_RUN},
-        "preset": job.options.preset or "student",
     }  # fmt: skip
 
 
@@ -337,7 +385,7 @@ def _pairs(texts: Sequence[Text], job: _Job) -> tuple[PairOfFiles, dict[str, int
     """Make the pairs that the student learns from, unless an earlier call made them; return them and counts."""
     src, tgt = sides_of(job.folder, "pairs", (job.plan.src_lang, job.plan.tgt_lang))
     pairs = PairOfFiles(src=src, tgt=tgt)
-    report_path, sides = job.folder / "pairs.json", (src, tgt)
+    report_path, sides = job.folder / PAIRS, (src, tgt)
     report = read_report(report_path, sides)
     if report is None:
         translations = translate_texts(job.teacher, job.plan, texts, job.folder, job.ticker)

@@ -14,9 +14,9 @@ import numpy as np
 from dragoman.data.corpus import Cleaner, Digests, count_lines, lines_of
 from dragoman.distillation.direction import REPORT, Direction
 from dragoman.distillation.options import AugmentOptions
-from dragoman.distillation.text import chunks, first_translations, sample_of
+from dragoman.distillation.text import chunks, first_translations, is_damaged, sample_of
 from dragoman.errors import DataError
-from dragoman.files import whole_file, whole_files, write_text
+from dragoman.files import explained, whole_file, whole_files, write_text
 from dragoman.languages.scripts import is_blank
 from dragoman.progress import Ticker
 from dragoman.translation.filters import (
@@ -69,7 +69,8 @@ def take_lines(direction: Direction, held_out: Sequence[Path], any_language: boo
     sample = [line for path in direction.texts for line in sample_of(path)]
     language = Language(direction.plan.src_lang, [] if any_language else sample)
     total = count_lines(*direction.texts)
-    with whole_file(direction.work(".lines")) as file:
+    path = direction.work(".lines")
+    with explained(path), whole_file(path) as file:
         for chunk in chunks(chain.from_iterable(map(lines_of, direction.texts))):
             for line, why in zip(chunk, _left_out(chunk, direction.plan, language, seen, unwanted), strict=True):
                 counts[why or "translated"] += 1
@@ -89,7 +90,7 @@ def _left_out(chunk: Sequence[str], plan: Plan, language: Language, seen: Digest
     ids = plan.src_tokenizer.encode(chunk)
     reasons = {
         BLANK: [is_blank(line) or not tokens for line, tokens in zip(chunk, ids, strict=True)],
-        DAMAGED: ["\ufffd" in line for line in chunk],  # bytes that were not UTF-8
+        DAMAGED: [is_damaged(line) for line in chunk],
         HELD_OUT: unwanted.known(chunk).tolist(),
         REPEATED: seen.add(chunk).tolist(),
         TOO_LONG: [len(tokens) > plan.facts.max_tokens for tokens in ids],
@@ -115,7 +116,8 @@ def choose_pairs(direction: Direction, n_lines: int, options: AugmentOptions, ti
     data = direction.translator.config.data
     cleaner = Cleaner(data.model_copy(update={"max_ratio": options.max_ratio, "drop_duplicates": True}))
     counts: Counter[str] = Counter()
-    with whole_files(direction.sides, direction.folder / REPORT) as outs:
+    report_path = direction.folder / REPORT
+    with explained(report_path), whole_files(direction.sides, report_path) as outs:
         done = 0
         for chunk in chunks(_translations(lines, translations)):
             made = [translation for n_best in chunk for translation in n_best]

@@ -17,6 +17,7 @@ from typing import BinaryIO, TypeVar
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import lines_of
 from dragoman.data.sides import Side, doubt, refuse_by_name
+from dragoman.data.text_names import form_of
 from dragoman.errors import ConfigError, DataError, DecodeError
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.files import explained, read_report, whole_files, write_report
@@ -24,7 +25,17 @@ from dragoman.languages.codes import variety
 from dragoman.languages.scripts import is_blank
 from dragoman.progress import Ticker
 from dragoman.translation.assemble import LineFormat
-from dragoman.translation.filters import BLANK, SAMPLE, Language, Made, least_score, read_rendered, rendered, unfit
+from dragoman.translation.filters import (
+    BLANK,
+    DAMAGED,
+    SAMPLE,
+    Language,
+    Made,
+    least_score,
+    read_rendered,
+    rendered,
+    unfit,
+)
 from dragoman.translation.language_pairs import Langs, LanguagePairs
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.plan import Plan
@@ -64,6 +75,7 @@ def check_text(path: Path, lang: str | None, who: str, meant: str = "") -> None:
         ConfigError, DataError: It cannot be read, has no text, or is in another language by its name or its words.
     """
     refuse_a_pipe(path)
+    refuse_two_sides(path)
     side = Side(path, lang, f"{who} translates from")
     refuse_by_name([side], meant)
     sample = sample_of(path)
@@ -71,6 +83,19 @@ def check_text(path: Path, lang: str | None, who: str, meant: str = "") -> None:
         raise DataError(f"{path}: there is nothing to translate: no lines, or only blank ones")
     if warning := doubt(path, sample, lang, side.expected_by):
         raise DataError(f"{warning}: give text in {lang}{meant and f', or {meant}'}")
+
+
+def refuse_two_sides(path: Path) -> None:
+    """Refuse a table or a translation memory where lines of one language are read.
+
+    Raises:
+        ConfigError: By its name it is one; a .tsv without a tab is not.
+    """
+    form = form_of(path)
+    if form and (form != ".tsv" or any("\t" in line for line in sample_of(path))):
+        raise ConfigError(
+            f"{path}: by its name a {form}, which holds both sides; give a text file with one sentence a line"
+        )
 
 
 def arrow(langs: Langs) -> str:
@@ -188,6 +213,11 @@ def choose(
     return dict(counts)
 
 
+def is_damaged(*sides: str | None) -> bool:
+    """True if a line holds U+FFFD, as one with bytes that are not UTF-8 does."""
+    return any(side is not None and "\ufffd" in side for side in sides)
+
+
 def chunks(items: Iterator[T]) -> Iterator[list[T]]:
     """Yield lists of ``CHUNK`` items; the last may be shorter."""
     while chunk := list(islice(items, CHUNK)):
@@ -206,8 +236,9 @@ _Line = tuple[str | None, list[Made], str]
 def _lines(text: Text, translations: Path) -> Iterator[_Line]:
     refs: Iterator[str | None] = iter(lambda: None, 0) if text.ref is None else iter(lines_of(text.ref))
     for number, (src, n_best) in enumerate(zip(lines_of(text.src), lines_of(translations), strict=True), 1):
+        ref = next(refs, None)
         why = "held out" if is_held_out(number, text) else "near twins of these" if number in text.twins else ""
-        yield next(refs, None), read_rendered(src, n_best), why
+        yield ref, read_rendered(src, n_best), why or (DAMAGED if is_damaged(src, ref) else "")
 
 
 def _nearest_of(chunk: Sequence[_Line], counts: Counter[str]) -> Iterator[Made]:
@@ -243,7 +274,7 @@ def hold_out(text: Text, sides: tuple[Path, Path], inverted: bool = False) -> No
         pairs = zip(lines_of(text.src), lines_of(text.ref), strict=True)
         for number, pair in enumerate(pairs, 1):
             is_out = is_held_out(number, text)
-            if is_out if not inverted else not (is_out or number in text.twins):
+            if is_out if not inverted else not (is_out or number in text.twins or is_damaged(*pair)):
                 n_pairs += 1
                 for out, line in zip(outs, pair, strict=True):
                     out.write(f"{line}\n".encode())
