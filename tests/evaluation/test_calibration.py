@@ -76,6 +76,14 @@ def test_blank_lines_have_none_and_a_fault_that_is_left_has_0(
     assert copy.confidence == 0.0
 
 
+def test_lines_that_nobody_sees_are_left_out(tiny_run: Path, pairs: tuple[list[str], list[str]]) -> None:
+    sources, references = pairs[0][:120], pairs[1][:120]
+    sources = [*sources[:60], "\u200b", "\ufeff\u200e", *sources[60:]]
+    references = [*references[:60], "ein Hund", "ein Hund", *references[60:]]
+    learned = learn_confidence(Translator.load(tiny_run, "cpu"), sources, references)
+    assert learned == learn_confidence(Translator.load(tiny_run, "cpu"), pairs[0][:120], pairs[1][:120])
+
+
 def test_a_bundle_keeps_its_confidence_and_an_ensemble_has_none(
     learned: Confidence, reseal: Callable[..., Path], tiny_run: Path
 ) -> None:

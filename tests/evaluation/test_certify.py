@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import Any
 import pytest
 
 import dragoman
-from dragoman.errors import BundleError, ConfigError
-from dragoman.evaluation.certify import CERTIFICATE, token_differences
+from dragoman.errors import BundleError, ConfigError, DragomanError
+from dragoman.evaluation.certify import CERTIFICATE, required, token_differences
 from dragoman.files import MANIFEST, check_sealed, sealed_folder
 from dragoman.translation.translator import Translation, Translator
 
@@ -54,6 +55,22 @@ def test_int8_differs_and_the_certificate_says_by_how_much(run: Path, corpus: An
     assert 10 < found.n_identical <= 22
     assert found.comparisons == ()
     assert "BLEU" not in str(found)
+
+
+def test_our_model_is_that_of_float32_and_torch(run: Path, corpus: Any) -> None:
+    folder = dragoman.export(run)
+    for changes in ({"fast": True}, {"engine": "ctranslate2"}, {"precision": "bf16"}):
+        with pytest.raises(ConfigError, match="compared in float32 and by torch: leave out fast, engine and precision"):
+            dragoman.certify(run, folder, src=corpus.valid_src, quiet=True, device="cpu", **changes)
+
+
+def test_a_difference_that_is_no_number_keeps_no_limit(run: Path, corpus: Any) -> None:
+    found = dragoman.certify(run, dragoman.export(run), src=corpus.valid_src, quiet=True, device="cpu")
+    with pytest.raises(DragomanError, match="nats must be at most 1, got nan"):
+        found._replace(most_nats=math.nan).require({"nats": 1.0})
+    for limit in ("nats=nan", "identical=inf"):
+        with pytest.raises(ConfigError, match="must be a finite number"):
+            required([limit], has_references=False)
 
 
 def test_a_line_of_several_sentences_is_read_in_one_piece_by_both(run: Path) -> None:

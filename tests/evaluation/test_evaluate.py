@@ -173,3 +173,35 @@ def test_options_of_translating_are_refused_for_translations_and_to_is_their_lan
     for lang, tokenizer in (("zh", "tok:zh"), (None, "tok:char")):
         found = dragoman.evaluate(hyps, ref=refs, to=lang, quiet=True, metrics=["bleu"])
         assert tokenizer in found.scores[0].signature
+
+
+def test_the_language_of_translations_is_that_of_to_or_of_their_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("newstest2019.SYS.6862.en-de", "out.mt", "out.zh"):
+        Path(name).write_text("Ein Hund rennt durch den Wald.\n", encoding="utf-8")
+    Path("ref.de").write_text("Ein Hund rennt durch den Wald.\n", encoding="utf-8")
+    Path("ref.txt").write_text("他买了手机。\n", encoding="utf-8")
+    for name in ("newstest2019.SYS.6862.en-de", "out.mt"):
+        with pytest.raises(ConfigError, match="or name the language with --to if a name misleads"):
+            dragoman.evaluate(name, ref="ref.de", quiet=True)
+        assert dragoman.evaluate(name, ref="ref.de", to="de", quiet=True).scores[0].value == pytest.approx(100)
+    with pytest.raises(ConfigError, match=r"ref.de: German \(de\) by its name, but --to says French"):
+        dragoman.evaluate("out.mt", ref="ref.de", to="fr", quiet=True)
+    assert "tok:zh" in dragoman.evaluate("out.zh", ref="ref.txt", quiet=True).scores[0].signature
+    assert (
+        "tok:zh" in dragoman.compare("out.zh", "out.zh", ref="ref.txt", quiet=True, n_samples=9).a.scores[0].signature
+    )
+    pytest.importorskip("sacremoses")
+    capsys.readouterr()
+    dragoman.evaluate(["l'homme"], ref=["l'homme"], old_style=True)
+    assert "the target language is not known: old-style BLEU takes Moses' rules for English" in capsys.readouterr().err
+
+
+def test_stress_refuses_sides_that_are_swapped_as_evaluate_does(tiny_run: Path, corpus: Any, tmp_path: Path) -> None:
+    src, ref = tmp_path / "test.de", tmp_path / "test.en"
+    shutil.copy(corpus.valid_tgt, src)
+    shutil.copy(corpus.valid_src, ref)
+    with pytest.raises(ConfigError, match="swap the two files"):
+        dragoman.stress(tiny_run, src=src, ref=ref, quiet=True)

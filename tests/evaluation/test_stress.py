@@ -8,6 +8,7 @@ from dragoman.data.noise import EMOJI
 from dragoman.evaluation import stress
 from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.evaluation.stress import CLEAN, Stressed, Variant, long_lines, measure, n_words, table, typeset, variants
+from dragoman.languages.casing import capitals
 from dragoman.translation.notes import Note
 from dragoman.translation.translator import Translation
 
@@ -115,6 +116,24 @@ def test_what_is_measured() -> None:
     assert one.faulty == pytest.approx(200 / 3)
     assert one.empty == pytest.approx(100 / 3)
     assert one.words == pytest.approx(14 / 3)
+
+
+@pytest.mark.parametrize(
+    ("lang", "refs"),
+    [("de", ["Die weiße Straße ist groß.", "Er weiß es."]), ("el", ["Αυτός είναι ο σκύλος.", "Καλημέρα σας, κύριε."]),
+     ("tr", ["Işık iyi bir kız.", "Bizim ılık sıcak İstanbul."])],
+)  # fmt: skip
+def test_capitals_as_the_language_has_them_lose_nothing(lang: str, refs: list[str]) -> None:
+    def measured(variant: Variant, texts: list[str], clean: Stressed | None = None) -> Stressed:
+        found = [Translation(text, 0, n_tokens=4) for text in texts]
+        return measure(variant, found, [4] * len(texts), ("en", lang), clean)
+
+    sources = ["One two three four."] * 2
+    clean = measured(Variant(CLEAN, sources, refs), refs)
+    found = measured(Variant("capitals", sources, refs, caseless=True), [capitals(text, lang) for text in refs], clean)
+    assert (found.bleu, found.chrf) == pytest.approx((100, 100))
+    assert (found.bleu_loss, found.chrf_loss) == pytest.approx((0, 0))
+    assert variants(["I GO"], ["x"], "tr", "en")[3].sources == ["ı go"]
 
 
 def test_other_notes_are_none_of_the_guards() -> None:

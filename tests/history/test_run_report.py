@@ -136,12 +136,25 @@ def test_outputs_of_files_are_compared(command: Command, runs: Path, corpus: Any
     assert done.out.decode().splitlines() == ["report.html", "report.csv", "report.sentences.csv"]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "mine.de is better than other.de" in page
+    assert "tok:13a" in page
     assert "<b></dd>" not in page
     assert "&lt;b&gt;" in page
     (tmp_path / ".report.sentences.csv.0123abcd.tmp").write_bytes(b"")  # of a call that was killed
     assert command("report", runs / "a", cwd=tmp_path).status == 0
     left = {path.name for path in tmp_path.iterdir() if path.name.strip(".").startswith("report.")}
     assert left == {"report.html", "report.csv"}  # no table of another report
+
+
+def test_outputs_are_scored_in_the_language_that_options_name_or_runs_tell(
+    command: Command, runs: Path, tmp_path: Path
+) -> None:
+    for name in ("ref.txt", "mine.txt"):
+        (tmp_path / name).write_text("他在2016年买了手机。\n", encoding="utf-8")
+    given = ("--ref", "ref.txt", "--outputs", "mine.txt")
+    assert command("report", runs / "a", *given, "--to", "zh", cwd=tmp_path).status == 0
+    assert "tok:zh" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert command("report", runs / "a", *given, cwd=tmp_path).status == 0  # whose target is German: characters
+    assert "tok:char" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -155,6 +168,10 @@ def test_outputs_of_files_are_compared(command: Command, runs: Path, corpus: Any
         (["a", "--src", "x"], "give --ref too"),
         (["a", "--ref", "x"], "give --src, or translations with --outputs"),
         (["a", "--ref", "one.de", "--outputs", "two.de"], "one.de has 1 lines but two.de has 2"),
+        (
+            ["a", "--to", "de"],
+            "--to is the language of the translations: give --ref and --src too, or --ref and --outputs",
+        ),
     ],
 )
 def test_what_cannot_be_reported_is_refused(command: Command, runs: Path, args: list[str], error: str) -> None:

@@ -186,8 +186,7 @@ def _print_compared(compared: Compared, names: Sequence[str], as_json: bool) -> 
         _print_json({"lines": len(a.translations), "systems": systems, "comparisons": verdicts})
         return
     if at_terminal():
-        for letter, name in zip("AB", names, strict=True):
-            print_line(f"{letter}: {name}")
+        _show_names(names)
         _show_comparisons(comparisons)
         return
     for letter, (name, own) in zip("AB", both, strict=True):
@@ -198,6 +197,12 @@ def _print_compared(compared: Compared, names: Sequence[str], as_json: bool) -> 
         print()
         for row in rows:
             print(row)
+
+
+def _show_names(names: Sequence[str]) -> None:
+    """Print which system is A, and which B."""
+    for letter, name in zip("AB", names, strict=True):
+        print_line(f"{letter}: {name}")
 
 
 def _show_comparisons(comparisons: Sequence[Comparison]) -> None:
@@ -222,6 +227,7 @@ def _print_comparison(comparison: Comparison, names: Sequence[str], as_json: boo
     if as_json:
         _print_json({"systems": names, "comparisons": [{**comparison._asdict(), "verdict": verdict}]})
     elif at_terminal():
+        _show_names(names)
         _show_comparisons([comparison])
     else:
         print(f"{comparison}\n{verdict}")

@@ -25,7 +25,7 @@ class TestText(MachineOptions):
 
     ref: Path | None = option(None, "Text", "References of a test set: also compare translations, line by line.")
     src: Path | None = option(None, "Text", "With --ref: its source side, which each run translates.")
-    to: str | None = option(None, "Text", "With --src: target language, for runs of several.")
+    to: str | None = option(None, "Text", "With --ref: target language, for runs of several and for --outputs.")
     outputs: tuple[str, ...] = option(
         (), "Text", "With --ref: text file of translations to compare instead; may be repeated."
     )
@@ -54,27 +54,32 @@ def report(
         raise ConfigError(f"--out must end in .html, got {out}")
     if test.ref is None and (test.src is not None or test.outputs):
         raise ConfigError("--src and --outputs need the references: give --ref too")
-    if test.to is not None and test.src is None:
-        raise ConfigError("--to is the language into which --src is translated: give --src too")
+    if test.to is not None and test.ref is None:
+        raise ConfigError("--to is the language of the translations: give --ref and --src too, or --ref and --outputs")
     if test.ref is not None and test.src is None and not test.outputs:
         raise ConfigError("--ref needs something to compare: give --src, or translations with --outputs")
     inputs = [test.ref, test.src, *map(Path, test.outputs)]
     for path in (out, *files_beside(out, test.ref)):
         check_output(path, *inputs)
-    read_runs(runs)  # refuses what cannot be read before anything is translated
+    records = read_runs(runs)  # refuses what cannot be read before anything is translated
     outputs = None
     if test.ref is not None:
         with at_ctrl_c(lambda: "before the page was written"):
-            outputs = _outputs(runs, test)
+            outputs = _outputs(runs, test, {record.config.data.tgt_lang for record in records})
     for path in write_report(runs, out, outputs):
         print(path)
 
 
-def _outputs(runs: list[Path], test: TestText) -> Outputs:
-    """Return the translations of the test set by each run, or those of files, compared."""
+def _outputs(runs: list[Path], test: TestText, tgt_langs: set[str | None]) -> Outputs:
+    """Return the translations of the test set by each run, or those of files, compared.
+
+    Args:
+        tgt_langs: Target languages of the runs.
+    """
     with loading():
         from dragoman.data.corpus import read_lines
         from dragoman.evaluation.evaluate import evaluate
+        from dragoman.evaluation.writing import writing_of
         from dragoman.history.translations import compare_outputs
         from dragoman.languages.codes import language_of, variety
         from dragoman.translation.translator import Translator
@@ -82,9 +87,13 @@ def _outputs(runs: list[Path], test: TestText) -> Outputs:
     assert test.ref is not None
     refs = list(read_lines(test.ref))
     srcs = [] if test.src is None else list(read_lines(test.src))
-    lang = language_of(test.ref)
+    lang = test.to or language_of(test.ref)
     if test.outputs:
         outputs = [(name, list(read_lines(name))) for name in test.outputs]
+        of_runs = next(iter(tgt_langs)) if len(tgt_langs) == 1 else None
+        lang = lang or of_runs or next(filter(None, map(language_of, map(Path, test.outputs))), None)
+        if note := writing_of(lang, refs).note:
+            say(f"note: {note}")
     else:
         outputs = []
         translators = [Translator.load(run, test.device) for run in runs]

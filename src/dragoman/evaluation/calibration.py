@@ -14,6 +14,7 @@ from dragoman.bundle import amend_bundle, is_unfinished
 from dragoman.errors import ConfigError, DataError, as_command
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.evaluation.test_set import Lines, References, is_file, read, references_of
+from dragoman.languages.scripts import is_blank
 from dragoman.progress import say
 from dragoman.ready import refuse_to_change
 from dragoman.translation.confidence import MIN_SENTENCES, Confidence, fit, with_shortfall
@@ -42,7 +43,8 @@ def learn_confidence(
     if len(sources) != len(references):
         raise DataError(f"{len(sources):,} sources but {len(references):,} references: they must be parallel")
     langs = [None] * len(sources) if to is None else to
-    pairs = [pair for pair in zip(sources, references, langs, strict=True) if pair[0].strip() and pair[1].strip()]
+    all_pairs = zip(sources, references, langs, strict=True)
+    pairs = [pair for pair in all_pairs if not is_blank(pair[0]) and not is_blank(pair[1])]
     step = max(1, len(pairs) / MOST)
     pairs = [pairs[int(i * step)] for i in range(min(len(pairs), MOST))]
     if len(pairs) < MIN_SENTENCES:
@@ -109,6 +111,9 @@ def _measured(
 ) -> tuple[list[list[float]], list[float]]:
     """Translate the sources of some pairs; return the features of the translations, and their sentence chrF."""
     texts = [src for src, _ in pairs]
-    translations = translator.translate(texts, guard=False, to=to, **changes)
-    chrf = sentence_chrf([translation.text for translation in translations], [ref for _, ref in pairs])
-    return translator.confidence_features(texts, translations, to), chrf
+    made = zip(pairs, translator.translate(texts, guard=False, to=to, **changes), strict=True)
+    # What ran out of memory has no translation.
+    found = [(src, ref, translation) for (src, ref), translation in made if translation.n_tokens]
+    translations = [translation for _, _, translation in found]
+    chrf = sentence_chrf([translation.text for translation in translations], [ref for _, ref, _ in found])
+    return translator.confidence_features([src for src, _, _ in found], translations, to), chrf

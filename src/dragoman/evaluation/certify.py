@@ -10,6 +10,7 @@ as certificate.json.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -27,7 +28,7 @@ from dragoman.files import check_sealed, write_text
 from dragoman.model.weights import n_bytes, untied
 from dragoman.options import DeviceOptions, QuietOptions, either, takes
 from dragoman.progress import Ticker
-from dragoman.toolkits import TOOLKITS
+from dragoman.toolkits import OURS, TOOLKITS
 from dragoman.toolkits.engine import ExportedSearcher
 from dragoman.toolkits.export import CARD, CERTIFICATE
 from dragoman.toolkits.toolkit import Comparer, Toolkit
@@ -127,7 +128,7 @@ class Certificate(NamedTuple):
         worse = {keys[row.metric]: (row.b - row.a) * (1 if row.lower_is_better else -1) for row in self.comparisons}
         failed = []
         for name, limit in limits.items():
-            if name == "nats" and self.most_nats > limit:
+            if name == "nats" and not self.most_nats <= limit:  # nor is it without a number
                 failed.append(f"nats must be at most {limit:g}, got {self.most_nats:.2g}")
             elif name == "identical" and self.n_identical < limit * self.n_lines:
                 failed.append(f"identical must be at least {limit:g}, got {self.n_identical / self.n_lines:.4f}")
@@ -187,12 +188,15 @@ def certify(
 
     Raises:
         BundleError: The export is damaged.
-        ConfigError: The export is of another model, or its program is not installed.
+        ConfigError: The export is of another model, or its program is not installed; or an option names another engine
+            or precision for our model.
         DataError: There is nothing to compare.
         DragomanError: The certificate cannot be written.
     """
     device, quiet = DeviceOptions.taken_from(changes).device, QuietOptions.taken_from(changes).quiet
     text, options = compared_text(src, ref), TranslateOptions.of(options, changes)
+    if options.fast or options.engine not in (None, OURS.engine) or options.precision != "fp32":
+        raise ConfigError("our model is compared in float32 and by torch: leave out fast, engine and precision")
     return compare_export(Translator.load(run, device), folder, text, options, quiet=quiet)
 
 
@@ -347,6 +351,8 @@ def required(texts: Sequence[str], has_references: bool) -> dict[str, float]:
             limits[name] = float(value)
         except ValueError:
             raise ConfigError(f"--require {text}: {value!r} is no number") from None
+        if not math.isfinite(limits[name]):
+            raise ConfigError(f"--require {text}: must be a finite number")
         if name in metrics and not has_references:
             raise ConfigError(f"--require {text} needs references: give them with --ref")
     return limits

@@ -97,6 +97,7 @@ class _Test:
     references: list[list[str]]  # lists with one for each line
     src: Lines | None
     warnings: tuple[str, ...] = ()  # about its files
+    named_lang: str | None = None  # language of translations that were made already, by options or by names of files
 
     @property
     def tgt_lang(self) -> str | None:
@@ -153,8 +154,8 @@ def evaluate(
     test = _read_test(run, src, refs, options, how.device)
     _refuse_unused(options, [test])
     translations, seconds = _translated(test, ticker, NoteReport(warned, say=ticker.say))
-    lang = test.tgt_lang or options.to or language_of_side(refs[0])
-    _say_writing(lang, test, ticker)
+    lang = test.tgt_lang or test.named_lang or language_of_side(refs[0])
+    _say_writing(lang, test, metrics, ticker)
     result = Evaluation(scores(_texts(translations), test.references, lang, metrics), translations, seconds)
     _enter(test, refs, result, ticker)
     return result
@@ -225,11 +226,12 @@ def compare(
     langs = [test.tgt_lang for test in tests if test.tgt_lang]
     if len({variety(lang) for lang in langs}) > 1:
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
-    lang, references = next(iter(langs), options.to or language_of_side(refs[0])), tests[0].references
+    langs += [lang for test in tests if (lang := test.named_lang or language_of_side(refs[0]))]
+    lang, references = next(iter(langs), None), tests[0].references
     names = [str(system) if is_file(system) else letter for letter, system in (("A", a), ("B", b))]
     reports = [NoteReport(warned, name=name, say=ticker.say) for name in names]
     results = [_translated(test, ticker, report) for test, report in zip(tests, reports, strict=True)]
-    _say_writing(lang, tests[0], ticker)
+    _say_writing(lang, tests[0], metrics, ticker)
     with ticker.task("resampling"):
         texts_a, texts_b = (_texts(translations) for translations, _ in results)
         comparisons = compare_texts(texts_a, texts_b, references, lang, metrics, n_samples, SEED)
@@ -301,8 +303,12 @@ def stress(
     translator = _loaded(run, device)
     if translator.is_parser:
         raise ConfigError("--stress is for translation runs, and this run is a parser")
-    plan = translator.plan(options, **changes)
-    sources, (references,) = read(src, [ref])
+    name = translator.run if isinstance(run, Translator) else run
+    test = _test_of(translator, name, src, [ref], TranslateOptions.of(options, changes))
+    plan, sources, (references,) = test.plan, test.lines, test.references
+    assert plan is not None
+    for warning in test.warnings:
+        ticker.say(f"warning: {warning}")
     langs = plan.src_lang, plan.tgt_lang
     results: list[Stressed] = []
     for variant in variants(sources, references, *langs, noise_seed):
@@ -336,10 +342,12 @@ def _texts(translations: Sequence[Translation]) -> list[str]:
     return [translation.text for translation in translations]
 
 
-def _say_writing(lang: str | None, test: _Test, ticker: Ticker) -> None:
-    """Say so if the writing of the references decides what a word is, as their language is not known."""
+def _say_writing(lang: str | None, test: _Test, metrics: Sequence[Metric], ticker: Ticker) -> None:
+    """Say what decides what a word is where the language of the references is not known."""
     if note := writing_of(lang, test.references).note:
         ticker.say(f"note: {note}")
+    if lang is None and any(metric.key == "old-style-bleu" for metric in metrics):
+        ticker.say("note: the target language is not known: old-style BLEU takes Moses' rules for English (--to LANG)")
 
 
 def _enter(test: _Test, refs: Sequence[Lines], evaluation: Evaluation, ticker: Ticker) -> None:
@@ -360,12 +368,14 @@ def _read_test(
     """Load a system and read its test set; whatever is impossible is refused here, before anything is translated."""
     if not isinstance(system, Translator) and _are_translations(system):
         files = _paths(system, *refs)
-        lang = next((lang for file in files if (lang := language_of_side(file))), None)
-        sides = [Side(path, lang, f"{named(system, 'the list of translations')} is in") for path in _paths(*refs)]
-        refuse_by_name(sides, "")
+        lang = options.to or next((lang for file in files if (lang := language_of_side(file))), None)
+        expected_by = "--to says" if options.to else f"{named(system, 'the list of translations')} is in"
+        sides = [Side(path, lang, expected_by) for path in _paths(*refs)]
+        refuse_by_name(sides, "" if options.to else "name the language with --to if a name misleads")
         translated = [Side(path, lang, "the translations should be in") for path in _paths(system)]
         warnings = warnings_about([*translated, *sides])
-        return _Test(None, None, *read(system, refs, "the list of translations"), None, tuple(warnings))
+        lines, references = read(system, refs, "the list of translations")
+        return _Test(None, None, lines, references, None, tuple(warnings), lang)
     translator = _loaded(system, device)
     if translator.is_parser:
         raise ConfigError("parsers are evaluated one at a time, each with --ref GOLD_TREES alone")
@@ -374,8 +384,18 @@ def _read_test(
             "nothing to translate: give the source side of the test set with --src, besides --ref "
             f"{named(refs[0], 'TEXTS')}"
         )
+    return _test_of(translator, translator.run if isinstance(system, Translator) else system, src, refs, options)
+
+
+def _test_of(
+    translator: Translator, name: object, src: Lines, refs: Sequence[Lines], options: TranslateOptions
+) -> _Test:
+    """Read the test set of a translator; whatever is impossible is refused here.
+
+    Args:
+        name: Name of the translator in messages.
+    """
     plan = translator.plan(options)
-    name = translator.run if isinstance(system, Translator) else system
     langs = plan.src_lang, plan.tgt_lang
     warnings = []
     if isinstance(src, Path | str):

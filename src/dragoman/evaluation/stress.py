@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from dragoman.data.noise import titled, with_insert, with_typos, without_final_mark, words_of
 from dragoman.evaluation.metrics import aligned, bleu, chrf
-from dragoman.languages.casing import capitals
+from dragoman.languages.casing import capitals, lower
 from dragoman.languages.known import is_unspaced
 from dragoman.translation.assemble import Translation
 from dragoman.translation.faults import FAULTS, Sizes, faults
@@ -76,7 +76,7 @@ def variants(
         Variant(CLEAN, sources, references),
         Variant("capitals", [capitals(text, src_lang) for text in sources], references, caseless=True),
         Variant("Title Case", [titled(text) for text in sources], references, caseless=True),
-        Variant("lower case", [text.lower() for text in sources], references),
+        Variant("lower case", [lower(text, src_lang) for text in sources], references),
         Variant("typing errors", [with_typos(text, typos) if text.strip() else text for text in sources], references),
         Variant("no final mark", [without_final_mark(text) for text in sources], references),
         Variant("more final marks", [with_final_mark(text) for text in sources], references),
@@ -181,8 +181,10 @@ def measure(
 
 
 def _scored(hyps: Sequence[str], refs: Sequence[str], lang: str | None, caseless: bool) -> tuple[float, float]:
-    """Return BLEU and chrF, with case or without."""
-    return bleu(hyps, refs, lang, lowercase=caseless).value, chrf(hyps, refs, lowercase=caseless).value
+    """Return BLEU and chrF, with case or without: all in capitals, from which ß and some accents do not come back."""
+    if caseless:
+        hyps, refs = ([capitals(text, lang) for text in side] for side in (hyps, refs))
+    return bleu(hyps, refs, lang).value, chrf(hyps, refs).value
 
 
 def _loss(before: float | None, now: float | None) -> float | None:

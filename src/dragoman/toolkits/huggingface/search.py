@@ -7,6 +7,7 @@ it searches until no better hypothesis is possible at the limit.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -21,7 +22,8 @@ from dragoman.config import DecodeConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.decoding.batches import most_tokens
 from dragoman.decoding.request import Hypothesis, Progress, SearchResult, SearchSettings, Segment
-from dragoman.decoding.search import scored
+from dragoman.decoding.search import NOT_FINITE, scored
+from dragoman.errors import DecodeError
 from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
 from dragoman.toolkits.huggingface.tokenizer_json import cut_differently_by_json
 from dragoman.toolkits.huggingface.write import power
@@ -115,6 +117,8 @@ class HuggingFace:
                 ).logits.float()  # (B, T, V)
             log_p = logits.log_softmax(-1).gather(2, tgt_out[:, :, None])[:, :, 0].tolist()
             log_probs += [row[: len(tgt) + 1] for row, (_, tgt) in zip(log_p, batch, strict=True)]
+        if not all(math.isfinite(number) for row in log_probs for number in row):
+            raise DecodeError(NOT_FINITE)
         return log_probs
 
     def _padded(self, rows: Sequence[list[int]]) -> Tensor:
