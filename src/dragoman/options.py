@@ -411,6 +411,10 @@ def json_schema(declared: type[Any]) -> dict[str, Any]:
     return schema
 
 
+MOST_BEAM = 1000
+"""Widest beam."""
+
+
 # --- groups that several share ----------------------------------------------------------------------------------------
 
 
@@ -418,7 +422,9 @@ def json_schema(declared: type[Any]) -> dict[str, Any]:
 class SearchOptions(Options):
     """Settings of a search; None means the run's own, which its section ``decode`` has."""
 
-    beam_size: int | None = option(None, "Search", "Beam size; 1 is greedy search (default: the run's).", ge=1, le=1000)
+    beam_size: int | None = option(
+        None, "Search", "Beam size; 1 is greedy search (default: the run's).", ge=1, le=MOST_BEAM
+    )
     length_penalty: float | None = option(
         None, "Search", "Length penalty alpha, as in GNMT (default: the run's).", ge=0, le=10
     )

@@ -68,6 +68,19 @@ def test_the_search_ends_one_step_after_nobody_wants_it(how: dict[str, Any], ste
 
 
 @WAYS
+@pytest.mark.parametrize("steps", [3, 4, 5, 8, 9])
+def test_it_may_end_where_the_ids_fill_their_room(
+    how: dict[str, Any], steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.decoding.search.ROOM", 4)
+    model, whole = Stepwise(1), Stepwise(1)
+    assert search(model, alive=lambda i: len(model.rows) < steps, **how) == [[] for _ in SOURCES]
+    found = search(whole, alive=None, **how)
+    monkeypatch.undo()
+    assert found == search(Stepwise(1), alive=None, **how)
+
+
+@WAYS
 @pytest.mark.parametrize("ends", [True, False])
 def test_the_others_do_not_notice_that_one_leaves(how: dict[str, Any], ends: bool) -> None:
     want = search(Stepwise(1, ends), alive=None, **how)

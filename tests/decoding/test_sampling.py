@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 import torch
-from table_model import EOS, TableModel
+from table_model import EOS, TableModel, TableState
+from torch import Tensor
 
 from dragoman.config import DecodeConfig
 from dragoman.decoding import batches
@@ -35,6 +36,31 @@ def test_tokens_are_drawn_with_their_probabilities_and_limits_cut_the_unlikely()
     assert shares(Sampling(top_p=0.5)) == [1, 0, 0, 0]
     assert shares(Sampling(top_p=0.51)) == pytest.approx([2 / 3, 1 / 3, 0, 0], abs=1e-3)
     assert shares(Sampling(top_k=3, top_p=0.8)) == pytest.approx([2 / 3, 1 / 3, 0, 0], abs=1e-3)  # of 0.9, 0.83 are 2
+
+
+def test_of_tokens_that_are_alike_no_more_than_k_are_drawn() -> None:
+    """In bf16 the best ones often are."""
+    log_p = torch.tensor([[0.1, 0.3, 0.3, 0.3]]).log().expand(2500, -1)
+    for k in (1, 2, 3):
+        drawn = set(draw(log_p, Sampling(top_k=k), CHANCES[::4][:2500]).tolist())
+        assert drawn == set(range(1, k + 1))
+
+
+def test_samples_take_no_more_memory_than_a_beam() -> None:
+    segments = [Segment(ids=[4] * 9, key=i) for i in range(64)]
+    rows: list[int] = []
+
+    class Counting(TableModel):
+        def start(self, src: Tensor) -> TableState:
+            rows.append(len(src))
+            return super().start(src)
+
+    for n_best in (1, 4, 40):
+        rows.clear()
+        decode = DecodeConfig(beam_size=4, batch_tokens=320, max_extra_tokens=2)
+        batches.search_all(Counting(1), segments, settings_of(decode, n_best, sampling=Sampling()), CPU)
+        assert sum(rows) == 64 * n_best
+        assert 10 * max(rows) <= max(320, 10 * n_best)  # a sentence at least
 
 
 def test_what_is_forbidden_is_never_drawn_by_the_extreme_numbers_either() -> None:

@@ -41,6 +41,15 @@ def with_config(config: ModelConfig) -> Transformer:
     return model
 
 
+def test_the_reference_refuses_a_model_of_another_kind_as_torch_does() -> None:
+    for n_encoder_layers, src in ((1, None), (0, SRC.numpy())):
+        config = ModelConfig(**{**SIZES, "n_encoder_layers": n_encoder_layers})
+        params = {name: tensor.double().numpy() for name, tensor in Transformer(config).state_dict().items()}
+        memory = None if src is None else np.zeros((1, 5, 6))
+        with pytest.raises(ValueError, match="an encoder-decoder needs its memory, and a language model has none"):
+            reference.decode(params, config.model_dump(), TGT_IN.numpy(), memory)
+
+
 @pytest.mark.parametrize("fields", [{"activation": "mish"}, {"positions": "alibi"}])
 def test_the_model_and_its_optimised_implementations_refuse_it(fields: dict[str, Any]) -> None:
     (name, value), *_ = fields.items()

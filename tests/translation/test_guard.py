@@ -148,6 +148,12 @@ def test_a_sound_hypothesis_of_a_wider_beam_is_taken_the_best_of_them() -> None:
     assert world.asked == [([0], Effort(LEAST_BEAM))]
 
 
+def test_the_widest_beam_is_not_made_wider(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.translation.guard.faults", lambda *args, **facts: ("copy",))  # nothing is good enough
+    (found,) = Translator.load(tiny_run, "cpu").translate(["the dog"], beam_size=600)
+    assert found.notes[0].left
+
+
 def test_what_leaves_out_a_part_of_its_source_is_searched_again_and_may_not_end_early() -> None:
     part = "ein Mann fährt"  # 3 words for 9
     world = World(lambda i, effort: [(GOOD, -3.0)] if strict(effort) else [(part, -1.0)])

@@ -27,6 +27,9 @@ CONSTRAINED_BEAM = 10
 MOST_CONSTRAINED_BEAM = 64
 """Widest of these beams: without this limit the time would grow with the cube of the number of ids to place."""
 
+SAMPLE_ROWS = 4
+"""Number of rows of a beam that take as much memory as a sample, for which probabilities are copied in 64 bits."""
+
 BATCHES_A_WORKER = 4
 """Number of batches for each worker, so that all have work until the end..."""
 
@@ -174,6 +177,7 @@ class BatchResult:
 def _jobs(segments: Sequence[Segment], settings: SearchSettings, has_shortlist: bool) -> Iterator[BatchJob]:
     """Yield the batches; the segments of each need the same beam."""
     beam_size, budget = settings.decode.beam_size, settings.decode.batch_tokens
+    rows_each = beam_size if settings.sampling is None else max(beam_size, SAMPLE_ROWS * settings.n_best)
     groups: dict[tuple[int, bool], list[int]] = {}
     for i, segment in enumerate(segments):
         n_words = sum(map(len, segment.rules.include)) if segment.rules is not None else 0
@@ -182,7 +186,7 @@ def _jobs(segments: Sequence[Segment], settings: SearchSettings, has_shortlist: 
         groups.setdefault((beam, narrow), []).append(i)
     for (beam, narrow), members in sorted(groups.items()):
         lengths = [len(segments[i].ids) + 1 for i in members]
-        for rows in length_batches(lengths, budget * beam_size // beam):
+        for rows in length_batches(lengths, budget * beam_size // max(beam, rows_each)):
             yield BatchJob([members[row] for row in rows], beam, narrow)
 
 

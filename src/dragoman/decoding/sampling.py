@@ -59,7 +59,9 @@ def draw(log_p: Tensor, sampling: Sampling, chances: Tensor) -> Tensor:
     scaled = log_p.double() / sampling.temperature
     if 0 < sampling.top_k < scaled.size(1):
         least = scaled.topk(sampling.top_k).values[:, -1:]
-        scaled = scaled.masked_fill(scaled < least, -torch.inf)
+        above, tied = scaled > least, scaled == least
+        room = sampling.top_k - above.sum(dim=-1, keepdim=True)  # of those that are alike, the first
+        scaled = scaled.masked_fill(~(above | (tied & (tied.cumsum(dim=-1) <= room))), -torch.inf)
     p = scaled.softmax(dim=-1)
     if sampling.top_p < 1:
         falling, order = p.sort(dim=-1, descending=True, stable=True)

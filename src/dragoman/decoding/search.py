@@ -79,7 +79,8 @@ def greedy_search(
     n_rows, device = batch.src.size(0), batch.src.device
     one_by_one = rules is not None or choose is not None  # these look at every row, so none may be done already
     most = max(max_lens, default=0)
-    ids = np.full((n_rows, min(most, ROOM)), special.eos)  # grows: a limit may be far beyond what is needed
+    # Grows: a limit may be far beyond what is needed. The last column stays eos: a cancelled row may end without one.
+    ids = np.full((n_rows, min(most, ROOM) + 1), special.eos)
     log_probs = np.zeros(n_rows)
     limits, rows = np.array(max_lens, np.int64), np.arange(n_rows)  # rows: which sentence each row of the state is
     is_open = np.ones(n_rows, np.bool_)  # of these rows
@@ -88,7 +89,7 @@ def greedy_search(
     while len(rows):
         batch.pause()
         n += 1
-        if n > ids.shape[1]:
+        if n >= ids.shape[1]:
             ids = np.pad(ids, ((0, 0), (0, min(n, most - n + 1))), constant_values=special.eos)
         logits, state = model.step(state, on_device(last, device))
         if one_by_one or n in max_lens:

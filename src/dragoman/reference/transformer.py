@@ -220,7 +220,12 @@ def decode(
 
     Returns:
         Logits ``(B, T, V)`` and the cache.
+
+    Raises:
+        ValueError: An encoder-decoder lacks its memory, or a language model is given one.
     """
+    if (memory is None) != (config["n_encoder_layers"] == 0):
+        raise ValueError("an encoder-decoder needs its memory, and a language model has none")
     tgt_mask = target_mask(tgt_in, config["pad_id"])  # (B, 1, T, T)
     x = embed_sequence(params, config, "tgt", tgt_in)  # (B, T, d_model)
     if src_mask is None:

@@ -23,6 +23,7 @@ from typing import cast
 from dragoman.decoding.batches import most_tokens
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.request import Hypothesis, Segment
+from dragoman.options import MOST_BEAM
 from dragoman.translation.faults import LOST_TOKENS, Sizes, faults, neighbours, without_loops
 from dragoman.translation.notes import Kind, Note
 from dragoman.translation.plan import EngineSearch, Plan
@@ -60,7 +61,7 @@ def guard(results: Sequence[SegmentResult], segments: Sequence[TextSegment], pla
         note = _note(bad.pop(i)[0].faults, "the next best translation is taken")
         guarded[i] = _put_first(results[i], candidate.hypothesis, candidate.text, note, True)
     # first with a wider beam alone, then also under constraints
-    wide = max(LEAST_BEAM, 2 * plan.search.decode.beam_size)
+    wide = min(MOST_BEAM, max(LEAST_BEAM, 2 * plan.search.decode.beam_size))
     for strict in (False, True):
         faulty = sorted(bad)
         if not faulty:
