@@ -147,6 +147,11 @@ def test_a_bundle_is_examined_on_the_embedded_corpus(tiny_run: Path, tmp_path: P
     assert sources == [phrasebook.pair(i, seed=2, split="held_out")[0] for i in (0, 1)]
 
 
+def test_a_run_of_several_target_languages_is_refused_before_it_is_measured(several_run: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="examines models with one target language, and the run has several"):
+        examine(Lab(out=tmp_path, quick=True, run=several_run))
+
+
 def test_a_bundle_of_other_languages_has_no_text_to_judge_by(several_run: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="must be a run with its validation text"):
         examine(Lab(out=tmp_path, quick=True, run=several_run / "bundle"))

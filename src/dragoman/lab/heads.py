@@ -107,6 +107,10 @@ def examine(lab: Lab) -> Examined:
     if not isinstance(translator.model, Transformer):
         raise ConfigError(f"{folder}: this experiment examines Transformers, and the run has another architecture")
     store = Store.open(_validation_text(lab, Path(folder), translator))
+    if translator.languages.targets:
+        raise ConfigError(
+            f"{folder}: this experiment examines models with one target language, and the run has several"
+        )
     longest = int(max(store.src_lengths().max(), store.tgt_lengths().max())) + 1
     if len(store) < 2:
         raise ConfigError(f"{folder}: the validation text must have 2 pairs or more, got {len(store)}")

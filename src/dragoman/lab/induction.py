@@ -377,11 +377,14 @@ def _missed(numbers: Mapping[str, Any]) -> Section:
                      f"{rise['rise']:+.2f}")
                 )  # fmt: skip
         groups.append(Bars(of_row, "loss on repeats (nats)", f"seed {row['seed']}"))
+    n_others = sum(not has_both_heads(row) for row in rows)
+    others = f"Seeds that found another way, without two such heads: {n_others} of {len(rows)}, with their steps below."
     return Section(
         "One head less",
-        "Heads are chosen by where they look on some sequences, then cut off; the loss is measured on other "
-        "sequences. One seed of three found another way, without a head for the word before, and took four times as "
-        "long.",
+        [
+            "Heads are chosen by where they look on some sequences, then cut off; the loss is measured on other "
+            f"sequences. {others * (n_others > 0)}".strip(),
+        ],
         bars(groups, n_columns=3, width=1.9),
         "missed",
         Table(
@@ -411,10 +414,14 @@ def _swept(numbers: Mapping[str, Any]) -> Section:
                 f"{row['induction_left']:.2f}",
             )
         )  # fmt: skip
+    never = any(math.isinf(change(row)[1]) for name, row in numbers["swept"].items() if name.startswith("positions"))
+    of_sinusoids = (
+        f"With sinusoids, as in the paper, the change did not come in {numbers['two'][0]['sizes']['steps']:,} steps; "
+        "more were not tried."
+    )
     return Section(
         "With other constants",
-        "Two layers, one constant changed at a time, one seed each. With sinusoids, as in the paper, the change did "
-        f"not come in {numbers['two'][0]['sizes']['steps']:,} steps; more were not tried.",
+        f"Two layers, one constant changed at a time, one seed each. {of_sinusoids * never}".strip(),
         table=Table(
             ("changed", "steps of the change", "at the word before, at what followed",
              "rise without that head, without another", "left without the head below"),

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from dragoman.config import Config, ModelConfig
+from dragoman.errors import ConfigError
 from dragoman.explanation.figures import Bars, Chart, Curve, bars, curves
 from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.lab.runs import (
@@ -57,14 +58,22 @@ def unlearned(config: ModelConfig, parts: str = "qkv") -> Transformer:
 
 
 def variants(config: Config) -> list[Variant]:
-    """Return the paper's attention and six variants that lack a part of it."""
+    """Return the paper's attention and six variants that lack a part of it.
+
+    Raises:
+        ConfigError: All heads together are not as wide as the model.
+    """
     model = config.model
+    if any(width is not None and width * model.n_heads != model.d_model for width in (model.d_k, model.d_v)):
+        raise ConfigError(
+            "this experiment needs heads that are together as wide as the model: leave out model.d_k and model.d_v"
+        )
     # Without w_q, w_k, w_v an encoder layer lacks 3 d^2 weights and a decoder layer 6 d^2. The variant "slices-wide"
     # gets as many in its feed-forward networks, so that it has the size of the paper's.
     stacks = model.n_encoder_layers + model.n_decoder_layers
     lacking = 3 * model.d_model**2 * (model.n_encoder_layers + 2 * model.n_decoder_layers)
     wider = changed(config, model={"d_ff": model.d_ff + round(lacking / (2 * model.d_model * stacks))})
-    one_head = changed(config, model={"n_heads": 1})
+    one_head = changed(config, model={"n_heads": 1, "d_k": None, "d_v": None})  # as wide as all heads together
     return [
         Variant(PAPER, config),
         Variant("learned-one", one_head),

@@ -82,6 +82,7 @@ def run(lab: Lab) -> Findings:
         "warmup": as_rows(warmup),
         "averages": {name: [average._asdict() for average in of_seeds] for name, of_seeds in averages.items()},
         "dropout": as_rows(dropout),
+        "own_text": lab.config is not None,
     }
     return Findings(numbers, sections(numbers), verdict(numbers))
 
@@ -155,7 +156,7 @@ def places(p: float) -> dict[str, Place]:
 
 
 def dropout_places(lab: Lab, seeds: Sequence[int]) -> Trials:
-    """Train with dropout at each place, on a text so small that the model memorises it."""
+    """Train with dropout at each place; of the embedded corpus on a text so small that the model memorises it."""
     config = with_named_peak(corpus_config(lab, n_train=N_SMALL))
     return {
         name: trials(lab, Variant(f"dropout-{name}", changed(config, model=place.model), place.build), seeds)
@@ -209,7 +210,8 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
 def sections(numbers: Mapping[str, Any]) -> list[Section]:
     """Return the sections of the report, with figures and tables made from the numbers of a run."""
     smoothing, warmup, dropout = (from_rows(numbers[part]) for part in ("smoothing", "warmup", "dropout"))
-    return [_smoothing(smoothing), _warmup(warmup), _averages(_averages_by_schedule(numbers)), _dropout(dropout)]
+    return [_smoothing(smoothing), _warmup(warmup), _averages(_averages_by_schedule(numbers)),
+            _dropout(dropout, numbers.get("own_text", False))]  # fmt: skip
 
 
 def _smoothing(tried: Trials) -> Section:
@@ -270,12 +272,14 @@ def _list(values: Sequence[float]) -> str:
     return ", ".join(f"{value:.3g}" for value in values)
 
 
-def _dropout(tried: Trials) -> Section:
+def _dropout(tried: Trials, own_text: bool) -> Section:
+    """Return the section on places of dropout; ``own_text``: on all text of a configuration, however much that is."""
+    small = "" if own_text else "On a text so small that a model without dropout memorises it. "
     names = {name: place.label for name, place in places(0.1).items()}
     return Section(
         "Where dropout stands",
-        "On a text so small that a model without dropout memorises it. On the skip path (where one of the five "
-        "documents has it) dropout destroys the input of all later layers.",
+        f"{small}On the skip path (where one of the five documents has it) dropout destroys the input of all later "
+        "layers.",
         _two_bars(tried, names),
         "dropout",
         _table(tried, names, "dropout"),
