@@ -536,6 +536,16 @@ def test_the_project_speaks_of_itself_alone() -> None:
             assert not in_prose.search(text), f"{path.relative_to(ROOT)} says {in_prose.search(text)}"
 
 
+def test_torch_installed_by_hand_is_one_that_dragoman_keeps() -> None:
+    """A newer one would be replaced from the usual index: by the CUDA build, of 5 GB."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (bound,) = (one.rpartition(",")[2] for one in project["dependencies"] if one.startswith("torch"))
+    pages = ["README.md", "README.zh-CN.md", "docs/start/install.md", "docs/zh/start/install.md"]
+    for name in (*pages, "deploy/dragoman.service"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert re.findall(r"pip install (\S*torch\S*)", text) == [f'"torch{bound}"'], name
+
+
 # --- the examples -----------------------------------------------------------------------------------------------------
 
 

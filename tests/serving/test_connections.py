@@ -442,3 +442,9 @@ def test_another_h11_is_refused_in_one_sentence(
     lines = [line for line in refused.err.splitlines() if not line.startswith("{")]  # those of another server's log
     assert (refused.status, len(lines)) == (2, 1)
     assert f"install h11=={connections.KNOWN_H11}" in lines[0]
+
+
+@pytest.mark.parametrize(("grace_s", "waits_s"), [(0.0, 0), (0.4, 1), (30.0, 30)])
+def test_no_time_to_finish_is_not_any_time(grace_s: float, waits_s: int) -> None:
+    """Uvicorn takes None for as long as the requests want."""
+    assert configured(lambda: None, grace_s).timeout_graceful_shutdown == waits_s

@@ -102,6 +102,21 @@ def test_the_unit_starts_a_server_with_keys_and_glossaries(
     assert unit()["LoadCredential"].startswith("keys:")
 
 
+def test_the_steps_at_the_head_of_the_unit_make_what_it_names() -> None:
+    text = (DEPLOY / "dragoman.service").read_text(encoding="utf-8")
+    steps = "\n".join(line for line in text.split("\n") if line.startswith("#"))
+    credential = Path(unit()["LoadCredential"].partition(":")[2])
+    run = next(word for word in shlex.split(unit()["ExecStart"]) if word.startswith("/srv"))
+    made = re.findall(r"mkdir -p (.*)", steps)[0].split()
+    assert str(credential.parent) in made
+    assert str(Path(run).parent) in made
+    assert f"--keys {credential} --make-key" in steps
+    assert f" {run} " in steps
+    program = shlex.split(unit()["ExecStart"])[0]
+    assert f"python3 -m venv {Path(program).parents[1]}" in steps
+    assert f"{Path(program).with_name('pip')} install '.[serve]'" in steps
+
+
 def test_the_container_of_the_compose_file_starts_one(tiny_run: Path, tmp_path: Path, keys: tuple[Path, str]) -> None:
     (entry,), (health,) = container("ENTRYPOINT"), re.findall(r"CMD (\[.*\])", "\n".join(container("HEALTHCHECK")))
     program, *first = yaml.safe_load(entry)
@@ -143,6 +158,9 @@ def test_the_proxy_lets_through_what_a_server_takes() -> None:
     assert found is not None
     assert int(found[1]) * 2**20 >= max(ServeOptions().max_body, ServeOptions().max_document)
     assert text.count("{") == text.count("}")
+    route = re.search(r"location = /translate_file \{([^}]*)\}", text)  # it answers when the document is done
+    assert route is not None
+    assert "proxy_read_timeout 1h;" in route[1]
 
 
 def test_a_glossary_that_one_process_stores_all_have(tmp_path: Path) -> None:

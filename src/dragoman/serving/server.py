@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import signal
 import socket
@@ -121,7 +122,7 @@ def configured(app: Any, grace_s: float, **more: Any) -> uvicorn.Config:
     return uvicorn.Config(
         app, http=PatientProtocol, ws="none", backlog=BACKLOG, log_config=None, access_log=False, server_header=False,
         h11_max_incomplete_event_size=MOST_HEADER_BYTES, timeout_keep_alive=5,
-        timeout_graceful_shutdown=int(grace_s) or None, lifespan="on", **more,
+        timeout_graceful_shutdown=math.ceil(grace_s), lifespan="on", **more,
     )  # fmt: skip
 
 
