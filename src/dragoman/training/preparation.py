@@ -176,9 +176,8 @@ def prepared(
         tokenizers = check_prepared(run, False, ticker)
     except (BundleError, DataError):  # text has changed, or a file
         return None
-    named = paths_of([*each(config.data.train), *(() if config.data.valid is None else each(config.data.valid))])
     noted = {path for name in ("train", "valid") for path in Store.open(folder / name).sources}
-    if noted != {str(path.absolute()) for path in named}:
+    if noted != {str(path.absolute()) for path in paths_of(_texts_of(config.data))}:
         return None
     ticker.say(f"{folder}: the text was prepared by an earlier call")
     return _with_vocab_size(config, tokenizers), tokenizers
@@ -202,8 +201,13 @@ def _small_files(folder: Path) -> list[Path]:
 
 def tags_of(data: DataConfig) -> list[str]:
     """Return the tags that sources begin with: of target languages, if there are several, and of corpora."""
-    texts = (*each(data.train), *(() if data.valid is None else each(data.valid)))
-    return [*(f">>{lang}<<" for lang in data.tgt_langs), *dict.fromkeys(text.tag for text in texts if text.tag)]
+    tags = dict.fromkeys(text.tag for text in _texts_of(data) if text.tag)
+    return [*(f">>{lang}<<" for lang in data.tgt_langs), *tags]
+
+
+def _texts_of(data: DataConfig) -> tuple[TextFiles, ...]:
+    """Return all texts that a configuration names, those of training first."""
+    return (*each(data.train), *(() if data.valid is None else each(data.valid)))
 
 
 def refuse_other_tags(config: Config, tokenizer: Tokenizer, parent: Path | str | None) -> None:
@@ -281,7 +285,7 @@ def check_trainable(config: Config) -> None:
 
 def check_readable(data: DataConfig) -> None:
     """Open each file once, so that a wrong name is an error now and not in an hour."""
-    for path in paths_of([*each(data.train), *(() if data.valid is None else each(data.valid))]):
+    for path in paths_of(_texts_of(data)):
         refuse_a_pipe(path)
         open_corpus(path).close()
 
