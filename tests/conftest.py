@@ -39,6 +39,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (item.path.name != LONGEST, not LONG & set(item.path.relative_to(tests).parts)))
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a parameter of bytes by its argument.
+
+    What was compressed while the file was read contains the time, and pytest-xdist refuses to run tests whose names
+    differ between two of its processes.
+    """
+    return argname if isinstance(val, bytes) else None
+
+
 DICTIONARY = """
 the=der a=ein dog=hund cat=katze man=mann woman=frau sees=sieht likes=mag finds=findet big=gross small=klein red=rot
 green=gruen house=haus tree=baum runs=rennt sleeps=schlaeft today=heute here=hier
