@@ -241,6 +241,12 @@ def test_X3_an_unfinished_file_goes_on_only_with_what_it_was_begun_with(
     assert going_on.status == 0, going_on.err
     assert "resuming after line 2,048" in going_on.err
     assert out.read_bytes() == command(*args[:-2]).out
+    partial.write_bytes(begun[0])
+    Path(f"{out}.journal").write_bytes(begun[1])
+    smaller = command(*args, "--batch-tokens", "500")  # where the machine killed one that took too much memory
+    assert smaller.status == 0, smaller.err
+    assert "resuming after line 2,048" in smaller.err
+    assert out.read_bytes() == command(*args[:-2]).out
     assert command(*args, "--restart").status == 0
     assert not partial.exists()
     figure("X3", f"{refused} of {refused} unfinished files with another input, setting, model or content are refused")

@@ -566,8 +566,8 @@ class Translator:
     def facts(self, plan: Plan, form: str = "text") -> dict[str, Any]:
         """Return everything that a file of translations depends on, besides the input."""
         options = {field.name: getattr(plan.options, field.name) for field in fields(plan.options)}
-        # the number of threads only changes the rounding of scores; fast is already replaced by other options
-        del options["threads"], options["fast"]
+        # fast is already replaced by other options
+        del options["fast"]
         if not options["allow_unk"]:
             del options["allow_unk"]  # journals of earlier versions do not have it
         if options["truecase"]:
@@ -576,6 +576,8 @@ class Translator:
         models = [bundle.facts.sha256 for bundle in self._bundles]
         # what no option says is from the run's configuration, which may be edited until the run is finished
         options |= asdict(plan.search.decode)
+        # these two only change the rounding of scores; a file that a lack of memory ended can go on in smaller batches
+        del options["threads"], options["batch_tokens"]
         return {"models": models, "device": self.device.type, "form": form, **options}
 
 
