@@ -5,8 +5,8 @@
 The text is Multi30k; validation and test set are its own and are not damaged. All trainings have the same settings and
 the same number of updates. The target is a BLEU of the mended text within 0.5 of that of the clean text; trainings on
 clean text with several seeds say how much of a difference is chance. Mended text that equals the clean text to the last
-byte is not trained on again. What the record has already, of the same inputs, is not measured again, so that a run that
-was stopped goes on and another one can add kinds and seeds.
+byte is not trained on again. What the record has already, of the same inputs, text and machine, is not measured again,
+so that a run that was stopped goes on and another one can add kinds and seeds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from threading import Lock
 from typing import Any
 
 from benchmarks.damaged import KINDS, Damaged, clean_corpus, damage, lines_of
-from benchmarks.record import RESULTS, save
+from benchmarks.record import RESULTS, machine, save
+from dragoman.files import sha256
 
 NAME = "newcomer/doctor-bleu"
 
@@ -71,8 +72,9 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         if damaged is None:
             continue
         files = damaged.write(folder / kind)
-        mended, figures[kind] = mend(damaged, files), figures.get(kind, {})
-        figures[kind] |= text_figures(damaged, mended)
+        mended = mend(damaged, files)
+        text, before = text_figures(damaged, mended), figures.get(kind, {})
+        figures[kind] = text | (before if before.get("sha256") == text["sha256"] else {})
         if args.damaged:
             jobs += [(figures[kind].setdefault("damaged", {}), files, seed) for seed in args.seeds]
         if not figures[kind]["equal to the clean text"]:
@@ -94,8 +96,9 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 def recorded(inputs: dict[str, Any]) -> dict[str, Any]:
     """Return the figures of the record if they are of the same inputs, otherwise none."""
     path = RESULTS / f"{NAME}.json"
-    figures: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["figures"] if path.exists() else {}
-    return figures if figures.get("inputs") == inputs else {"inputs": inputs}
+    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    same = record.get("machine") == machine() and record["figures"]["inputs"] == inputs
+    return dict(record["figures"]) if same else {"inputs": inputs}
 
 
 def mend(damaged: Damaged, files: Sequence[Path]) -> list[Path]:
@@ -106,9 +109,10 @@ def mend(damaged: Damaged, files: Sequence[Path]) -> list[Path]:
 
 
 def text_figures(damaged: Damaged, mended: Sequence[Path]) -> dict[str, Any]:
-    """Return how the mended text differs from the clean one."""
+    """Return the sums of the mended text, and how it differs from the clean one."""
     pairs, clean = list(zip(*map(lines_of, mended), strict=True)), damaged.corpus.pairs
     return {
+        "sha256": [sha256(path) for path in mended],
         "pairs": len(pairs),
         "clean pairs lost": (Counter(clean) - Counter(pairs)).total(),
         "other pairs": (Counter(pairs) - Counter(clean)).total(),
@@ -117,7 +121,7 @@ def text_figures(damaged: Damaged, mended: Sequence[Path]) -> dict[str, Any]:
 
 
 def bleu(files: Sequence[Path], out: Path, args: argparse.Namespace, seed: int) -> float | str:
-    """Train on two files, and return the BLEU of the test set, or why they cannot be trained on."""
+    """Train on two files, and return the BLEU of the test set, or why the training refuses them."""
     folder, (src, tgt) = args.data / "multi30k", [file.suffix for file in files]
     limits = [f"train.max_steps={args.steps}", f"train.seed={seed}", f"train.validate_every={args.steps // 2}"]
     settings = [part for name in (*limits, *args.settings) for part in ("--set", name)]
@@ -126,6 +130,8 @@ def bleu(files: Sequence[Path], out: Path, args: argparse.Namespace, seed: int) 
     try:  # a training says that a file is in another encoding, or that the files differ in length
         dragoman("train", *files, *valid, "--out", out, "--quiet", *settings, threads=threads(args))
     except subprocess.CalledProcessError as error:
+        if error.returncode != 2:  # a kill, or a lack of memory
+            raise
         return str(error.stderr.strip().split("\n")[-1]).replace(f"{files[0].parent}/", "")
     scores = json.loads(dragoman("evaluate", out, *test, "--json", threads=threads(args)))["scores"]
     return float(next(score["value"] for score in scores if score["name"] == "BLEU"))
