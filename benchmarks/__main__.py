@@ -42,11 +42,15 @@ def main() -> None:
     if args.data is not None and not args.data.is_dir():
         print(f"{args.data}: no such folder; the embedded corpus takes its place", file=sys.stderr)
         args.data = None
+    failed = []
     for name in args.names or COMPARISONS:
         began = time.perf_counter()
-        subprocess.run(command(name, args.data, args.run), check=True)
+        if subprocess.run(command(name, args.data, args.run), check=False).returncode:
+            failed.append(name)
         print(f"{name}: {(time.perf_counter() - began) / 60:.1f} minutes", file=sys.stderr, flush=True)
     subprocess.run([sys.executable, "-m", "benchmarks.page"], check=True)
+    if failed:
+        raise SystemExit(f"failed, and not recorded: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -6,12 +6,15 @@ The clock runs from the two raw files: learning subwords, preparing and validati
 starts once for each limit and seed, with half a minute less, so that the whole command ends by then; a peer trains once
 until the last limit, and what counts at a limit is the checkpoint that it had finished by then. Translating the test
 set, by each one's own beam search of 5, does not count.
-Nothing else may run meanwhile. What is there already, in the folder of ``--runs``, is not made again.
+Nothing else may run meanwhile. What is there already, in the folder of ``--runs``, of the same text and settings, is
+not made again. A peer is installed before the clock runs. The record keeps what this machine has measured of other
+corpora and systems.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -19,7 +22,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,8 +32,8 @@ from benchmarks.harness.command import watched
 from benchmarks.harness.corpus import MULTI30K_TEST
 from benchmarks.harness.environments import ROOT
 from benchmarks.harness.peer import precisions
-from benchmarks.harness.runs import dragoman
-from benchmarks.record import save
+from benchmarks.harness.runs import dragoman, refuse_another
+from benchmarks.record import RESULTS, machine, save
 from dragoman.evaluation.metrics import bleu, chrf
 
 POLL_S = 1.0
@@ -102,43 +105,59 @@ def _copy(path: Path, to: Path) -> None:
         shutil.copy(path, to)
 
 
-def train_peer(name: str, job: Job, limits: Sequence[float]) -> dict[str, dict[str, Any]]:
+def train_peer(name: str, job: Job, limits: Sequence[float]) -> dict[str, dict[str, Any] | None]:
     """Train a peer until the last limit, in minutes; return the checkpoint of each limit, and its minutes."""
     peer = PEERS[name]
-    began, kept = time.time(), dict[str, dict[str, Any]]()
+    peer.install()
+    began, kept = time.time(), dict[str, dict[str, Any] | None]()
     argv = peer.prepare(job)
     with (job.folder / "training.txt").open("wb") as log:
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
             env={**os.environ, "OMP_NUM_THREADS": "2"},
         )  # fmt: skip
-        last: tuple[Path, float] | None = None
-        copy = job.folder / "last"
-        for limit in limits:
-            due = began + 60 * limit
-            while time.time() < due + WHOLE_S + POLL_S:
-                if process.poll() is not None:
-                    raise SystemExit(f"{name} has ended: see {job.folder / 'training.txt'}")
-                newest = newest_checkpoint(job.folder, peer.checkpoints, due)
-                if newest is not None and newest != last:
-                    last = newest
-                    _copy(newest[0].resolve(), copy / newest[0].resolve().name)
-                time.sleep(POLL_S)
-            if last is not None:
-                chosen = job.folder / f"at-{limit:g}"
-                shutil.rmtree(chosen, ignore_errors=True)
-                shutil.copytree(copy, chosen)
-                path = next(iter(chosen.iterdir()))
-                kept[f"{limit:g}"] = {"checkpoint": str(path), "minutes": round((last[1] - began) / 60, 2)}
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        try:
+            for limit, last in _checkpoints(process, name, job, began, limits):
+                kept[f"{limit:g}"] = last
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     (job.folder / "kept.json").write_text(json.dumps(kept), encoding="utf-8")
     return kept
+
+
+def _checkpoints(
+    process: subprocess.Popen[bytes], name: str, job: Job, began: float, limits: Sequence[float]
+) -> Iterator[tuple[float, dict[str, Any] | None]]:
+    """Yield the newest checkpoint at each limit, copied, and its minutes; None where there is none yet."""
+    last: tuple[Path, float] | None = None
+    copy = job.folder / "last"
+    for limit in limits:
+        due = began + 60 * limit
+        while time.time() < due + WHOLE_S + POLL_S:
+            if process.poll() is not None:
+                raise SystemExit(f"{name} has ended: see {job.folder / 'training.txt'}")
+            with contextlib.suppress(FileNotFoundError):  # the peer removes an older one meanwhile
+                newest = newest_checkpoint(job.folder, PEERS[name].checkpoints, due)
+                if newest is not None and newest != last:
+                    _copy(newest[0].resolve(), copy / newest[0].resolve().name)
+                    last = newest
+            time.sleep(POLL_S)
+        if last is None:
+            yield limit, None
+            continue
+        chosen = job.folder / f"at-{limit:g}"
+        shutil.rmtree(chosen, ignore_errors=True)
+        shutil.copytree(copy, chosen)
+        yield limit, {"checkpoint": str(next(iter(chosen.iterdir()))), "minutes": round((last[1] - began) / 60, 2)}
 
 
 def peer_figures(name: str, text: Text, job: Job, limits: Sequence[float]) -> dict[str, Any]:
     """Return the scores of a peer at each limit, a list of one; an empty one where it had no checkpoint yet."""
     folder = job.folder
+    texts = [f"{stem}.{lang}" for stem in (job.train, job.valid) for lang in (job.src, job.tgt)]
+    facts = {"limits": list(limits), "precision": job.precision, "shape": job.shape._asdict()}
+    refuse_another(folder, facts, texts)
     if (folder / "kept.json").is_file():
         kept = json.loads((folder / "kept.json").read_text(encoding="utf-8"))
     else:
@@ -147,19 +166,22 @@ def peer_figures(name: str, text: Text, job: Job, limits: Sequence[float]) -> di
         kept = train_peer(name, job, limits)
     figures: dict[str, Any] = {}
     for limit in (f"{limit:g}" for limit in limits):
-        if limit not in kept:
+        last = kept[limit]
+        if last is None:
             figures[limit] = []
             continue
         translated = folder / f"at-{limit}.{text.tgt}"
-        PEERS[name].translate(job, Path(kept[limit]["checkpoint"]), Path(f"{text.test}.{text.src}"), translated)
-        figures[limit] = [{"minutes": kept[limit]["minutes"], **scores(text, translated)}]
+        PEERS[name].translate(job, Path(last["checkpoint"]), Path(f"{text.test}.{text.src}"), translated)
+        figures[limit] = [{"minutes": last["minutes"], **scores(text, translated)}]
     return figures
 
 
 # --- dragoman ---------------------------------------------------------------------------------------------------------
 
 
-def our_figures(text: Text, folder: Path, limits: Sequence[float], seeds: Sequence[int]) -> dict[str, Any]:
+def our_figures(
+    text: Text, folder: Path, limits: Sequence[float], seeds: Sequence[int], settings: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return the scores of ``dragoman train --minutes`` at each limit, of each seed."""
     figures: dict[str, Any] = {}
     for limit in limits:
@@ -167,13 +189,16 @@ def our_figures(text: Text, folder: Path, limits: Sequence[float], seeds: Sequen
         for seed in seeds:
             run = folder / f"{limit:g}-{seed}"
             translated = run.with_suffix(f".{text.tgt}")
+            texts = [f"{stem}.{lang}" for stem in (text.train, text.valid) for lang in (text.src, text.tgt)]
+            refuse_another(run, {"minutes": limit, "seed": seed, "around": AROUND_MIN, "settings": settings}, texts)
             if not (run / "bundle").is_dir():
                 shutil.rmtree(run, ignore_errors=True)
                 folder.mkdir(parents=True, exist_ok=True)
                 argv = dragoman(
                     "train", "--src", f"{text.train}.{text.src}", "--tgt", f"{text.train}.{text.tgt}",
                     "--valid-src", f"{text.valid}.{text.src}", "--valid-tgt", f"{text.valid}.{text.tgt}",
-                    "--minutes", f"{limit - AROUND_MIN:g}", "--set", f"train.seed={seed}", "--out", run,
+                    "--minutes", f"{limit - AROUND_MIN:g}", "--set", f"train.seed={seed}",
+                    *(part for setting in settings for part in ("--set", setting)), "--out", run,
                 )  # fmt: skip
                 done = watched(argv, run.with_suffix(".txt"))
                 run.with_suffix(".seconds").write_text(f"{done.seconds:.0f}", encoding="ascii")
@@ -199,6 +224,7 @@ def main() -> None:
         metavar="RUN",
         help="a run of `train --minutes`: peers get its sizes, subwords, dropout and highest rate, in --runs/like-NAME",
     )
+    parser.add_argument("--set", dest="settings", action="append", default=[], help="a setting of ours, A.B=C")
     parser.add_argument("--runs", type=Path, default=ROOT / "runs/clock", help="where all is kept")
     args = parser.parse_args()
     able, _ = precisions()
@@ -211,7 +237,7 @@ def main() -> None:
         for system in args.systems if not args.like else [system for system in args.systems if system in PEERS]:
             to = folder / f"like-{args.like.name}" / system if args.like else folder / system
             corpora[name][system] = (
-                our_figures(text, to, args.minutes, args.seeds)
+                our_figures(text, to, args.minutes, args.seeds, args.settings)
                 if system == "dragoman"
                 else peer_figures(
                     system, text, Job(to, text.src, text.tgt, text.train, text.valid, able[0], shape), args.minutes
@@ -223,13 +249,30 @@ def main() -> None:
         **shape._asdict(), "warmup_updates": WARMUP,
         "updates_between_validations": VALIDATE_EVERY, "versions": versions,
     }  # fmt: skip
-    figures = {"corpora": corpora, "peers": peers}
-    save(
-        "clock_smaller" if args.like else "clock",
-        figures,
-        command("clock", parser, args),
-        ("torch", "sacrebleu", "sentencepiece"),
-    )
+    record = "clock_smaller" if args.like else "clock"
+    figures = with_earlier(record, {"corpora": corpora, "peers": peers})
+    save(record, figures, command("clock", parser, args), ("torch", "sacrebleu", "sentencepiece"))
+
+
+def with_earlier(record: str, figures: dict[str, Any]) -> dict[str, Any]:
+    """Add what the record of this machine has of other corpora, systems and limits, measured with the same shapes."""
+    path = RESULTS / f"{record}.json"
+    earlier = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if earlier.get("machine") != machine():
+        return figures
+    before, peers = earlier["figures"], figures["peers"]
+    if any(before["peers"].get(name) != peers[name] for name in peers if name != "versions"):
+        return figures
+    for corpus, systems in before["corpora"].items():
+        of_corpus = figures["corpora"].setdefault(corpus, {})
+        for system, limits in systems.items():
+            new = of_corpus.setdefault(system, {})
+            for limit, rows in limits.items():
+                found = new.setdefault(limit, rows)
+                seeds = {None, *(row.get("seed") for row in found)}  # a peer has none, and one training
+                new[limit] = found if found is rows else [r for r in rows if r.get("seed") not in seeds] + found
+    versions = {**before["peers"].get("versions", {}), **peers["versions"]}
+    return {**before, **figures, "peers": {**before["peers"], **peers, "versions": versions}}
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Students beside their teacher on a test set that nothing was chosen on: BLEU, speed in turns, and a Pareto plot.
 
 The teacher is decoded by CTranslate2 in int8 with its own beam, and greedy. Each student is decoded by CTranslate2 in
-int8, greedy, with a beam of 2 and with the teacher's, and greedy by our engine in int8, each with its shortlist and
-without.
+int8, greedy, with a beam of 2 and with the teacher's, and greedy by our own search in float32, each with its shortlist
+and without.
 ``*`` marks what `dragoman distill` chose for ``--fast`` on validation text. The size of batches is the best of a few
 for each system, also found on validation text. Guard, confidence and what must arrive unchanged are left out
 everywhere. Systems take turns in one process, and a ratio is the median of the ratios of the same round.
@@ -69,21 +69,18 @@ def systems(teacher: Path, students: Sequence[Path], tune: Sequence[str]) -> lis
     loaded = Translator.load(teacher, "cpu")
     beam = loaded.config.decode.beam_size
     int8: dict[str, Any] = {"engine": "ctranslate2", "precision": "int8", "patience": 1.0}
-    ours: dict[str, Any] = {**int8, "engine": "torch"}
+    ours: dict[str, Any] = {**int8, "engine": "torch", "precision": "fp32"}
     found = [
         system(f"teacher, CTranslate2 int8, beam {beam}", loaded, tune, True, beam_size=beam, **int8),
         system("teacher, CTranslate2 int8, beam 1", loaded, tune, True, beam_size=1, **int8),
-        system(f"teacher, dragoman int8, beam {beam}", loaded, tune, True, beam_size=beam, **ours),
-        system(
-            f"teacher, dragoman fp32, beam {beam}", loaded, tune, True, beam_size=beam, **ours | {"precision": "fp32"}
-        ),
+        system(f"teacher, dragoman fp32, beam {beam}", loaded, tune, True, beam_size=beam, **ours),
     ]
     for path in students:
         student = Translator.load(path, "cpu")
         fast = student.manifest.get("fast", {})
-        for engine, how in (("CTranslate2 int8", int8), ("dragoman int8", ours)):
+        for engine, how in (("CTranslate2 int8", int8), ("dragoman fp32", ours)):
             for size in (1, 2, beam) if engine.startswith("C") else (1,):
-                for on in (True, False):
+                for on in (True, False) if student.bundles[0].shortlist is not None else (False,):
                     chosen = how is int8 and fast == {"beam_size": size, "shortlist": on}
                     name = f"{path.name}, {engine}, beam {size}{', shortlist' * on}{' *' * chosen}"
                     found.append(system(name, student, tune, False, beam_size=size, shortlist=on, **how))

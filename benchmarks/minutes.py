@@ -17,7 +17,7 @@ from benchmarks.harness.arguments import command
 from benchmarks.harness.command import watched
 from benchmarks.harness.corpus import MULTI30K_TEST, captions
 from benchmarks.harness.environments import ROOT
-from benchmarks.harness.runs import evaluation, events, last, training
+from benchmarks.harness.runs import evaluation, events, last, refuse_another, training
 from benchmarks.record import save
 from dragoman.config import read_yaml
 from dragoman.lab.architectures import clock_settings
@@ -93,6 +93,8 @@ def main() -> None:
     found = []
     for minutes in args.minutes:
         run = args.runs / f"{args.config.stem}-{minutes:g}"
+        texts = [corpus / f"{part}.{end}" for part in ("train", "val") for end in ("en", "de")]
+        refuse_another(run, {"minutes": minutes, "settings": args.more}, [args.config, *texts])
         if not (run / "bundle").is_dir():
             train(run, corpus, args.config, minutes, args.more)
         found.append({"limit_minutes": minutes, **evaluate(run, corpus)})

@@ -26,7 +26,7 @@ import yaml
 from benchmarks.harness.arguments import command
 from benchmarks.harness.corpus import MULTI30K_TEST
 from benchmarks.harness.environments import ROOT
-from benchmarks.harness.runs import Files, dragoman, evaluation, events, last, training
+from benchmarks.harness.runs import Files, dragoman, evaluation, events, last, refuse_another, training
 from benchmarks.record import save
 from dragoman.evaluation.metrics import tokenized_bleu
 
@@ -64,16 +64,17 @@ RECIPES = {
 
 def train(recipe: Recipe, data: Path, run: Path, settings: Sequence[str], text: Files | None = None) -> None:
     """Train in ``run``, or go on there; on the recipe's two files, if ``text`` gives no others."""
-    if (run / "bundle").is_dir() and any(event["event"] == "end" for event in events(run)):
-        return
     sides = (recipe.src, recipe.tgt)
     src, tgt = text or (data / recipe.file("train", side) for side in sides)
     valid = None
     if recipe.valid is not None:
         valid = data / recipe.file(recipe.valid, sides[0]), data / recipe.file(recipe.valid, sides[1])
+    config = ROOT / "configs" / recipe.config
+    refuse_another(run, {"settings": list(settings)}, [config, src, tgt, *(valid or ())])
+    if (run / "bundle").is_dir() and any(event["event"] == "end" for event in events(run)):
+        return
     resumed = ["--resume"] if (run / "log.jsonl").is_file() else []
     run.parent.mkdir(parents=True, exist_ok=True)
-    config = ROOT / "configs" / recipe.config
     subprocess.run(training(config, run, (src, tgt), valid, settings, *resumed), check=True)
 
 

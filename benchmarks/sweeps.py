@@ -78,7 +78,12 @@ def by_training(args: argparse.Namespace, values: tuple[int, ...], what: str) ->
         for value in values:
             layers = dict(n_encoder_layers=value, n_decoder_layers=value) if what == "layers" else {}
             vocab_size = value if what == "vocabulary" else tokenizer.vocab_size
-            taking_part = systems(path, sizes_of(args.preset, **layers), vocab_size, dict.fromkeys(able, "eager"))
+            taking_part = systems(
+                path,
+                sizes_of(args.preset, **layers),
+                vocab_size,
+                {precision: {"attention": "eager"} for precision in able},
+            )
             for _, system in turns(taking_part, args.rounds):
                 answer = once(system, warm=args.warm)
                 speed = answer["tokens_per_s"], answer["peak_mib"]

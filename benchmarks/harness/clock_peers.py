@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,6 +73,7 @@ class Peer(NamedTuple):
     """A system that trains by its own command line."""
 
     package: str
+    install: Callable[[], object]  # before the clock runs
     prepare: Callable[[Job], list[str]]  # writes what it needs; returns the command that trains
     checkpoints: str  # a pattern below the job's folder
     translate: Callable[[Job, Path, Path, Path], None]  # a checkpoint, a source, and where the translation goes
@@ -234,9 +236,17 @@ def _generates(job: Job, checkpoint: Path, source: Path, to: Path) -> None:
 
 
 PEERS = {
-    "Marian": Peer("pymarian 1.12.42", _marian, "model.npz.best-ce-mean-words.npz", _marian_decodes),
-    "JoeyNMT": Peer("joeynmt 2.3.0", _joeynmt, "model/best.ckpt", _joeynmt_translates),
-    "Eole": Peer("eole 0.6.4", _eole, "out/model/step_*", _eole_predicts),
-    "Hugging Face": Peer("transformers 5.23.0", _trainer, "out/checkpoint-*", _generates),
+    "Marian": Peer(
+        "pymarian 1.12.42",
+        partial(marian, "train", "--version"),
+        _marian,
+        "model.npz.best-ce-mean-words.npz",
+        _marian_decodes,
+    ),
+    "JoeyNMT": Peer("joeynmt 2.3.0", partial(python_of, "joeynmt"), _joeynmt, "model/best.ckpt", _joeynmt_translates),
+    "Eole": Peer("eole 0.6.4", partial(python_of, "eole"), _eole, "out/model/step_*", _eole_predicts),
+    "Hugging Face": Peer(
+        "transformers 5.23.0", partial(python_of, "trainer"), _trainer, "out/checkpoint-*", _generates
+    ),
 }
 """By the name of each."""

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dragoman.files import sha256
+
 
 def dragoman(*arguments: str | Path) -> list[str]:
     """The command, in this Python."""
@@ -38,6 +40,25 @@ def events(run: Path) -> list[dict[str, Any]]:
 def last(log: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
     """The last event of this name."""
     return next(event for event in reversed(log) if event["event"] == name)
+
+
+def refuse_another(kept: Path, facts: dict[str, Any], texts: Sequence[str | Path]) -> None:
+    """Write beside a run what it is made of, before it is made; a run that is there must be made of the same.
+
+    Args:
+        kept: The run's folder.
+        facts: Settings and limits.
+        texts: The files that it learns from.
+
+    Raises:
+        SystemExit: It was made of something else, or nothing says of what.
+    """
+    note = kept.with_name(f"{kept.name}.made-of.json")
+    facts = json.loads(json.dumps({**facts, "texts": [sha256(Path(text)) for text in texts]}))
+    if kept.exists() and (not note.is_file() or json.loads(note.read_text(encoding="utf-8")) != facts):
+        raise SystemExit(f"{kept}: made with other settings or of other text; move it away to measure again")
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text(json.dumps(facts), encoding="utf-8")
 
 
 def evaluation(runs: Sequence[Path], src: Path | str, ref: Path | str, *options: str) -> dict[str, Any]:

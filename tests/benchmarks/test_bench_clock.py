@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -73,3 +76,70 @@ def test_the_page_tells_seeds_from_intervals_and_what_had_no_checkpoint() -> Non
     )
     (panel,) = made.draw[0][1].args[0].values()
     assert [(line.name, line.y[-1]) for line in panel] == [("dragoman", 36.5), ("Marian", 25.0)]
+
+
+def test_the_record_keeps_what_this_machine_has_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "RESULTS", tmp_path)
+    peers = {"sizes": {"d_model": 8}, "subwords": 100, "versions": {"Marian": "m 1"}}
+    before = {
+        "corpora": {
+            "multi30k": {"dragoman": {"3": [{"seed": 1, "BLEU": 1.0}, {"seed": 2, "BLEU": 2.0}]},
+                         "Marian": {"3": [{"BLEU": 5.0}], "10": [{"BLEU": 6.0}]}},
+            "tatoeba-en-de": {"Marian": {"3": []}},
+        },
+        "peers": {**peers, "updates": [1]}, "note": "n",
+    }  # fmt: skip
+    record = {"machine": clock.machine(), "figures": before}
+    (tmp_path / "clock.json").write_text(json.dumps(record), encoding="utf-8")
+    new = {
+        "corpora": {"multi30k": {"dragoman": {"3": [{"seed": 2, "BLEU": 2.5}]}, "Marian": {"3": []}}},
+        "peers": {**peers, "versions": {"Eole": "e 1"}},
+    }
+    found = clock.with_earlier("clock", json.loads(json.dumps(new)))
+    assert found["corpora"] == {
+        "multi30k": {"dragoman": {"3": [{"seed": 1, "BLEU": 1.0}, {"seed": 2, "BLEU": 2.5}]},
+                     "Marian": {"3": [], "10": [{"BLEU": 6.0}]}},
+        "tatoeba-en-de": {"Marian": {"3": []}},
+    }  # fmt: skip
+    assert found["note"] == "n"
+    assert found["peers"] == {**peers, "updates": [1], "versions": {"Marian": "m 1", "Eole": "e 1"}}
+    other = {**record, "machine": {"cpu": "another"}}
+    (tmp_path / "clock.json").write_text(json.dumps(other), encoding="utf-8")
+    assert clock.with_earlier("clock", new) == new
+    wider = {**record, "figures": {**before, "peers": {**peers, "subwords": 200}}}
+    (tmp_path / "clock.json").write_text(json.dumps(wider), encoding="utf-8")
+    assert clock.with_earlier("clock", new) == new
+
+
+def test_a_peer_is_ended_whatever_happens_and_its_checkpoints_are_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = "import pathlib, sys, time; pathlib.Path(sys.argv[1], 'm-1').write_bytes(b'w'); time.sleep(300)"
+    installed: list[str] = []
+    peer = clock.PEERS["Marian"]._replace(
+        install=lambda: installed.append("Marian"), checkpoints="m-*",
+        prepare=lambda job: [sys.executable, "-c", script, str(job.folder)],
+    )  # fmt: skip
+    monkeypatch.setitem(clock.PEERS, "Marian", peer)
+    monkeypatch.setattr(clock, "WHOLE_S", 0.2)
+    monkeypatch.setattr(clock, "POLL_S", 0.1)
+    job = clock.Job(tmp_path, "en", "de", tmp_path, tmp_path, "fp32", clock.RECIPE)
+    begun: list[Any] = []
+    popen = subprocess.Popen
+
+    def start(*args: Any, **kwargs: Any) -> Any:
+        begun.append(popen(*args, **kwargs))
+        return begun[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    kept = clock.train_peer("Marian", job, [0, 0.05])
+    assert installed == ["Marian"]
+    assert kept["0"] is None
+    assert kept["0.05"] is not None
+    assert Path(kept["0.05"]["checkpoint"]).read_bytes() == b"w"
+    assert json.loads((tmp_path / "kept.json").read_text(encoding="utf-8")) == kept
+    assert begun[0].poll() is not None
+    monkeypatch.setattr(clock, "newest_checkpoint", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        clock.train_peer("Marian", job, [1])
+    assert begun[1].poll() is not None

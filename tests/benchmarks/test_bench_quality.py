@@ -33,17 +33,30 @@ def test_a_run_is_begun_resumed_or_left(tmp_path: Path, monkeypatch: pytest.Monk
     commands: list[list[str]] = []
     monkeypatch.setattr(subprocess, "run", lambda command, check: commands.append(command))
     recipe, run = quality.RECIPES["multi30k-de-en"], tmp_path / "runs/one"
+    for name in ("train", "val"):
+        for side in ("en", "de"):
+            (tmp_path / f"{name}.{side}").write_bytes(f"{name} {side}\n".encode())
     quality.train(recipe, tmp_path, run, ["train.seed=7"])
     assert "--resume" not in commands[0]
     assert commands[0][commands[0].index("--src") + 1] == str(tmp_path / "train.de")  # swapped
     assert commands[0][-2:] == ["--set", "train.seed=7"]
     run.mkdir()
     (run / "log.jsonl").write_text(json.dumps({"event": "step"}) + "\n", encoding="utf-8")
-    quality.train(recipe, tmp_path, run, [])
+    quality.train(recipe, tmp_path, run, ["train.seed=7"])
     assert commands[1][-1] == "--resume"
     (run / "bundle").mkdir()
     (run / "log.jsonl").write_text(json.dumps({"event": "end"}) + "\n", encoding="utf-8")
-    quality.train(recipe, tmp_path, run, [])
+    quality.train(recipe, tmp_path, run, ["train.seed=7"])
+    assert len(commands) == 2
+    with pytest.raises(SystemExit, match="made with other settings or of other text"):
+        quality.train(recipe, tmp_path, run, ["train.seed=8"])
+    (tmp_path / "val.en").write_bytes(b"other\n")
+    with pytest.raises(SystemExit, match="made with other settings or of other text"):
+        quality.train(recipe, tmp_path, run, ["train.seed=7"])
+    (tmp_path / "val.en").write_bytes(b"val en\n")
+    run.with_name("one.made-of.json").unlink()
+    with pytest.raises(SystemExit, match="made with other settings or of other text"):
+        quality.train(recipe, tmp_path, run, ["train.seed=7"])
     assert len(commands) == 2
 
 
@@ -77,6 +90,8 @@ def test_tokenised_text_is_compared_by_its_own_tokens(tmp_path: Path, monkeypatc
 def test_two_runs_translate_the_training_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "train.en").write_bytes(b"a cat\na dog\n")
     (tmp_path / "train.de").write_bytes(b"eine Katze\nein Hund\n")
+    for side in ("en", "de"):
+        (tmp_path / f"val.{side}").write_bytes(b"x\n")
     commands: list[list[str]] = []
 
     def run(command: list[str], check: bool) -> None:
