@@ -7,7 +7,6 @@ import logging
 import shutil
 import signal
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 import torch
 
 import dragoman
+from dragoman import bundle as bundles
 from dragoman.bundle import load_bundle
 from dragoman.cli import main
 from dragoman.errors import BundleError
@@ -108,12 +108,15 @@ def test_an_unfinished_run_is_exported_into_its_folder_too(unfinished: Path) -> 
     assert [one.text for one in ours] == [one.text for one in theirs]
 
 
-def test_what_is_replaced_while_it_is_read_is_read_again_and_never_torn(tiny_run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", ["before the check", "before the weights"])
+def test_what_is_replaced_while_it_is_read_is_read_again_and_never_torn(
+    when: str, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = {path.name: path.read_bytes() for path in (tiny_run / "bundle").iterdir()}
     manifest = json.loads(files.pop("manifest.json"))
     facts = {key: value for key, value in manifest.items() if key not in ("files", "sha256")}
     weights = read_weights(tiny_run / "bundle/model.safetensors")
-    over = threading.Event()
+    check, read, is_checked, reads = bundles.check_files, bundles._read, threading.Event(), list[float]()
 
     def write(value: float) -> None:
         with sealed_folder(tmp_path / "run/bundle", {**facts, "value": value}) as aside:
@@ -123,25 +126,30 @@ def test_what_is_replaced_while_it_is_read_is_read_again_and_never_torn(tiny_run
                 else:
                     (aside / name).write_bytes(content)
 
-    def replace() -> None:
-        value = 0.0
-        while not over.is_set():
-            value += 1
-            write(value)
-            time.sleep(0.1)
+    def checked(*args: Any) -> None:
+        if when == "before the check" and len(reads) == 0:
+            write(1.0)
+        try:
+            check(*args)
+        finally:
+            is_checked.set()
+
+    def read_after_the_check(folder: Path, manifest: dict[str, Any], device: Any) -> Any:
+        assert is_checked.wait(LONG_S)
+        is_checked.clear()
+        if when == "before the weights" and len(reads) == 0:
+            write(1.0)
+        reads.append(manifest["value"])
+        return read(folder, manifest, device)
 
     (tmp_path / "run").mkdir()
     write(0.0)
-    writer = threading.Thread(target=replace)
-    writer.start()
-    try:
-        for _ in range(10):
-            bundle = load_bundle(tmp_path / "run")
-            values = {float(value) for tensor in untied(bundle.model).values() for value in tensor.unique()}
-            assert values == {bundle.manifest["value"]}
-    finally:
-        over.set()
-        writer.join()
+    monkeypatch.setattr(bundles, "check_files", checked)
+    monkeypatch.setattr(bundles, "_read", read_after_the_check)
+    bundle = load_bundle(tmp_path / "run")
+    assert reads == [0.0, 1.0]
+    assert bundle.manifest["value"] == 1
+    assert {float(value) for tensor in untied(bundle.model).values() for value in tensor.unique()} == {1.0}
 
 
 def test_a_run_stopped_before_its_first_validation_translates(tiny: Callable[..., Any], tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from dragoman.errors import ConfigError, DataError
@@ -37,6 +38,13 @@ def burn() -> dict[str, Any]:
 def sleep() -> dict[str, Any]:
     """Much time, and no processor."""
     time.sleep(1000)
+    return {}
+
+
+def wait_for(sign: str) -> dict[str, Any]:
+    """What takes until a file appears."""
+    while not Path(sign).exists():
+        time.sleep(0.01)
     return {}
 
 

@@ -120,7 +120,7 @@ def test_after_kills_the_same_call_makes_the_same(
 
 
 def test_a_kill_while_it_translates_loses_and_repeats_no_line(
-    tiny_run: Path, toy_sentences: Sentences, tmp_path: Path
+    tiny_run: Path, toy_sentences: Sentences, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     many = tmp_path / "many.en"
     different = sorted({src for src, _ in toy_sentences(2400, 31)})[:2100]
@@ -140,7 +140,10 @@ def test_a_kill_while_it_translates_loses_and_repeats_no_line(
         with pytest.raises(Killed):
             augment(tmp_path / "killed", **given)
     assert len(lines(tmp_path / "killed/translations/forward.jsonl.partial")) == 2048
-    again, whole = augment(tmp_path / "killed", **given), augment(tmp_path / "whole", **given)
+    with caplog.at_level("INFO"):
+        again = augment(tmp_path / "killed", **given)
+    assert any("resuming after line 2,048" in record.getMessage() for record in caplog.records)
+    whole = augment(tmp_path / "whole", **given)
     assert again.counts == whole.counts
     assert again.counts["forward"].lines == {"read": 2100, "translated": 2100}
     for name in ("forward.en", "forward.de", "translations/forward.jsonl"):

@@ -4,8 +4,8 @@
 
 Half of the kills come at a random moment, the others right before the n-th flush, the renaming, or the removal of the
 journal. Each next process goes on with what the last one left; when one finishes, its file is kept under a number and
-the next begins anew. Printed as JSON: kills, how often OUT was there too early, how many lines were taken over in all,
-and the numbered files.
+the next begins anew. The last process of all goes on after a kill, and what it says goes to OUT.said. Printed as JSON:
+kills, how often OUT was there too early, how many lines were taken over in all, and the numbered files.
 """
 
 import json
@@ -22,10 +22,12 @@ from dragoman.cli import run
 POINTS = [(os, "fsync"), (os, "fsync"), (Path, "replace"), (os, "fsync"), (Path, "unlink")]
 
 
-def start(arguments: list[str], point: tuple | None = None, count: int = 1) -> int:
+def start(arguments: list[str], point: tuple | None = None, count: int = 1, said: str | None = None) -> int:
     child = os.fork()
     if not child:
         left = count
+        if said:
+            os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT), 2)
 
         def deadly(real):
             def call(*args, **kwargs):
@@ -70,7 +72,9 @@ def main() -> None:
         journal = Path(f"{out}.journal")
         records = journal.read_bytes().split(b"\n")[1:-1] if journal.exists() else []
         found["taken_over"] += json.loads(records[-1])["lines"] if records else 0
-    assert os.waitstatus_to_exitcode(os.waitpid(start(arguments), 0)[1]) == 0
+    os.waitpid(start(arguments, (Path, "replace")), 0)
+    assert Path(f"{out}.journal").read_bytes().count(b"\n") > 1
+    assert os.waitstatus_to_exitcode(os.waitpid(start(arguments, said=f"{out}.said"), 0)[1]) == 0
     keep(Path(out), found)
     print(json.dumps(found))
 

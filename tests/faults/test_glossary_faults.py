@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import random
@@ -65,11 +64,13 @@ def test_A6_hostile_entries_are_read_or_refused(figure: Any) -> None:
     for _ in range(n):
         entries = "".join(choose.choice('ab,;\t\n\r"\0\x0b\u2028 ') for _ in range(choose.randint(1, 12)))
         for form in ("csv", "tsv"):
-            with contextlib.suppress(MalformedError):
+            try:
                 terms = terms_of(entries, form)
-                assert terms_of(tsv(Dictionary("en", "de", terms)), "tsv") == terms
-                if form == "csv":  # no field is lost
-                    assert {len(row) for row in csv.reader(io.StringIO(entries)) if row} <= {2, 4}
-                n_read += 1
+            except MalformedError:
+                continue
+            assert terms_of(tsv(Dictionary("en", "de", terms)), "tsv") == terms
+            if form == "csv":  # no field is lost
+                assert {len(row) for row in csv.reader(io.StringIO(entries)) if row} <= {2, 4}
+            n_read += bool(terms)
     assert n_read > 100
     figure("A6", f"{2 * n:,} hostile entries, {n_read:,} of them read: 0 are listed as others")

@@ -105,7 +105,8 @@ def checked(what: str, results: Sequence[dict[str, Any]]) -> str:
     hit, counted = (sum(result[name] for result in results) for name in ("hit", "operations"))
     wrong = [(result["call"], result["way"], *entry) for result in results for entry in result["wrong"]]
     calls = len({result["call"] for result in results})
-    assert hit >= len(results)
+    idle = [(result["call"], result["way"]) for result in results if not result["hit"]]
+    assert not idle, f"nothing was hit in {idle}"
     assert not wrong, f"{len(wrong)} wrong of {hit} at {counted}:\n" + "\n".join(map(str, wrong[:20]))
     return f"{what} at {hit:,} of {counted:,} operations of {calls} calls: 0 wrong"
 

@@ -66,8 +66,16 @@ def with_kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+def status_of(pid: int) -> str | None:
+    """Return the status of a process; None if it is gone."""
+    try:
+        return str(psutil.Process(pid).status())
+    except psutil.NoSuchProcess:
+        return None
+
+
 def alive(pids: list[int]) -> list[int]:
-    return [p for p in pids if psutil.pid_exists(p) and psutil.Process(p).status() != psutil.STATUS_ZOMBIE]
+    return [pid for pid in pids if status_of(pid) not in (None, psutil.STATUS_ZOMBIE)]
 
 
 def each_pair_once_an_epoch(ids: Path) -> int:
@@ -247,8 +255,7 @@ def test_T6_when_one_rank_fails_or_disappears_no_other_waits_for_it(
     process = started(forked(2), "train", config, "--out", run, RANKS_FAULT=f"{what} 1 12")
     wait_for_step(run, 10, process)
     began = time.monotonic()
-    children = lambda: [psutil.Process(pid) for pid in descendants(process.pid)]  # noqa: E731
-    wait_until(lambda: all(child.status() == psutil.STATUS_STOPPED for child in children()))
+    wait_until(lambda: {status_of(pid) for pid in descendants(process.pid)} <= {psutil.STATUS_STOPPED, None})
     seconds = time.monotonic() - began
     for pid in descendants(process.pid):  # the one that was stopped
         with_kill(pid)

@@ -248,14 +248,17 @@ CLIMBING = CLIMBING[:: len(CLIMBING) // 1000][:1000]
 
 @contextlib.contextmanager
 def traced(server: Server, calls: str, path: Path) -> Iterator[None]:
-    """strace watches some calls of all threads of the server."""
-    command = ["strace", "-f", "-qq", "-e", f"trace={calls}", "-o", str(path), "-p", str(server.process.pid)]
+    """strace watches some calls of all threads of the server, and of the processes that parse for it."""
+    pids = [server.process.pid, *(child.pid for child in psutil.Process(server.process.pid).children(recursive=True))]
+    command = ["strace", "-f", "-qq", "-e", f"trace={calls}", "-o", str(path)]
+    command += [part for pid in pids for part in ("-p", str(pid))]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tracer:
         deadline = time.monotonic() + 20
-        status = Path(f"/proc/{server.process.pid}/status")
-        while "TracerPid:\t0\n" in status.read_text() and tracer.poll() is None and time.monotonic() < deadline:
+        untraced = lambda: [pid for pid in pids if "TracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text()]  # noqa: E731
+        while untraced() and tracer.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         assert tracer.poll() is None, tracer.communicate()[1]
+        assert not untraced()
         yield
         tracer.send_signal(signal.SIGINT)
         tracer.wait(20)
@@ -311,6 +314,7 @@ def test_S9_a_name_that_climbs_is_404_and_opens_nothing(serve: Any, tmp_path: Pa
 def test_S10_the_server_connects_to_nobody(serve: Any, tmp_path: Path, figure: Figure) -> None:
     server = serve("--glossaries", tmp_path / "glossaries")
     spec = json.loads(ask(server.port, "GET", "/spec").said)  # type: ignore[attr-defined]
+    wait_until(lambda: len(psutil.Process(server.process.pid).children()) == 2)  # one of them parses texts
     with traced(server, "connect,sendto,sendmsg", tmp_path / "calls"):
         for path, asked in (
             ("/v1/translate", {"text": "see http://example.org/a and the dog"}),
@@ -330,6 +334,7 @@ def test_S10_the_server_connects_to_nobody(serve: Any, tmp_path: Path, figure: F
     calls = (tmp_path / "calls").read_text()
     connected = [line for line in calls.split("\n") if "connect(" in line and "AF_UNIX" not in line]
     assert not connected
+    assert "sendto(" in calls  # the answers: strace has seen what there was
     named = {
         parameter["name"] for operations in spec["paths"].values() for operation in operations.values()
         for parameter in operation.get("parameters", ())
