@@ -12,6 +12,7 @@ import pytest
 from benchmarks.real_documents.stand_ins import letters, reversed_words
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.translate import Report, open_document
+from dragoman.documents.xml import unescape
 from dragoman.errors import DataError
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -366,3 +367,54 @@ def test_a_document_with_a_password_is_not_called_damaged(name: str, data: bytes
     """Office keeps one in its old container; LibreOffice encrypts the members, or since 24.8 the whole package."""
     with pytest.raises(DataError, match=r"is encrypted.*remove its password"):
         open_document(data if isinstance(data, bytes) else zipped(data), DocumentInfo(name, "en", "de"))
+
+
+ML = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+@pytest.mark.parametrize(
+    ("name", "member", "content", "right"),
+    [
+        (  # a default namespace, and another one inside, as of mathematics
+            "a.docx", "word/document.xml",
+            f'<document xmlns="{ML}"><body><p><r><t>A dog.</t></r></p><x xmlns="urn:x"/><p><r><t>A cat.</t></r></p></body></document>',
+            f'<document xmlns="{ML}"><body><p><r><t>А дог.</t></r></p><x xmlns="urn:x"/><p><r><t>А цат.</t></r></p></body></document>',
+        ),
+        (  # a text that quotes a declaration, and an attribute that does
+            "a.docx", "word/document.xml",
+            f'<n:body xmlns:n="{ML}" n:a="to xmlns:n=\'urn:y\'"><n:p><n:r><n:t>Write xmlns:n="urn:x" now.</n:t></n:r></n:p></n:body>',
+            None,
+        ),
+        (
+            "a.odt", "content.xml",
+            f'<o:body xmlns:o="{ODF}:office:1.0" xmlns:n="{ODF}:text:1.0"><!-- <a xmlns:n="urn:b"/> --><n:p>A dog.</n:p></o:body>',
+            f'<o:body xmlns:o="{ODF}:office:1.0" xmlns:n="{ODF}:text:1.0"><!-- <a xmlns:n="urn:b"/> --><n:p>А дог.</n:p></o:body>',
+        ),
+        (  # a reference in the name of a namespace
+            "a.docx", "word/document.xml",
+            f'<n:body xmlns:n="{ML.replace("/2006/", "/2006&#47;")}"><n:p><n:r><n:t>A dog.</n:t></n:r></n:p></n:body>',
+            f'<n:body xmlns:n="{ML.replace("/2006/", "/2006&#47;")}"><n:p><n:r><n:t>А дог.</n:t></n:r></n:p></n:body>',
+        ),
+        (  # the usual prefix with another namespace is no text of the document
+            "a.odt", "content.xml",
+            f'<o:body xmlns:o="{ODF}:office:1.0" xmlns:n="{ODF}:text:1.0"><n:p>A dog.</n:p><text:p xmlns:text="urn:other">key</text:p></o:body>',
+            f'<o:body xmlns:o="{ODF}:office:1.0" xmlns:n="{ODF}:text:1.0"><n:p>А дог.</n:p><text:p xmlns:text="urn:other">key</text:p></o:body>',
+        ),
+    ],
+    ids=["default", "quoted", "comment", "reference", "other"],
+)  # fmt: skip
+def test_names_are_those_of_the_namespaces_around_them(name: str, member: str, content: str, right: str | None) -> None:
+    members, report = translated(name, {member: content})
+    if right is None:
+        assert "now" not in members[member]
+        assert report.translated == 1
+    else:
+        assert members[member].replace(' xml:space="preserve"', "") == right
+    assert not report.left
+
+
+def test_references_by_number_are_those_of_xml() -> None:
+    """HTML takes 128 to 159 for characters of Windows-1252."""
+    assert unescape("&#x85;&#128;&#x92;&amp;&lt;&quot;&#38;amp;") == '\x85\x80\x92&<"&amp;'
+    made, _ = word(f"<w:p>{run('A dog&#x85;')}</w:p>")
+    assert "…" not in made

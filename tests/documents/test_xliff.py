@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from benchmarks.real_documents.stand_ins import STAND_INS, letters, translations
@@ -225,3 +227,25 @@ def test_placeholders_without_numbers_keep_their_order() -> None:
         ("%d dogs of %s", "its translation would mix up placeholders without numbers")
     ]
     assert ">%d догс оф %s</target>" in translated(source)[0]
+
+
+def test_elements_of_other_namespaces_are_no_segments() -> None:
+    x = 'xmlns:x="urn:x"'
+    made, report = translated(
+        old(f"<trans-unit id='1'><x:source {x}>meta</x:source><source>A dog.</source></trans-unit>")
+    )
+    assert f"<x:source {x}>meta</x:source><source>A dog.</source><target{OLD}>А дог.</target>" in made
+    assert not report.left
+    made, report = translated(
+        old(f"<trans-unit id='1'><source>A dog.</source><x:target {x}>my note</x:target></trans-unit>")
+    )
+    assert f"<target{OLD}>А дог.</target>" in made
+    assert not report.left
+    history = '<ctr:changeTrack xmlns:ctr="urn:c"><ctr:segment><ctr:source>Old dog</ctr:source></ctr:segment></ctr:changeTrack>'
+    made, report = translated(new(f'<unit id="u">{history}<segment><source>A dog.</source></segment></unit>'))
+    assert history in made
+    assert "<target>А дог.</target>" in made
+    assert not report.left
+    prefixed = old("<trans-unit id='1'><source>A dog.</source></trans-unit>")
+    prefixed = re.sub(r"(</?)(?=[a-z])", r"\1n:", prefixed).replace("xmlns=", "xmlns:n=")
+    assert f"<n:target{OLD}>А дог.</n:target>" in translated(prefixed)[0]

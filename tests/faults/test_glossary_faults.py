@@ -58,6 +58,16 @@ def test_csv_entries_may_name_their_languages() -> None:
     assert terms_of('dog,Hund,en,de\n"a, b",c,EN-US, pt-BR\n', "csv") == {"dog": "Hund", "a, b": "c"}
 
 
+def test_csv_entries_of_other_languages_are_refused() -> None:
+    entries = "dog,Hund,en,de\ncat,chat,en,fr\n"
+    assert terms_of("dog,Hund,en,DE\n", "csv", ("en", "de")) == {"dog": "Hund"}
+    assert terms_of("dog,Hund,en-GB,de-AT\n", "csv", ("en", "de")) == {"dog": "Hund"}
+    with pytest.raises(
+        MalformedError, match=r"entry 2 of the glossary is of en and fr, but the dictionary is of en and"
+    ):
+        terms_of(entries, "csv", ("en", "de"))
+
+
 def test_A6_hostile_entries_are_read_or_refused(figure: Any) -> None:
     """Nothing but the refusal of a client's input leaves, and a list of the entries has a line for each."""
     choose, n, n_read = random.Random(5), 3000, 0

@@ -699,6 +699,38 @@ def test_a_page_of_another_site_sends_nothing(
     assert server("/", **sent).status == 200  # a link to the page
 
 
+@pytest.mark.parametrize(
+    ("origin", "is_own"),
+    [
+        ("http://192.0.2.2:5000", True), ("http://192.0.2.2:8000", False), ("http://evil.org", False), ("null", False),
+        ("moz-extension://0", True), ("https://a.org", True), (None, True),
+    ],
+)  # fmt: skip
+def test_without_a_word_of_the_site_the_origin_must_be_the_servers_own(
+    origin: str | None, is_own: bool, serving: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Browsers send Sec-Fetch-Site to this machine and over https alone."""
+    server = serving(cors_origin=("https://a.org",), glossaries=tmp_path / "glossaries", allow_host=("192.0.2.2",))
+    glossary = {"name": "a", "source_lang": "en", "target_lang": "de", "entries": "dog\tHund", "entries_format": "tsv"}
+    sent = {"host": "192.0.2.2:5000", **({} if origin is None else {"origin": origin})}
+    assert server("/v2/glossaries", glossary, **sent).status == (201 if is_own else 403)
+
+
+def test_a_server_with_narrow_beams_translates(serving: Callable[..., Any]) -> None:
+    server = serving(max_beam=2)
+    settings = json.loads(
+        re.search(r'<script type="application/json"[^>]*>(.*?)</script>', server("/").body.decode())[1]
+    )  # type: ignore[index]
+    assert settings["beam"] == 2
+    assert server("/v1/translate", {"text": "the dog", "n_best": 2}).status == 200
+    made = server("/translate", {"q": "the dog", "source": "en", "target": "de", "alternatives": 1})
+    assert (made.status, len(made.json["alternatives"])) == (200, 1)
+    refused = server("/translate", {"q": "the dog", "source": "en", "target": "de", "alternatives": 2})
+    assert (refused.status, refused.json["error"]) == (400, "alternatives must be at most 1 on this server, got 2")
+    plan = server.state.service.plan(next(iter(server.state.service.pairs)), server.state.service.options())
+    assert plan.search.decode.beam_size == 2
+
+
 def test_each_text_of_a_request_is_translated_from_its_own_language(
     serving: Callable[..., Any], tiny_run: Path
 ) -> None:

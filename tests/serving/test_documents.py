@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
+import http.client
 import io
 import json
 import math
@@ -10,17 +13,21 @@ import os
 import threading
 import time
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from dragoman.documents.formats import FORMATS
-from dragoman.serving import jobs, pieces
+from dragoman.serving import jobs, parsing, pieces
 from dragoman.serving.limits import Shares
+from dragoman.serving.refusals import ClientLeft, UnfinishedError
+from dragoman.serving.transport import until_client_leaves
 from dragoman.translation.translator import Translator
 from echo_format import GIVEN, Echo
 from limits import LONG_S, wait_until
@@ -409,3 +416,144 @@ def test_options_reach_a_format_by_both_uploads_or_are_refused(live: Any) -> Non
         assert b"set_lang is for .html, .htm, .xhtml" in refused.body
         refused = upload(live, path, "a.srt", b"", **{target: "de", "line_length": "9"})
         assert (refused.status, b"line_length must be 10 or more, got 9" in refused.body) == (400, True)
+
+
+def test_what_was_accepted_has_more_time_and_memory_to_be_written(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writing costs a multiple of reading, and comes after hours of translating."""
+    budgets, submit = {}, parsing.DOCUMENTS.submit
+
+    def noted(budget: Any, name: str, function: Any, **more: Any) -> Any:
+        budgets[function.__name__] = budget
+        return submit(budget, name, function, **more)
+
+    monkeypatch.setattr(parsing.DOCUMENTS, "submit", noted)
+    server = serving()
+    made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
+    assert done(server, made)["status"] == "done"
+    assert budgets["finished"].cpu_s >= 20 * budgets["survey"].cpu_s
+    assert budgets["finished"].memory >= 2 * budgets["survey"].memory
+    assert budgets["finished"].result >= 2 * budgets["survey"].result
+
+
+@pytest.mark.parametrize(("path", "field"), [("/v2/document", "target_lang"), ("/translate_file", "target")])
+def test_an_upload_whose_client_leaves_before_it_is_accepted_is_removed(
+    path: str, field: str, serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DeepL's library gives up after ten seconds and sends the document again, five times."""
+    begun, goes_on = threading.Event(), asyncio.Event()
+
+    async def slow(*_: Any) -> Any:
+        begun.set()
+        await goes_on.wait()
+
+    monkeypatch.setattr(parsing, "survey", slow)
+    server = serving(documents=tmp_path)
+    body, kind = form("a.txt", b"the dog", **{field: "de"})
+    place = urlsplit(server.url)
+    client = http.client.HTTPConnection(place.hostname or "", place.port, timeout=LONG_S)
+    client.request("POST", path, body, {"content-type": kind})
+    assert begun.wait(LONG_S)
+    assert len([folder for folder in tmp_path.iterdir() if folder.is_dir()]) == 1
+    client.close()
+    wait_until(lambda: not [folder for folder in tmp_path.iterdir() if folder.is_dir()])
+    documents = server.state.documents
+    wait_until(lambda: (documents.tasks, documents.jobs.under_way, +documents._unfinished) == ({}, set(), Counter()))
+
+
+def test_what_is_done_for_a_client_that_leaves_meanwhile_is_undone() -> None:
+    undone: list[str] = []
+
+    async def ask(leaves: bool) -> str:
+        left = asyncio.Event()
+
+        async def receive() -> dict[str, Any]:
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        async def work() -> str:
+            if leaves:
+                left.set()
+            with contextlib.suppress(asyncio.CancelledError):  # it is too late to break off
+                await asyncio.sleep(0.05)
+            return "stored"
+
+        async def undo(result: str) -> None:
+            undone.append(result)
+
+        return await until_client_leaves(receive, work(), undo)
+
+    assert asyncio.run(ask(leaves=False)) == "stored"
+    assert undone == []
+    with pytest.raises(ClientLeft):
+        asyncio.run(ask(leaves=True))
+    assert undone == ["stored"]
+
+
+def test_a_job_whose_server_stands_still_for_a_minute_is_kept_for_an_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, real_ages, passed = time.time, time.monotonic, [0.0]
+    clocks = SimpleNamespace(time=lambda: real() + passed[0], monotonic=lambda: real_ages() + passed[0])
+    monkeypatch.setattr(jobs, "time", clocks)
+    stored, other, shares = jobs.Jobs(tmp_path), jobs.Jobs(tmp_path), Shares(("",))
+    job = replace(JOB, created=clocks.time() - 3 * jobs.LIFETIME_S)
+    stored.under_way.add(job.id)
+    stored.create(job, b"the dog", shares)
+
+    def upload_to_the_other(number: int) -> None:
+        other.create(replace(JOB, id=f"{number:032x}", created=clocks.time()), b"a cat", shares)
+
+    upload_to_the_other(0)  # sees the time of the file
+    passed[0] = jobs.LOST_S + 1
+    assert other.is_lost(job)
+    upload_to_the_other(1)
+    assert stored.source(job) == b"the dog"
+    passed[0] = jobs.LIFETIME_S + 1
+    upload_to_the_other(2)
+    assert not stored.path(job.id).exists()
+
+
+def test_a_file_that_cannot_be_read_now_costs_no_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, real_ages = time.time, time.monotonic
+    stored, other, shares = jobs.Jobs(tmp_path), jobs.Jobs(tmp_path), Shares(("",))
+    job = replace(JOB, created=time.time())
+    stored.under_way.add(job.id)
+    stored.create(job, b"the dog", shares)
+    later = 1.2 * jobs.LIFETIME_S
+    clocks = SimpleNamespace(time=lambda: real() + later, monotonic=lambda: real_ages() + later)
+    monkeypatch.setattr(jobs, "time", clocks)
+    text_of = jobs.text_of
+
+    def broken(path: Path) -> str:
+        if path.parent.name == job.id:
+            raise OSError(errno.EIO, "Input/output error")
+        return str(text_of(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs, "text_of", broken)
+        for number, each in enumerate((stored, other)):
+            each._outlines.keep([])
+            each.create(replace(JOB, id=f"{number:032x}", created=clocks.time()), b"a cat", shares)
+            assert stored.source(job) == b"the dog"
+
+
+@pytest.mark.parametrize("failures", [3, 4])
+def test_a_batch_that_is_given_up_is_searched_again(
+    failures: int, serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request is told to try again; a document would lose what was translated before."""
+    server, n = serving(), 0
+    translate = server.state.service.translate_document
+
+    async def given_up(*arguments: Any, **named: Any) -> Any:
+        nonlocal n
+        n += 1
+        if n <= failures:
+            raise UnfinishedError
+        return await translate(*arguments, **named)
+
+    monkeypatch.setattr(server.state.service, "translate_document", given_up)
+    made = upload(server, "/v2/document", "a.txt", b"the dog\na cat", target_lang="DE", source_lang="EN").json
+    assert done(server, made)["status"] == ("done" if failures == 3 else "error")

@@ -86,7 +86,10 @@ class _Scope:
 def read(data: bytes, info: DocumentInfo) -> Document:
     """Cut an XLIFF file into the segments that have no target yet; see ``document.Format``."""
     text = check(data, info)
-    file = _File([Token(token.source, token.kind, token.name.rpartition(":")[2]) for token in tokens(text.text, {})])
+    root = next(token for token in tokens(text.text, {}) if token.kind in ("open", "empty"))
+    prefix = root.name.rpartition(":")[0]
+    namespace = root.get(f"xmlns:{prefix}" if prefix else "xmlns")
+    file = _File(tokens(text.text, {namespace or "": ""}))
     root = next(token for token in file.tokens if token.kind in ("open", "empty"))
     version = root.get("version") or ""
     if root.name != "xliff" or not version.startswith(("1.", "2.")):

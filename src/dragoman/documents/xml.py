@@ -22,7 +22,7 @@ NO_MEMORY = 2
 """libxml2's code of the error XML_ERR_NO_MEMORY."""
 
 _NAME = re.compile(r"</?([^\s/>]+)")
-_NAMESPACE = re.compile(r"\sxmlns(?::([\w.-]+))?\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_REFERENCE = re.compile(r"&(?:#x([0-9a-fA-F]++)|#([0-9]++)|\w++);")
 _ATTRIBUTE = re.compile(r"\s([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 
 
@@ -37,13 +37,26 @@ class Token:
     @property
     def text(self) -> str:
         """Text of a text token, with its entities resolved."""
-        return self.source[9:-3] if self.source.startswith("<![CDATA[") else html.unescape(self.source)
+        return self.source[9:-3] if self.source.startswith("<![CDATA[") else unescape(self.source)
 
     def get(self, name: str) -> str | None:
         """Return the value of an attribute of the tag; None if it has no such attribute."""
         return next(
-            (html.unescape(own or other) for key, own, other in _ATTRIBUTE.findall(self.source) if key == name), None
+            (unescape(own or other) for key, own, other in _ATTRIBUTE.findall(self.source) if key == name), None
         )
+
+
+def unescape(text: str) -> str:
+    """Return a text with its references resolved; of those by number, HTML takes some for other characters."""
+    if "&#" not in text:
+        return html.unescape(text)
+    return _REFERENCE.sub(lambda match: _referenced(match[0], match[1] or "", match[2] or ""), text)
+
+
+def _referenced(reference: str, hexadecimal: str, decimal: str) -> str:
+    if not hexadecimal + decimal:
+        return html.unescape(reference)
+    return chr(int(hexadecimal, 16) if hexadecimal else int(decimal))
 
 
 def check(data: bytes, info: DocumentInfo) -> Text:
@@ -86,9 +99,10 @@ def tokens(text: str, prefixes: dict[str, str]) -> list[Token]:
     """Cut well-formed XML into tokens; joined, their sources are the text again.
 
     Args:
-        prefixes: The usual prefix of each namespace; names in other namespaces keep the prefix of the file.
+        prefixes: The usual prefix of each namespace. A name in another namespace keeps the prefix of the file, with a
+            question mark before it if that is the usual prefix of one of these.
     """
-    usual_prefix = {match[1] or "": prefixes.get(match[2] or match[3]) for match in _NAMESPACE.finditer(text)}
+    scopes: list[dict[str, str | None]] = [{}]  # usual prefix of each declared one, in each open element
     result, at = [], 0
     for match in _TOKEN.finditer(text):
         if match.start() > at:
@@ -100,15 +114,38 @@ def tokens(text: str, prefixes: dict[str, str]) -> list[Token]:
         elif source.startswith(("<!", "<?")):
             result.append(Token(source, "other"))
         else:
-            named = _NAME.match(source)
-            prefix, _, local = (named[1] if named else "").rpartition(":")
-            usual = usual_prefix.get(prefix)
-            name = f"{prefix}:{local}" if usual is None and prefix else f"{usual}:{local}" if usual else local
             kind: Any = "close" if source.startswith("</") else "empty" if source.endswith("/>") else "open"
-            result.append(Token(source, kind, name))
+            scope = scopes[-1] if kind == "close" else _scope(source, scopes[-1], prefixes)
+            result.append(Token(source, kind, _name_in(source, scope, prefixes)))
+            if kind == "open":
+                scopes.append(scope)
+            elif kind == "close":
+                scopes.pop()
     if at < len(text):
         result.append(Token(text[at:], "text"))
     return result
+
+
+def _scope(tag: str, outer: dict[str, str | None], prefixes: dict[str, str]) -> dict[str, str | None]:
+    """Return the usual prefix of each prefix that is declared in a tag or around it."""
+    if "xmlns" not in tag:
+        return outer
+    own = {
+        name.removeprefix("xmlns").removeprefix(":"): prefixes.get(unescape(value or other))
+        for name, value, other in _ATTRIBUTE.findall(tag)
+        if name == "xmlns" or name.startswith("xmlns:")
+    }
+    return {**outer, **own} if own else outer
+
+
+def _name_in(tag: str, scope: dict[str, str | None], prefixes: dict[str, str]) -> str:
+    named = _NAME.match(tag)
+    prefix, _, local = (named[1] if named else "").rpartition(":")
+    usual = scope.get(prefix)
+    if usual is not None:
+        return f"{usual}:{local}" if usual else local
+    own = f"{prefix}:{local}" if prefix else local
+    return f"?{own}" if prefix in scope and prefix in prefixes.values() else own
 
 
 def with_attribute(tag: str, name: str, value: str) -> str:

@@ -27,7 +27,7 @@ from dragoman.serving.jobs import FULL, STOPPED, Job, Jobs
 from dragoman.serving.limits import Shares
 from dragoman.serving.pairs import Pair
 from dragoman.serving.pieces import Pieces, room_of_pieces
-from dragoman.serving.refusals import BusyError, FullError, MalformedError, UnknownError
+from dragoman.serving.refusals import BusyError, FullError, MalformedError, UnfinishedError, UnknownError
 from dragoman.serving.service import Service
 from dragoman.serving.turns import Turn, Turns
 from dragoman.translation.options import TranslateOptions
@@ -41,6 +41,9 @@ TOUCHED_EVERY_S = 10.0
 
 MOST_WAITING = 32
 """Largest number of unfinished jobs of one process, of all keys together."""
+
+MOST_FAILURES = 3
+"""Largest number of batches of a document that may be given up, as by a search that hangs, and are searched again."""
 
 AT_ONCE = 2
 """Number of documents that one process translates at a time; those of several keys take turns as they go on."""
@@ -133,7 +136,7 @@ class Documents:
                 await self.jobs.disk.run(job.owner, self.jobs.reserve_pieces, job, room_of_pieces(n_chars))
                 await self.jobs.disk.run(job.owner, self.jobs.keep, job)
         except BaseException:
-            await self.jobs.disk.run(job.owner, self.jobs.remove, job.id)
+            await asyncio.shield(self.jobs.disk.run(job.owner, self.jobs.remove, job.id))
             raise
         return job, pair, await self._service.aligned(pair, options, job.owner)
 
@@ -170,6 +173,10 @@ class Documents:
         if task is not None:
             task.cancel()
         await self.jobs.disk.run(job.owner, self.jobs.remove, job.id)
+
+    async def forget_added(self, added: tuple[Job, str]) -> None:
+        """Forget what ``add`` returned for a client that has left."""
+        await self.forget(added[0])
 
     async def close(self) -> None:
         """Stop unfinished jobs and mark them as failed, so that the next server with this folder reports it."""
@@ -224,8 +231,18 @@ class Documents:
 
     async def _translate_pieces(self, pieces: Pieces, pair: Pair, options: TranslateOptions, turn: Turn) -> None:
         """Translate the pieces of a document, a window at a time."""
+        failures = 0
         while window := await self.jobs.disk.run(turn.owner, pieces.window):
-            answers = await self._service.translate_document(window, pair, options, turn.owner, pause=turn.renew)
+            answers = None
+            while answers is None:
+                try:
+                    answers = await self._service.translate_document(
+                        window, pair, options, turn.owner, pause=turn.renew
+                    )
+                except UnfinishedError:  # the window is searched again: what was translated before it is not lost
+                    failures += 1
+                    if failures > MOST_FAILURES:
+                        raise
             await self.jobs.disk.run(turn.owner, pieces.add, [answer.lines[0] for answer in answers])
 
     async def _finished(self, job: Job, info: DocumentInfo, pieces: Pieces) -> Job:

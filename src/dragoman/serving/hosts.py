@@ -4,6 +4,8 @@ A web page could let its own host name point to this machine and then read what 
 only names are accepted that no page can point here.
 
 A page could also send a form to this server, without reading the answer: browsers say so in the header Sec-Fetch-Site.
+They leave it out for a server that is neither on this machine nor reached over https; its own pages then have an origin
+with the name in the Host header.
 """
 
 from __future__ import annotations
@@ -42,8 +44,12 @@ class Hosts:
         origin = headers.get(b"origin", b"").decode("latin-1")
         # Browsers send another scheme for their extensions, which the user has allowed to use this server.
         is_page = origin == "null" or origin.startswith(("http://", "https://"))
-        # Another port of this machine is the same site to a browser, and another subdomain too.
-        is_elsewhere = headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
+        if (site := headers.get(b"sec-fetch-site")) is None:
+            host = headers.get(b"host", b"").decode("latin-1").strip().lower()
+            is_elsewhere = origin.lower().partition("://")[2] != host
+        else:
+            # Another port of this machine is the same site to a browser, and another subdomain too.
+            is_elsewhere = site in (b"cross-site", b"same-site")
         return is_elsewhere and is_page and origin not in self._origins
 
 

@@ -240,7 +240,8 @@ class Jobs:
 
     def _is_expired(self, job: Job) -> bool:
         """Return True if a job has ended, or was lost, too long ago. A job does not expire while it is translated."""
-        is_over = job.has_ended or self._is_lost(job, LOST_S)
+        # Its server may have stood still for a minute, and then goes on.
+        is_over = job.has_ended or self._is_lost(job, LIFETIME_S)
         return is_over and self._lives.seconds(job.id, job.created) > LIFETIME_S
 
     def is_lost(self, job: Job) -> bool:
@@ -390,8 +391,10 @@ class Jobs:
         self._touches.keep(names)
         self._outlines.keep([path / "job.json" for path in paths])
         for path in paths:
-            with contextlib.suppress(OSError):
-                job = self._outline(path.name)
+            if path.name in self.under_way:
+                continue
+            with contextlib.suppress(OSError):  # what cannot be read now is left for the next time
+                job = self._outline(path.name) or self._read(path.name)
                 if _is_litter(path) if job is None else self._is_expired(job):
                     self.remove(path.name)
 

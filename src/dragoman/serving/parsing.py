@@ -23,7 +23,14 @@ from dragoman.translation.assemble import Translation
 logger = logging.getLogger("dragoman.serving")
 
 UPLOAD = Budget(memory=1 << 30, cpu_s=15, wall_s=300.0, result=1 << 27)
-"""Limits of opening an uploaded document, and of writing its translation."""
+"""Limits of reading an uploaded document."""
+
+WRITING = Budget(memory=2 << 30, cpu_s=300, wall_s=1500.0, result=1 << 28)
+"""Limits of writing the translation of a document, which was read within ``UPLOAD`` when it was accepted.
+
+It is read twice more, and each segment is aligned with its translation: measured, 4 to 14 times the processor time and
+up to 4 times the memory of reading. The translation may have taken hours, so these limits leave room.
+"""
 
 TEXT = Budget(memory=512 << 20, cpu_s=4, wall_s=60.0, result=1 << 26, advice="send it in parts")
 """Limits of parsing the texts with tags of one request, and of writing their translations."""
@@ -88,11 +95,11 @@ class Finished:
 
 
 async def finished(data: bytes, info: DocumentInfo, pieces: Pieces, owner: str) -> Finished:
-    """Return a document with the translations of its pieces; see ``survey``."""
+    """Return a document with the translations of its pieces; see ``survey``. The limits are those of ``WRITING``."""
     lang = info.tgt_lang or ""
     task: dict[str, Any] = {"translations": pieces.translated(lang), "untranslated": pieces.untranslated(lang)}
     task |= {"data": data, "info": fields_of(info)}
-    result = await _parsed(DOCUMENTS, UPLOAD, info.name, opening.finished, owner, **task)
+    result = await _parsed(DOCUMENTS, WRITING, info.name, opening.finished, owner, **task)
     return Finished(result["content"], result["found"], [(text, why) for text, why in result["left"]])
 
 

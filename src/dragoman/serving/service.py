@@ -189,7 +189,7 @@ class Service:
 
     def beam_size(self, pair: Pair) -> int:
         """Return the beam size for requests that set none."""
-        return self.defaults.beam_size or pair.translator.config.decode.beam_size
+        return self.defaults.beam_size or min(pair.translator.config.decode.beam_size, self.limits.beam)
 
     def plan(self, pair: Pair, options: TranslateOptions) -> Plan:
         """Return the plan of a request: the same object for equal options, so that their sentences share batches.
@@ -199,6 +199,12 @@ class Service:
         """
         if pair.to is not None:
             options = replace(options, to=pair.to, from_lang=pair.src)
+        if (
+            options.beam_size is None
+            and not options.sample
+            and self.limits.beam < pair.translator.config.decode.beam_size
+        ):
+            options = replace(options, beam_size=self.limits.beam)
         key = pair.name, repr(options)
         if (known := self.plans.get(key)) is not None:
             return known

@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, unquote_to_bytes
 
 from starlette.requests import Request
@@ -36,6 +36,8 @@ from dragoman.serving.refusals import (
     TooMuchError,
 )
 from dragoman.serving.request_json import MOST_FIELDS
+
+T = TypeVar("T")
 
 logger = logging.getLogger("dragoman.serving")
 
@@ -318,8 +320,13 @@ async def refuse(
     await send({"type": "http.response.body", "body": b""})
 
 
-async def until_client_leaves(receive: Receive, work: Awaitable[Any]) -> Any:
+async def until_client_leaves(
+    receive: Receive, work: Awaitable[T], undo: Callable[[T], Awaitable[object]] | None = None
+) -> T:
     """Return the result of ``work``, or cancel it as soon as the client closes the connection.
+
+    Args:
+        undo: Called with the result if ``work`` was done all the same.
 
     Raises:
         ClientLeft: The client closed the connection.
@@ -332,7 +339,7 @@ async def until_client_leaves(receive: Receive, work: Awaitable[Any]) -> Any:
     task, watch = asyncio.ensure_future(work), asyncio.ensure_future(left())
     try:
         await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
+        if watch.done():
             raise ClientLeft
         return task.result()
     finally:
@@ -340,3 +347,5 @@ async def until_client_leaves(receive: Receive, work: Awaitable[Any]) -> Any:
             if not future.done():
                 future.cancel()
         await asyncio.gather(task, watch, return_exceptions=True)
+        if watch.done() and not watch.cancelled() and undo and not task.cancelled() and task.exception() is None:
+            await undo(task.result())

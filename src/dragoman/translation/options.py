@@ -123,7 +123,7 @@ class TranslateOptions(LanguageOptions, SamplingOptions, FastOptions):
                 raise ValueError(
                     f"{word!r} contains an unpaired surrogate, which is not a character: give text in UTF-8"
                 )
-        if any("\n" in prefix for prefix in self.prefixes):
+        if any(end in prefix for prefix in self.prefixes for end in "\n\r"):
             raise ValueError("the prefix contains a line break, but a translation is a single line")
         if self.deterministic and self.batch_tokens is not None:
             raise ValueError("deterministic decodes each sentence alone: leave it out, or batch_tokens")

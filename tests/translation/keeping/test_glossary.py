@@ -111,3 +111,11 @@ def test_the_number_of_lengths_of_terms_costs_no_time(monkeypatch: pytest.Monkey
     glossary = Glossary([("ab " * n + "a", "x") for n in range(1, 700)])
     assert glossary.find(Counted("ab " * 2000)) == []
     assert 0 < looked_at <= 3 * 6000
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\t", "\0"])
+def test_a_term_is_part_of_one_line(end: str) -> None:
+    for terms in ([("dog", f"Hund{end}x")], [(f"dog{end}x", "Hund")], [(f"a{end}b", None)]):
+        with pytest.raises(DataError, match="has a tab, a line end or a NUL"):
+            Glossary(terms)
+    assert Glossary([(" dog ", "  Hund ")]).terms == {"dog": "Hund"}

@@ -21,7 +21,7 @@ from dragoman.documents.document import Untranslated
 from dragoman.documents.office.fields import words_of_fields
 from dragoman.documents.plain import WIDE
 from dragoman.documents.units import Part, Tag, Unit, escape, is_like_a_tag
-from dragoman.documents.xml import Token, closing_tags, tokens
+from dragoman.documents.xml import Token, closing_tags, tokens, unescape
 from dragoman.translation.keeping.protected import find, has_letters
 
 
@@ -150,7 +150,7 @@ class _Reader:
         parts: list[Part] = []
         at = 0
         for match in _ATTRIBUTE.finditer(token.source):
-            if match[1].rpartition(":")[2] not in attributes or not _has_words(value := html.unescape(match[3])):
+            if match[1].rpartition(":")[2] not in attributes or not _has_words(value := unescape(match[3])):
                 continue
             if _FILE_NAME.search(value):
                 self._leave(token, value, "a description that is the name of a file")

@@ -199,7 +199,11 @@ async def upload_document(request: Request) -> dict[str, str]:
         pair = state.service.pair(source, target, [])
         terms = await glossary_option(state.glossaries, owner, body.glossary_id, pair, source)
     options = state.service.options(**terms)
-    job, secret = await state.documents.add(content, body.info(name, source, target), options, owner)
+    info = body.info(name, source, target)
+    # DeepL's library gives up after 10 s and sends the document again: nobody would know the id of the first.
+    job, secret = await until_client_leaves(
+        request.receive, state.documents.add(content, info, options, owner), undo=state.documents.forget_added
+    )
     return {"document_id": job.id, "document_key": secret}
 
 

@@ -135,7 +135,7 @@ async def dictionary_of(request: Request, owner: str, body: DictionaryRequest) -
     """
     service = state_of(request).service
     pair = service.pairs.find(body.source_lang, body.target_lang)
-    terms = await service.helpers.run(owner, terms_of, body.entries, body.entries_format)
+    terms = await service.helpers.run(owner, terms_of, body.entries, body.entries_format, (pair.src, pair.tgt))
     return Dictionary(variety(pair.src), variety(pair.tgt), terms)
 
 
@@ -144,16 +144,33 @@ def _names_languages(row: Sequence[str]) -> bool:
     return len(row) == 4 and all(_LANGUAGE.fullmatch(field.strip()) for field in row[2:])
 
 
-def terms_of(entries: str, form: str) -> dict[str, str]:
+def _of_languages(row: list[str], number: int, languages: tuple[str, str] | None) -> list[str]:
+    """Return a row of CSV without the languages that it may name; they must be those of the dictionary."""
+    if not _names_languages(row):
+        return row
+    named = [variety(field.strip()) for field in row[2:]]
+    if languages is not None and named != [variety(language) for language in languages]:
+        raise MalformedError(
+            f"entry {number} of the glossary is of {row[2].strip()} and {row[3].strip()}, but the dictionary is of "
+            f"{' and '.join(languages)}: give each pair a dictionary"
+        )
+    return row[:2]
+
+
+def terms_of(entries: str, form: str, languages: tuple[str, str] | None = None) -> dict[str, str]:
     """Return the terms of ``entries``, which are ``tsv`` or ``csv``.
 
+    Args:
+        languages: Source and target of the dictionary, which those that a row of CSV names must be.
+
     Raises:
-        MalformedError: A line cannot be read, does not have two fields, contradicts another, or there are too many.
+        MalformedError: A line cannot be read, does not have two fields, names other languages, contradicts another, or
+            there are too many.
     """
     if form == "csv":
         reader = csv.reader(io.StringIO(entries), strict=True)
         try:
-            rows = [row[:2] if _names_languages(row) else row for row in reader if row]
+            rows = [_of_languages(row, n, languages) for n, row in enumerate(filter(None, reader), 1)]
         except csv.Error as error:
             raise MalformedError(f"line {reader.line_num:,} of the glossary is not valid CSV: {error}") from None
     else:

@@ -60,7 +60,7 @@ async def make(request: Request) -> Any:
     (owner, fields), stored = await authorised_fields(request), stored_glossaries(request)
     body = read(GlossaryRequest, _nested(fields))
     dictionaries = [await dictionary_of(request, owner, own) for own in body.dictionaries]
-    glossary = await stored.disk.change(owner, stored.add, owner, body.name, _merged((), dictionaries))
+    glossary = await stored.disk.change(owner, stored.add, owner, body.name, _merged((), _agreed(dictionaries)))
     return JSONResponse(_described(glossary.outline), status_code=201)
 
 
@@ -86,7 +86,7 @@ async def change(glossary_id: str, request: Request) -> dict[str, Any]:
     """Rename a glossary or add terms: known terms get the new translation, new pairs a dictionary."""
     owner, fields = await authorised_fields(request)
     body = read(ChangeRequest, _nested(fields))
-    new = [await dictionary_of(request, owner, own) for own in body.dictionaries]
+    new = _agreed([await dictionary_of(request, owner, own) for own in body.dictionaries])
 
     def changed(old: Stored) -> Stored:
         return replace(old, name=body.name or old.name, dictionaries=_merged(old.dictionaries, new))
@@ -158,6 +158,20 @@ def _nested(fields: Mapping[str, Any]) -> dict[str, Any]:
             indexed.setdefault(int(parts[1]), {})[parts[2]] = value
     nested = {"dictionaries": [indexed[i] for i in sorted(indexed)]} if indexed else {}
     return {**nested, **fields}
+
+
+def _agreed(new: Sequence[Dictionary]) -> Sequence[Dictionary]:
+    """Return the dictionaries of one request.
+
+    Raises:
+        MalformedError: Two of one pair translate a term differently.
+    """
+    terms: dict[tuple[str, str, str], str] = {}
+    for own in new:
+        for src, tgt in own.entries.items():
+            if terms.setdefault((own.src, own.tgt, src), tgt) != tgt:
+                raise MalformedError(f"two dictionaries of {own.src} and {own.tgt} translate {src!r}: keep one")
+    return new
 
 
 def _merged(old: Sequence[Dictionary], new: Sequence[Dictionary]) -> tuple[Dictionary, ...]:

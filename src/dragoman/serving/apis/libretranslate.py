@@ -34,7 +34,9 @@ from dragoman.serving.http import (
 from dragoman.serving.pairs import Pair, name_of
 from dragoman.serving.refusals import ClientLeft, MalformedError, UnknownError
 from dragoman.serving.service import Answer, Part, is_auto
+from dragoman.serving.state import State
 from dragoman.serving.transport import until_client_leaves
+from dragoman.translation.options import TranslateOptions
 
 router = APIRouter(tags=["LibreTranslate"])
 
@@ -79,8 +81,7 @@ async def translate(request: Request) -> Any:
     tagged = await until_client_leaves(request.receive, parsing.tagged(texts, "html", owner)) if is_html else None
     plain = tagged.plain if tagged else texts
     directions = await state.service.directions(body.source, body.target, plain, owner)
-    options = state.service.options(**({"n_best": n_others + 1} if n_others and not is_html else {}))
-    options = _wide_enough(state, options, n_others)
+    options = _with_others(state, 0 if is_html else n_others)
 
     async def work(pair: Pair, part: Part) -> list[tuple[str, list[str]]]:
         if tagged:
@@ -104,12 +105,15 @@ def _alternatives(answer: Answer) -> list[str]:
     return [other.text for other in answer.lines[0].alternatives] if len(answer.lines) == 1 else []
 
 
-def _wide_enough(state: Any, options: Any, n_others: int) -> Any:
-    """Return options with a beam wide enough for ``n_others`` other translations."""
-    if n_others:
-        beams = map(state.service.beam_size, state.service.pairs)
-        return state.service.options(n_best=options.n_best, beam_size=max(options.n_best, *beams))
-    return options
+def _with_others(state: State, n_others: int) -> TranslateOptions:
+    """Return options with ``n_others`` other translations, and a beam wide enough for them."""
+    if not n_others:
+        return state.service.options()
+    if n_others >= state.service.limits.beam:
+        most = state.service.limits.beam - 1
+        raise MalformedError(f"alternatives must be at most {most} on this server, got {n_others}")
+    beams = map(state.service.beam_size, state.service.pairs)
+    return state.service.options(n_best=n_others + 1, beam_size=max(n_others + 1, *beams))
 
 
 def _detected(language: Detected) -> dict[str, Any]:
@@ -128,8 +132,9 @@ async def translate_file(request: Request) -> dict[str, str]:
         raise MalformedError("Invalid request: missing target parameter")
     state, body = state_of(request), read(FileRequest, fields)
     info = body.info(name, body.source, body.target)
-    job, secret = await state.documents.add(content, info, state.service.options(), owner)
-    del content  # it is stored, and its translation can take long
+    adding = state.documents.add(content, info, state.service.options(), owner)
+    job, secret = await until_client_leaves(request.receive, adding, undo=state.documents.forget_added)
+    del adding, content  # it is stored, and its translation can take long
     try:
         job = await until_client_leaves(request.receive, state.documents.finished(job.id))
     except ClientLeft:

@@ -43,7 +43,7 @@ class Glossary:
         """Take (source, target) pairs; a target of None copies the source.
 
         Raises:
-            DataError: A term is blank, or has two translations.
+            DataError: A term is blank, has a line end, or has two translations.
         """
         self._terms: dict[str, str | None] = {}
         for number, (source, target) in enumerate(terms, 1):
@@ -85,7 +85,9 @@ class Glossary:
         for term in (source, target or ""):
             if (place := lone_surrogate(term)) is not None:
                 raise DataError(f"{where}: character {place + 1} of {term!r} is half of a surrogate pair: replace it")
-        source = compose(source)
+            if any(character in term for character in "\t\n\r\0"):
+                raise DataError(f"{where}: {term!r} has a tab, a line end or a NUL, but a translation is one line")
+        source, target = compose(source.strip()), target and target.strip()
         known = self._terms.get(source, target)
         if source in self._terms and known != target:
             raise DataError(
