@@ -192,4 +192,4 @@ def test_the_minutes_choose_once_and_the_same_command_goes_on(command: Command, 
     steps = yaml.safe_load(config)["train"]["max_steps"]
     done = command(*begun[:4], "0.04", *begun[5:], "--resume", cwd=folder)
     assert f"train.max_minutes is 0.04 now, but train.max_steps still {steps:,}: if that" in done.err
-    assert f"resume with train.max_steps={2 * steps}" in done.err
+    assert f"resume with --set train.max_steps={2 * steps}" in done.err

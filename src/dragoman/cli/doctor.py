@@ -74,7 +74,9 @@ def doctor(
     if write is not None and diagnosis.text is not None:
         check_mended(diagnosis.entries, write, listed)  # of a configuration, whose texts are known by now
         with at_ctrl_c(lambda: "before all text was mended: nothing is written"):
-            say(write_mended(diagnosis.entries[0], diagnosis.text, write).in_words())
+            mended = write_mended(diagnosis.entries[0], diagnosis.text, write)
+            say(mended.in_words())
+            diagnosis = diagnosis._replace(mended=mended)
     if out is not None:
         say(str(write_page(diagnosis.as_page(), out)))
         if missing := no_figures():

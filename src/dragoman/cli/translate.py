@@ -59,7 +59,7 @@ class Output(FormatOptions):
     read_as: Literal["lines"] | None = option(
         None, "Output", "Translate a FILE of any suffix line by line: --as lines.", flag="--as"
     )
-    restart: bool = option(False, "Output", "Overwrite the file of --out instead of resuming it.")
+    restart: bool = option(False, "Output", "Start the file of --out over instead of resuming it.")
 
 
 @with_options(TranslateOptions, without=["alignments"])  # a file here, see Output

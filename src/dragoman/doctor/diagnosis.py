@@ -19,7 +19,7 @@ from dragoman.data.texts import files_of, languages_of, refuse_reversed, texts_n
 from dragoman.doctor.facts import corpus_facts, fact_lines, quantiles
 from dragoman.doctor.findings import FIT, MEND, Finding, ranked, report, verdict
 from dragoman.doctor.memory import batch_findings
-from dragoman.doctor.mending import MENDABLE
+from dragoman.doctor.mending import MENDABLE, Mended
 from dragoman.doctor.mixture import Part, entry_name, entry_sizes, merge_examinations, mixture_findings
 from dragoman.doctor.page import page
 from dragoman.doctor.repeats import overlap_findings
@@ -53,6 +53,7 @@ class Diagnosis(NamedTuple):
     run: Record | None = None
     entries: tuple[TextFiles, ...] = ()  # the training texts that were examined
     trains: str = ""  # the command that trains on them
+    mended: Mended | None = None  # what was written of them
 
     @property
     def verdict(self) -> str:
@@ -67,6 +68,9 @@ class Diagnosis(NamedTuple):
             return [FIT, f"next: {self.trains}"]
         costly = [finding for finding in self.findings if finding.is_harmful]
         words = f"{MEND}: {len(costly)} finding{'s' * (len(costly) > 1)} would spoil the training or cost quality"
+        if self.mended is not None:
+            again = as_command("dragoman", "doctor", *self.mended.files)
+            return [words, f"next: {again}"] if self.mended.n_written else [words]
         if len(self.entries) > 1 or not any(finding.name in MENDABLE for finding in costly):
             return [words]
         return [words, f"next: {mend_command(self.entries[0])}"]

@@ -201,7 +201,7 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
         fit = now.max_steps * (now.max_minutes or 0) / (before.max_minutes or 1)
         ticker.say(
             f"train.max_minutes is {now.max_minutes:g} now, but train.max_steps still {now.max_steps:,}: if that ends "
-            f"it before its time, resume with train.max_steps={fit:.0f}"
+            f"it before its time, resume with --set train.max_steps={fit:.0f}"
         )
     tokenizers = check_prepared(run, accept_changed_text, ticker)
     if begins:
