@@ -393,3 +393,132 @@ def test_texts_have_their_direction_and_language(open_page: Callable[..., Any], 
     assert page.evaluate("['ar', 'he', 'ckb', 'az-Arab', 'de', 'zh_TW', '', '?'].map(directionOf)") == [
         "rtl", "rtl", "rtl", "rtl", "ltr", "ltr", "auto", "auto",
     ]  # fmt: skip
+
+
+def chosen_column(page: Any, table: bytes, at: int, name: str = "a.csv") -> list[str]:
+    """Choose a column of a table, wait for its translation, and return what the buttons said."""
+    page.set_input_files("#file", {"name": name, "mimeType": "text/csv", "buffer": table})
+    page.locator("#columns button").first.wait_for()
+    labels: list[str] = page.locator("#columns button").all_inner_texts()
+    page.locator("#columns button").nth(at).click()
+    page.locator("#document-result:not([hidden])").wait_for(timeout=20_000)
+    return labels
+
+
+@pytest.mark.parametrize(
+    ("table", "at", "labels", "row"),
+    [
+        (b",en,note\n0,the dog,a cat\n", 1, ["column 1", "en", "note"], "0,der hund"),
+        (b",en,note\nthe dog,a cat,x\n", 0, ["column 1", "en", "note"], "der hund"),
+        (b"en,en\na cat,the dog\n", 1, ["column 1: en", "column 2: en"], "a cat,der hund"),
+        (b'5" disk,name\n1,the dog\n', 1, ['5" disk', "name"], "1,der hund"),
+        (b'"a\nb" ; "say ""x"""\n1;the dog\n', 1, ["a b", 'say "x"'], "1;der hund"),
+        (b"sep=|\nid|en\n1|the dog\n", 1, ["id", "en"], "1|der hund"),
+    ],
+    ids=["blank", "the blank one", "doubled", "a mark inside", "quoted", "Excel's line"],
+)
+def test_every_column_of_a_table_can_be_chosen(
+    open_page: Callable[..., Any], url: str, tmp_path: Path, table: bytes, at: int, labels: list[str], row: str
+) -> None:
+    page = open_page(url)
+    assert chosen_column(page, table, at) == labels
+    rows = saved(page, page.locator("#document-result"), tmp_path / "b.csv").splitlines()
+    assert any(each.startswith(row) for each in rows)
+
+
+def test_a_quoted_heading_between_tabs_is_known_to_the_server(open_page: Callable[..., Any], url: str) -> None:
+    assert chosen_column(open_page(url), b'"id"\t"en"\n1\tthe dog\n', 1, "a.tsv") == ["id", "en"]
+
+
+def test_a_column_whose_heading_is_not_utf_8_is_sent_by_its_number(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    page.route("**/v2/document", lambda route: route.fulfill(
+        body='{"document_id": "a", "document_key": "b"}'))  # fmt: skip
+    page.route("**/v2/document/a", lambda route: route.fulfill(body='{"status": "error", "error_message": "no"}'))
+    page.set_input_files(
+        "#file", {"name": "a.csv", "mimeType": "text/csv", "buffer": "id,Größe\n1,x\n".encode("latin-1")}
+    )
+    with page.expect_request("**/v2/document") as asked:
+        page.locator("#columns button").nth(1).click()
+    assert b'name="column"\r\n\r\n2\r\n' in asked.value.post_data_buffer
+
+
+def test_of_several_dropped_documents_the_first_is_taken_and_that_is_said(
+    open_page: Callable[..., Any], url: str
+) -> None:
+    page = open_page(url)
+    page.evaluate("""() => {
+      const held = new DataTransfer();
+      for (const name of ["a.txt", "b.txt"]) held.items.add(new File(["the dog"], name, { type: "text/plain" }));
+      document.body.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: held }));
+    }""")
+    page.locator("#document-result:not([hidden])").wait_for(timeout=20_000)
+    said = "1 of 1 segments translated. Only a.txt was taken, the first of 2 files."
+    assert page.inner_text("#document-state") == said
+    page.click("#language")
+    assert "只处理了第一个：a.txt" in page.inner_text("#document-state")
+    page.set_input_files("#file", {"name": "c.txt", "mimeType": "text/plain", "buffer": b"a cat"})
+    page.locator("#document-result", has_text="c.de.txt").wait_for(timeout=20_000)
+    assert "a.txt" not in page.inner_text("#document-state")
+
+
+def test_a_text_to_which_one_comes_back_is_translated(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    translated(page, "the dog")
+    page.click("nav a")
+    page.wait_for_url("**/docs")
+    page.go_back()
+    page.locator("#result:not(.old):not(:empty)").wait_for(timeout=20_000)
+    assert page.input_value("#source") == "the dog"
+    assert page.inner_text("#count").startswith("7 of")
+    assert page.locator("#clear").is_enabled()
+
+
+def test_another_language_of_the_page_rewrites_it_and_translates_nothing(
+    open_page: Callable[..., Any], url: str
+) -> None:
+    page = open_page(url)
+    explored(page, "the dog sees a quetzal")
+    page.locator(".ex-candidates li button:enabled").first.click()
+    page.locator(".ex-original").wait_for(timeout=20_000)
+    other = page.locator("#explorer dd").nth(1).inner_text()
+    table = b"id,en,en\n1,the dog,x\n2,x\n"
+    page.set_input_files("#file", {"name": "a.csv", "mimeType": "text/csv", "buffer": table})
+    page.locator("#columns button").first.wait_for()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.click("#language")
+    assert page.inner_text("#document-state") == "翻译 a.csv 的哪一列？"
+    assert page.locator("#columns button").all_inner_texts() == ["id", "第 2 列：en", "第 3 列：en"]
+    assert "模型没见过的词" in page.inner_text("#notes")
+    page.wait_for_timeout(500)
+    assert asked == []
+    assert page.locator("#explorer dd").nth(1).inner_text() == other
+    page.locator("#columns button").nth(1).click()
+    page.locator("#document-result:not([hidden])").wait_for(timeout=20_000)
+    assert page.inner_text("#document-state").startswith("共 ")
+    assert page.inner_text("#document-result") == "保存 a.de.csv"
+    assert "：" in page.locator("#document-left li").last.inner_text()
+    page.click("#language")
+    assert "segments translated" in page.inner_text("#document-state")
+    assert page.inner_text("#document-result") == "Save a.de.csv"
+    assert "：" not in page.locator("#document-left li").last.inner_text()
+
+
+def test_the_terms_that_were_found_go_with_their_text(browser: Any, url: str) -> None:
+    page = browser.new_page(locale="en-US")  # whose console names the request that fails
+    page.goto(url)
+    page.click("#terms summary")
+    page.fill("#glossary", "dog = haus")
+    translated(page, "the dog")
+    assert page.inner_text("#terms-found") == "1 term read, 1 found in the text."
+    page.click("#clear")
+    assert page.inner_text("#terms-found") == ""
+    page.fill("#glossary", "dog = haus\ncat = haus")
+    translated(page, "the dog")
+    assert page.inner_text("#terms-found") == "2 terms read, 1 found in the text."
+    page.route("**/v1/translate", lambda route: route.abort())
+    page.fill("#source", "a cat")
+    page.locator("#notes li").wait_for(timeout=20_000)
+    assert page.inner_text("#terms-found") == ""
+    page.close()

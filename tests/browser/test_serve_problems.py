@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -110,3 +111,73 @@ def test_a_document_that_cannot_be_read_is_refused_in_the_language_of_the_page(p
     page.locator("#document-state", has_text=".docx").wait_for(timeout=20_000)
     chinese = page.evaluate("document.documentElement.lang") == "zh-Hans"
     assert is_chinese(page.inner_text("#document-state")) == chinese
+
+
+def test_a_document_for_which_no_server_answers_has_to_be_chosen_again(page: Any) -> None:
+    page.route("**/v2/document", lambda route: route.abort())
+    page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"the dog"})
+    page.locator("#document-state", has_text=re.compile("again|重新")).wait_for(timeout=20_000)
+    said = ("The server does not answer. Choose the document again.", "服务器没有响应。请重新选择文档。")
+    assert page.inner_text("#document-state") in said
+
+
+def test_a_key_that_no_header_can_hold_is_not_known_and_the_right_one_goes_on(page: Any) -> None:
+    def guarded(kind: str) -> Any:
+        def answer(route: Any) -> None:
+            if route.request.headers.get("authorization") == "Bearer right":
+                route.fallback()
+            else:
+                message = "an API key is required"
+                route.fulfill(status=401 if kind == "text" else 403,
+                              body=json.dumps({"message": message, "error": {"message": message}}))  # fmt: skip
+
+        return answer
+
+    page.route("**/v1/translate", guarded("text"))
+    page.route("**/v2/document", guarded("document"))
+    unknown = ("this API key is not known", "API 密钥不正确：请在页面下方重新填写。")
+    page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"the dog"})
+    page.fill("#source", "the dog")
+    page.locator("#notes li").wait_for(timeout=20_000)
+    page.locator("#access").wait_for(timeout=20_000)
+    page.fill("#key", "密钥")
+    page.click("#access button")
+    page.wait_for_function("texts => texts.includes(document.getElementById('notes').textContent)", arg=unknown)
+    page.wait_for_function(
+        "texts => texts.includes(document.getElementById('document-state').textContent)", arg=unknown
+    )
+    assert page.locator("#access").is_visible()
+    page.fill("#key", "right")
+    page.click("#access button")
+    page.locator("#result:not(.old):not(:empty)").wait_for(timeout=20_000)
+    page.locator("#document-result:not([hidden])").wait_for(timeout=20_000)
+    assert page.inner_text("#document-state") not in unknown
+    assert page.locator("#access").is_hidden()
+
+
+def test_a_busy_server_is_asked_again_and_the_old_translation_stays(page: Any) -> None:
+    before = translated(page, "the dog sees a cat")
+    texts: list[str] = []
+
+    def busy(route: Any) -> None:
+        texts.append(route.request.post_data_json["text"])
+        if len(texts) == 3:
+            route.fallback()
+        else:
+            route.fulfill(
+                status=429, headers={"retry-after": "1"}, body='{"error": {"message": "the server is busy"}}'
+            )  # fmt: skip
+
+    page.route("**/v1/translate", busy)
+    page.fill("#source", "the dog")
+    page.locator("#notes li").wait_for(timeout=20_000)
+    said = ("The server is busy. The page asks again in 1 second.", "服务器繁忙。页面将在 1 秒后重试。")
+    assert page.inner_text("#notes") in said
+    assert page.inner_text("#result") == before
+    assert page.locator("#result.old").count() == 1
+    page.fill("#source", "a cat")  # asked in place of the former text, not beside it
+    page.locator("#result:not(.old)").wait_for(timeout=20_000)
+    assert page.inner_text("#result") != before
+    assert page.locator("#notes li").count() == 0
+    page.wait_for_timeout(1500)
+    assert texts == ["the dog", "a cat", "a cat"]

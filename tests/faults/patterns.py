@@ -221,7 +221,7 @@ _LITERAL = re.compile(r"(?<=[(=,:\[!&|?; \n])/(?![/*> ])((?:\\.|\[(?:\\.|[^\]\\\
 _OF_PYTHON = {r"\/": "/", "[^]": r"[\s\S]", r"\u{20000}": r"\U00020000", r"\u{3ffff}": r"\U0003ffff",
               r"\p{L}": "a-z", r"\p{N}": "0-9", r"\p{M}": "\u0300"}  # fmt: skip
 SCRIPT_EXAMPLES = {
-    "pages/serve.js": [r"(?:^|,)(\"(?:[^\"]|\"\")*\"|[^,]*)"],
+    "pages/serve.js": [r"[,]( *\"(?:[^\"]|\"\")*\" *(?=[,\r\n]|$)|[^,\r\n]*)"],
 }
 """Patterns that a script makes with ``new RegExp``, as Python writes them: as many for a file as it has such calls."""
 

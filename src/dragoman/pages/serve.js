@@ -6,9 +6,25 @@ const settings = JSON.parse($("settings").textContent);
 const names = new Map(settings.names);
 let ui = (navigator.language || "en").startsWith("zh") ? "zh" : "en";
 let key = "", asking = null, timer = 0, looked = { source: "", target: "", from: "", to: "" };
+const NOTHING = { found: null, source: "", from: "", to: "", glossary: null, problem: null };
+let shown = NOTHING; // what the server answered; texts are functions, since the language of the page may change
+let working = false; // whether an answer is awaited
 let said = "", read = ""; // a translation, and the text that it is of
 let detected = ""; // the language that the server found, where none is chosen
 let looking = null; // the request for a trace that is under way
+let whyNot = () => ""; // why there is no trace
+
+/** A failure with a function for its text, in the language that the page then has. */
+class Failure extends Error {
+  constructor(text) {
+    super(text());
+    this.text = text;
+  }
+}
+
+function refused(status, message) {
+  return new Failure(() => problemIn(ui, status, message));
+}
 
 function say(name, ...values) {
   const text = SAYS[ui][name];
@@ -95,6 +111,9 @@ function speak() {
   targets();
   theme(document.documentElement.dataset.theme);
   count();
+  render();
+  renderDocument();
+  $("why-not").textContent = whyNot();
   view.speak(ui);
 }
 
@@ -110,19 +129,21 @@ function count() {
 }
 
 async function translate() {
+  clearTimeout(timer);
   if (asking) asking.abort();
+  const mine = (asking = new AbortController());
   const text = $("source").value;
   read = "";
   if (!text.trim()) {
-    show(null);
+    show(NOTHING);
     return;
   }
   const length = [...text].length;
   if (length > settings.most) {
-    show(null, "", "", "", say("too-long", length, settings.most));
+    fail(() => say("too-long", length, settings.most));
     return;
   }
-  const mine = (asking = new AbortController());
+  working = true;
   $("state").textContent = say("working");
   $("result").classList.add("old");
   const asked = { text, source: $("from").value || "auto", target: $("to").value };
@@ -137,21 +158,44 @@ async function translate() {
     const found = await answer.json();
     if (mine !== asking) return;
     $("access").hidden = answer.status !== 401 && answer.status !== 403;
-    $("terms-found").textContent = found.glossary ? say("terms", found.glossary.read, found.glossary.found) : "";
-    read = text;
-    if (answer.ok) show(found.translations[0], asked.text, found.source, found.target);
-    else show(null, "", "", "", problemIn(ui, answer.status, found.error.message));
+    if (answer.ok) {
+      read = text;
+      show({ ...NOTHING, ...found, found: found.translations[0], source: asked.text, from: found.source, to: found.target });
+    } else if (answer.status === 429) later(Number(answer.headers.get("retry-after")), found.error.message);
+    else fail(refused(answer.status, found.error.message).text);
   } catch (error) {
-    if (error.name !== "AbortError" && mine === asking) show(null, "", "", "", say("offline"));
+    if (error.name !== "AbortError" && mine === asking) fail(error.text || (() => say("offline")));
   }
 }
 
-function show(found, source = "", from = "", to = "", problem = "") {
-  said = found ? found.text : "";
+/** The server is busy, maybe with a request that this page has cancelled: keep the former result, and ask again. */
+function later(seconds, message) {
+  working = false;
+  shown = { ...shown, problem: seconds ? () => say("busy", seconds) : refused(429, message).text };
+  render();
+  if (seconds) timer = setTimeout(translate, seconds * 1000);
+}
+
+function fail(problem) {
+  show({ ...NOTHING, problem });
+}
+
+function show(answer) {
+  shown = answer;
+  working = false;
+  said = shown.found ? shown.found.text : "";
+  detected = shown.from;
   $("result").textContent = said;
   $("result").classList.remove("old");
-  $("state").textContent = "";
-  detected = from;
+  render();
+  lines(shown.found ? shown.source : "", shown.from, shown.to);
+}
+
+/** Write what is shown in the language of the page. */
+function render() {
+  const { found, from, to, glossary, problem } = shown;
+  $("state").textContent = working ? say("working") : "";
+  $("terms-found").textContent = glossary ? say("terms", glossary.read, glossary.found) : "";
   $("source").lang = langOf(from);
   for (const id of ["result", "alternatives"]) $(id).lang = langOf(to);
   $("swap").hidden = !canSwap();
@@ -160,7 +204,7 @@ function show(found, source = "", from = "", to = "", problem = "") {
   $("detected").textContent = found && $("from").value === "auto" ? say("detected", nameOf(from)) : "";
   $("confidence").hidden = !(found && found.quality);
   $("quality").textContent = found && found.quality ? say("sure", found.quality) : "";
-  const notes = problem ? [problem] : ((found && found.notes) || []).map((note) => noteIn(ui, note));
+  const notes = problem ? [problem()] : ((found && found.notes) || []).map((note) => noteIn(ui, note));
   $("notes").replaceChildren(...[...new Set(notes)].map((text) => element("li", text)));
   const others = (found && found.alternatives) || [];
   $("others").hidden = !others.length;
@@ -169,12 +213,19 @@ function show(found, source = "", from = "", to = "", problem = "") {
     item.append(Object.assign(element("span", one.text), { dir: "auto" }), element("small", one.score.toFixed(2).replace("-", "\u2212")));
     return item;
   }));
-  lines(found ? source : "", from, to);
 }
 
-function ask(route, asked, signal) {
-  const headers = { "content-type": "application/json" };
-  if (key) headers.authorization = `Bearer ${key}`;
+/** The header with the API key; a header takes no letters outside Latin-1, so no server has such a key. */
+function access() {
+  if (/[^ -\xff]/.test(key)) {
+    $("access").hidden = false;
+    throw new Failure(() => say("unknown-key"));
+  }
+  return key ? { authorization: `Bearer ${key}` } : {};
+}
+
+async function ask(route, asked, signal) {
+  const headers = { "content-type": "application/json", ...access() };
   return fetch(route, { method: "POST", headers, body: JSON.stringify(asked), signal });
 }
 
@@ -182,7 +233,7 @@ function ask(route, asked, signal) {
 
 async function json(answer) {
   const found = await answer.json();
-  if (!answer.ok) throw new Error(problemIn(ui, answer.status, found.error.message));
+  if (!answer.ok) throw refused(answer.status, found.error.message);
   return found;
 }
 
@@ -195,8 +246,8 @@ const view = explorer($("explorer"), {
   /** A page for a saved state: its shell is the same whatever it shows. */
   page: async (trace) => {
     const asked = new URLSearchParams({ text: trace.source, source: looked.from, target: looked.to, translation: trace.translation });
-    const answer = await fetch(`explain?${asked}`, { headers: key ? { authorization: `Bearer ${key}` } : {} });
-    if (!answer.ok) throw new Error(problemIn(ui, answer.status, (await answer.json()).error.message));
+    const answer = await fetch(`explain?${asked}`, { headers: access() });
+    if (!answer.ok) throw refused(answer.status, (await answer.json()).error.message);
     return answer.text();
   },
 });
@@ -217,7 +268,7 @@ async function look(source, target, from, to) {
   if (looking) looking.abort();
   const mine = (looking = new AbortController());
   const short = Math.max(source.length, target.length) <= settings.explained;
-  $("why-not").textContent = short ? "" : say("long", settings.explained);
+  untold(short ? () => "" : () => say("long", settings.explained));
   $("explorer").hidden = !short;
   if (!short) return;
   try {
@@ -227,44 +278,88 @@ async function look(source, target, from, to) {
     view.show(found);
   } catch (error) {
     if (error.name === "AbortError" || mine !== looking) return;
-    $("why-not").textContent = error.message;
+    untold(error.text || (() => error.message));
     $("explorer").hidden = true;
   }
 }
 
-// --- documents: uploaded, asked after, fetched ------------------------------------------------------------------------
-
-let sending = null; // the document that is under way
-const ASK_AGAIN_MS = 500;
-
-/** The headings of a table, from its first row. */
-function headings(text, tabs) {
-  const [row] = text.replace(/^\ufeff/, "").match(/^(?:"(?:[^"]|"")*"|[^"\n])*/);
-  const by = tabs ? "\t" : [",", ";", "\t"].sort((a, b) => row.split(b).length - row.split(a).length)[0];
-  const cells = [...row.trimEnd().matchAll(new RegExp(`(?:^|${by})("(?:[^"]|"")*"|[^${by}]*)`, "g"))].map((found) => found[1]);
-  return cells.map((cell) => (!tabs && cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell));
+function untold(text) {
+  whyNot = text;
+  $("why-not").textContent = whyNot();
 }
 
-/** Translate a document; of a table with several columns one is chosen first. */
-async function take(chosen) {
+// --- documents: uploaded, asked after, fetched ------------------------------------------------------------------------
+
+const NO_PAPER = { state: () => "", left: [], columns: [], dropped: null };
+let sending = null; // the document that is under way
+let paper = NO_PAPER; // what is shown of it
+let denied = null; // a document that waits for an API key, and its column
+const ASK_AGAIN_MS = 500;
+
+/** Change what is shown of a document. */
+function tell(changed) {
+  paper = { ...paper, ...changed };
+  renderDocument();
+}
+
+/** Write it in the language of the page. */
+function renderDocument() {
+  const { state, left, dropped, columns } = paper;
+  $("document-state").textContent = [state(), ...(dropped ? [say("first", ...dropped)] : [])].join(" ");
+  if ($("document-result").download) $("document-result").textContent = say("save", $("document-result").download);
+  $("document-left").replaceChildren(...left.map((one) => element("li", say("kept", one.text, one.why))));
+  [...$("columns").children].forEach((button, i) => { button.textContent = columns[i].label(); });
+}
+
+/** Cells of a row at the start of a text. A quotation mark elsewhere than around a cell is part of its text. */
+function cellsOf(text, by) {
+  const cell = new RegExp(`[${by}]( *"(?:[^"]|"")*" *(?=[${by}\r\n]|$)|[^${by}\r\n]*)`, "gy");
+  const cells = [...(by + text).matchAll(cell)].map((found) => found[1]); // each begins with its separator: none is empty
+  return cells.map((raw) => (/^ *".*" *$/s.test(raw) ? raw.trim().slice(1, -1).replaceAll('""', '"') : raw));
+}
+
+/** The headings of a table, from its first row; Excel may name the separator above it. */
+function headings(text, tabs) {
+  const bare = text.replace(/^\ufeff/, "");
+  const [line, named] = bare.match(/^"?sep=([,;|\t])"?[\r\n]+/i) || ["", ""];
+  const all = (named || (tabs ? "\t" : ",;\t|")).split("").map((by) => cellsOf(bare.slice(line.length), by));
+  return all.sort((a, b) => b.length - a.length)[0];
+}
+
+/** Columns to choose from. The server knows one by its heading, or by its number where that is no heading. */
+function columnsOf(names) {
+  const bare = names.map((name) => name.trim());
+  return bare.map((name, i) => {
+    const number = String(i + 1);
+    const clear = name && !name.includes("\ufffd") && bare.indexOf(name) === bare.lastIndexOf(name);
+    if (clear || bare.includes(number)) return { name: names[i], label: () => name || say("column", number) };
+    return { name: number, label: () => say("column", number, name) };
+  });
+}
+
+/** Translate a document, which may be the first of several; of a table with several columns one is chosen first. */
+async function take(chosen, several = 1) {
+  if (sending) sending.abort();
+  const mine = (sending = new AbortController());
   $("columns").replaceChildren();
+  denied = null;
+  paper = { ...NO_PAPER, dropped: several > 1 ? [chosen.name, several] : null };
   const [, kind] = /\.(csv|tsv)$/i.exec(chosen.name) || [];
-  const names = kind ? headings(await chosen.slice(0, 1 << 16).text(), kind.toLowerCase() === "tsv") : [];
-  if (names.length < 2) {
+  const columns = kind ? columnsOf(headings(await chosen.slice(0, 1 << 16).text(), kind.toLowerCase() === "tsv")) : [];
+  if (mine !== sending) return; // another document was chosen meanwhile
+  if (columns.length < 2) {
     translateDocument(chosen);
     return;
   }
-  if (sending) sending.abort();
   $("document").open = true;
   $("document-result").hidden = true;
-  $("document-left").replaceChildren();
-  $("document-state").textContent = say("columns", chosen.name);
-  for (const name of names) {
-    const button = element("button", name);
+  for (const { name } of columns) {
+    const button = element("button", "");
     button.type = "button";
     button.addEventListener("click", () => { $("columns").replaceChildren(); translateDocument(chosen, name); });
     $("columns").append(button);
   }
+  tell({ state: () => say("columns", chosen.name), columns });
   $("columns").firstChild.focus();
 }
 
@@ -272,13 +367,12 @@ async function translateDocument(chosen, column) {
   if (sending) sending.abort();
   const mine = (sending = new AbortController());
   const to = $("to").value; // it may be changed before the end
-  const [link, tell] = [$("document-result"), (text) => { $("document-state").textContent = text; }];
-  const headers = key ? { authorization: `Bearer ${key}` } : {};
+  const link = $("document-result");
   if (link.href) URL.revokeObjectURL(link.href);
   link.hidden = true;
-  $("document-left").replaceChildren();
+  denied = null;
   $("document").open = true;
-  tell(say("reading", chosen.name));
+  tell({ state: () => say("reading", chosen.name), left: [] });
   const form = new FormData();
   form.append("target_lang", to);
   if ($("from").value !== "auto") form.append("source_lang", $("from").value);
@@ -289,32 +383,34 @@ async function translateDocument(chosen, column) {
   const told = async (answer) => {
     const found = await answer.json();
     $("access").hidden = answer.status !== 403;
-    if (!answer.ok) throw new Error(problemIn(ui, answer.status, found.message));
+    if (answer.status === 403 && mine === sending) denied = [chosen, column];
+    if (!answer.ok) throw refused(answer.status, found.message);
     return found;
   };
   try {
+    denied = [chosen, column]; // if the browser refuses the key
+    const headers = access();
+    denied = null;
     const made = await told(await fetch("v2/document", { method: "POST", headers, body: form, signal: mine.signal }));
     const owned = { method: "POST", headers: { ...headers, "content-type": "application/json" },
       body: JSON.stringify({ document_key: made.document_key }), signal: mine.signal };
     const where = `v2/document/${made.document_id}`;
-    tell(say("waiting", chosen.name));
+    tell({ state: () => say("waiting", chosen.name) });
     let status = await told(await fetch(where, owned));
     while (status.status !== "done" && status.status !== "error") {
       await new Promise((resolve) => { setTimeout(resolve, ASK_AGAIN_MS); });
       status = await told(await fetch(where, owned));
     }
-    if (status.status === "error") throw new Error(SAYS[ui].refused(status.error_message));
+    if (status.status === "error") throw new Failure(() => say("refused", status.error_message));
     const answer = await fetch(`${where}/result`, owned);
-    if (!answer.ok) throw new Error(problemIn(ui, answer.status, (await answer.json()).message));
+    if (!answer.ok) throw refused(answer.status, (await answer.json()).message);
     link.href = URL.createObjectURL(await answer.blob());
     link.download = chosen.name.replace(/(\.[^.]*)?$/, (suffix) => `.${to}${suffix}`);
-    link.textContent = say("save", link.download);
     link.hidden = false;
     const { found, translated, left } = status.segments;
-    tell(say("finished", found, translated) + (status.quality ? ` ${say("sure", status.quality)}` : ""));
-    $("document-left").replaceChildren(...left.map((one) => element("li", say("kept", one.text, one.why))));
+    tell({ state: () => say("finished", found, translated) + (status.quality ? ` ${say("sure", status.quality)}` : ""), left });
   } catch (error) {
-    if (error.name !== "AbortError" && mine === sending) tell(error instanceof TypeError ? say("offline") : error.message);
+    if (error.name !== "AbortError" && mine === sending) tell({ state: error.text || (() => say("offline-document")) });
   }
 }
 
@@ -325,8 +421,8 @@ function hasFile(event) {
 
 $("file").accept = Object.keys(settings.documents).join(",");
 $("file").addEventListener("change", () => {
-  const [chosen] = $("file").files;
-  if (chosen) take(chosen);
+  const { files } = $("file");
+  if (files.length) take(files[0], files.length);
   $("file").value = "";
 });
 document.addEventListener("dragover", (event) => {
@@ -341,7 +437,8 @@ document.addEventListener("drop", (event) => {
   document.body.classList.remove("dropping");
   if (!hasFile(event)) return;
   event.preventDefault();
-  if (event.dataTransfer.files.length) take(event.dataTransfer.files[0]);
+  const { files } = event.dataTransfer;
+  if (files.length) take(files[0], files.length);
 });
 
 function soon() {
@@ -356,7 +453,7 @@ $("from").addEventListener("change", () => { targets(); translate(); });
 $("to").addEventListener("change", translate);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { theme(document.documentElement.dataset.theme); view.redraw(); });
 $("clear").addEventListener("click", () => { $("source").value = ""; count(); translate(); $("source").focus(); });
-$("language").addEventListener("click", () => { ui = ui === "zh" ? "en" : "zh"; speak(); translate(); });
+$("language").addEventListener("click", () => { ui = ui === "zh" ? "en" : "zh"; speak(); });
 /** Copy a text and say so on the button; without a secure context call otherwise. */
 async function copy(id, text, done, otherwise) {
   try {
@@ -378,7 +475,18 @@ $("access").addEventListener("submit", (event) => {
   event.preventDefault();
   key = $("key").value.trim();
   translate();
+  if (denied) translateDocument(...denied);
 });
 speak();
-show(null);
-linked();
+show(NOTHING);
+// Only now the browser has put back the fields of a page that one comes back to: their text comes before that of a link.
+addEventListener("pageshow", (event) => {
+  if (event.persisted) return; // it comes back as it was
+  if (!$("source").value) {
+    linked();
+    return;
+  }
+  targets();
+  count();
+  translate();
+});
