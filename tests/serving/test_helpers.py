@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -89,6 +90,8 @@ def test_the_plan_of_a_large_glossary_stops_no_other_plan(monkeypatch: pytest.Mo
     begun, go = threading.Event(), threading.Event()
 
     class Translator:
+        config = SimpleNamespace(decode=SimpleNamespace(beam_size=4))
+
         def plan(self, options: TranslateOptions) -> Any:
             if options.glossary:
                 begun.set()
