@@ -102,7 +102,7 @@ def test_the_plan_of_a_large_glossary_stops_no_other_plan(monkeypatch: pytest.Mo
         name, to, translator = "en-de", None, Translator()
 
     service = Service.__new__(Service)
-    Service.__init__(service, [], None, None, TranslateOptions())  # type: ignore[arg-type]
+    Service.__init__(service, [], None, SimpleNamespace(beam=16), TranslateOptions())  # type: ignore[arg-type]
     large = TranslateOptions(glossary={"dog": "Hund"})
     plans: list[Any] = []
     threads = [threading.Thread(target=lambda: plans.append(service.plan(Pair(), large))) for _ in range(2)]  # type: ignore[arg-type]
