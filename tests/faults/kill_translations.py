@@ -73,7 +73,7 @@ def main() -> None:
         records = journal.read_bytes().split(b"\n")[1:-1] if journal.exists() else []
         found["taken_over"] += json.loads(records[-1])["lines"] if records else 0
     os.waitpid(start(arguments, (Path, "replace")), 0)
-    assert Path(f"{out}.journal").read_bytes().count(b"\n") > 1
+    found["last_from"] = json.loads(Path(f"{out}.journal").read_bytes().split(b"\n")[-2])["lines"]
     assert os.waitstatus_to_exitcode(os.waitpid(start(arguments, said=f"{out}.said"), 0)[1]) == 0
     keep(Path(out), found)
     print(json.dumps(found))
