@@ -14,7 +14,7 @@ import pytest
 
 import dragoman
 from dragoman.errors import BundleError, DataError
-from dragoman.evaluation.calibration import calibrate, learn_confidence
+from dragoman.evaluation.calibration import learn_confidence
 from dragoman.evaluation.metrics import chrf, sentence_chrf
 from dragoman.translation.confidence import MIN_SENTENCES, Confidence, spearman
 from dragoman.translation.quality import QUALITIES
@@ -171,12 +171,3 @@ def test_a_run_of_several_languages_is_calibrated_for_one_and_reported_on(
     done = command("report", run, *text, "--to", "de", "--out", tmp_path / "page.html")
     assert done.status == 0, done.err
     assert "--src too" in command("report", run, "--to", "de").error
-
-
-def test_references_that_are_the_sources_teach_nothing(tiny_run: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(tiny_run, tmp_path / "run")
-    before = (run / "bundle/manifest.json").read_bytes()
-    lines = [f"the dog {number}" for number in range(200)]
-    with pytest.raises(DataError, match="ref: the same text as the source"):
-        calibrate(run, lines, lines)
-    assert (run / "bundle/manifest.json").read_bytes() == before

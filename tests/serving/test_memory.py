@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -104,7 +105,8 @@ def test_a_cache_of_texts_keeps_the_last_ones_within_its_characters() -> None:
 
 
 def test_plans_of_requests_with_large_glossaries_are_not_kept(served: Translator) -> None:
-    service = Service(Pairs([served]), *(None,) * 2, TranslateOptions(threads=1))  # type: ignore[arg-type]
+    limits: Any = SimpleNamespace(beam=16)
+    service = Service(Pairs([served]), None, limits, TranslateOptions(threads=1))  # type: ignore[arg-type]
     pair = next(iter(service.pairs))
     plain = service.plan(pair, service.defaults)
     assert service.plan(pair, service.defaults) is plain

@@ -13,7 +13,7 @@ from typing import Any
 from dragoman.bundle import amend_bundle, is_unfinished
 from dragoman.errors import ConfigError, DataError, as_command
 from dragoman.evaluation.metrics import sentence_chrf
-from dragoman.evaluation.test_set import Lines, References, is_file, named, read, references_of
+from dragoman.evaluation.test_set import Lines, References, is_file, read, references_of
 from dragoman.languages.scripts import is_blank
 from dragoman.progress import say
 from dragoman.ready import refuse_to_change
@@ -95,8 +95,6 @@ def calibrate(
         for warning in check_sides(run, langs, None, src, refs[0]):
             say(f"warning: {warning}")
     lines, references = read(src, refs)
-    if len(lines) >= MIN_SENTENCES and references[0] == lines:
-        raise DataError(f"{named(refs[0], 'ref')}: the same text as the source: give its translations")
     learned = learn_confidence(translator, lines, references[0], None if to is None else [to] * len(lines))
     amend_bundle(Path(run), confidence=learned.model_dump(mode="json"))
     return learned
