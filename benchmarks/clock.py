@@ -67,6 +67,11 @@ def text_of(data: Path, name: str, folder: Path) -> Text:
     return Text(name, src, tgt, data / name / "train", folder / "valid", folder / "test")
 
 
+def texts_of(named: Text | Job) -> list[str]:
+    """Return the files that a system learns from."""
+    return [f"{stem}.{lang}" for stem in (named.train, named.valid) for lang in (named.src, named.tgt)]
+
+
 def scores(text: Text, translated: Path) -> dict[str, Any]:
     """Return cased BLEU, with the interval of 1,000 bootstrap samples, and chrF of a translation of the test set."""
     hypotheses, references = (
@@ -155,9 +160,8 @@ def _checkpoints(
 def peer_figures(name: str, text: Text, job: Job, limits: Sequence[float]) -> dict[str, Any]:
     """Return the scores of a peer at each limit, a list of one; an empty one where it had no checkpoint yet."""
     folder = job.folder
-    texts = [f"{stem}.{lang}" for stem in (job.train, job.valid) for lang in (job.src, job.tgt)]
     facts = {"limits": list(limits), "precision": job.precision, "shape": job.shape._asdict()}
-    refuse_another(folder, facts, texts)
+    refuse_another(folder, facts, texts_of(job))
     if (folder / "kept.json").is_file():
         kept = json.loads((folder / "kept.json").read_text(encoding="utf-8"))
     else:
@@ -189,8 +193,8 @@ def our_figures(
         for seed in seeds:
             run = folder / f"{limit:g}-{seed}"
             translated = run.with_suffix(f".{text.tgt}")
-            texts = [f"{stem}.{lang}" for stem in (text.train, text.valid) for lang in (text.src, text.tgt)]
-            refuse_another(run, {"minutes": limit, "seed": seed, "around": AROUND_MIN, "settings": settings}, texts)
+            facts = {"minutes": limit, "seed": seed, "around": AROUND_MIN, "settings": settings}
+            refuse_another(run, facts, texts_of(text))
             if not (run / "bundle").is_dir():
                 shutil.rmtree(run, ignore_errors=True)
                 folder.mkdir(parents=True, exist_ok=True)

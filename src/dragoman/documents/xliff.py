@@ -15,7 +15,7 @@ from dragoman.documents.document import Document, DocumentInfo, Text, Untranslat
 from dragoman.documents.gettext.placeholders import ordered
 from dragoman.documents.units import Part, Translations, Unit, units_of
 from dragoman.documents.xliff_content import ContentReader, Settings
-from dragoman.documents.xml import Token, check, closing_tags, tokens, with_attribute
+from dragoman.documents.xml import Token, check, closing_tags, root_namespace, tokens, with_attribute
 from dragoman.errors import DataError
 from dragoman.languages.codes import standard, variety
 from dragoman.translation.keeping.protected import has_letters
@@ -86,10 +86,7 @@ class _Scope:
 def read(data: bytes, info: DocumentInfo) -> Document:
     """Cut an XLIFF file into the segments that have no target yet; see ``document.Format``."""
     text = check(data, info)
-    root = next(token for token in tokens(text.text, {}) if token.kind in ("open", "empty"))
-    prefix = root.name.rpartition(":")[0]
-    namespace = root.get(f"xmlns:{prefix}" if prefix else "xmlns")
-    file = _File(tokens(text.text, {namespace or "": ""}))
+    file = _File(tokens(text.text, {root_namespace(text.text): ""}))
     root = next(token for token in file.tokens if token.kind in ("open", "empty"))
     version = root.get("version") or ""
     if root.name != "xliff" or not version.startswith(("1.", "2.")):

@@ -126,6 +126,13 @@ def tokens(text: str, prefixes: dict[str, str]) -> list[Token]:
     return result
 
 
+def root_namespace(text: str) -> str:
+    """Return the namespace of the outermost element of well-formed XML; "" if it has none."""
+    root = next(match[0] for match in _TOKEN.finditer(text) if not match[0].startswith(("<!", "<?")))
+    prefix = _name_in(root, {}, {}).rpartition(":")[0]
+    return Token(root, "open").get(f"xmlns:{prefix}" if prefix else "xmlns") or ""
+
+
 def _scope(tag: str, outer: dict[str, str | None], prefixes: dict[str, str]) -> dict[str, str | None]:
     """Return the usual prefix of each prefix that is declared in a tag or around it."""
     if "xmlns" not in tag:

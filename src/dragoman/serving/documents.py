@@ -231,19 +231,18 @@ class Documents:
 
     async def _translate_pieces(self, pieces: Pieces, pair: Pair, options: TranslateOptions, turn: Turn) -> None:
         """Translate the pieces of a document, a window at a time."""
-        failures = 0
-        while window := await self.jobs.disk.run(turn.owner, pieces.window):
-            answers = None
-            while answers is None:
-                try:
-                    answers = await self._service.translate_document(
-                        window, pair, options, turn.owner, pause=turn.renew
-                    )
-                except UnfinishedError:  # the window is searched again: what was translated before it is not lost
-                    failures += 1
-                    if failures > MOST_FAILURES:
-                        raise
-            await self.jobs.disk.run(turn.owner, pieces.add, [answer.lines[0] for answer in answers])
+        disk, failures = self.jobs.disk, 0
+        window = await disk.run(turn.owner, pieces.window)
+        while window:
+            try:
+                answers = await self._service.translate_document(window, pair, options, turn.owner, pause=turn.renew)
+            except UnfinishedError:  # the window is searched again: what was translated before it is not lost
+                failures += 1
+                if failures > MOST_FAILURES:
+                    raise
+                continue
+            await disk.run(turn.owner, pieces.add, [answer.lines[0] for answer in answers])
+            window = await disk.run(turn.owner, pieces.window)
 
     async def _finished(self, job: Job, info: DocumentInfo, pieces: Pieces) -> Job:
         """Write the translation of a document; return its job as it is then."""

@@ -199,12 +199,9 @@ class Service:
         """
         if pair.to is not None:
             options = replace(options, to=pair.to, from_lang=pair.src)
-        if (
-            options.beam_size is None
-            and not options.sample
-            and self.limits.beam < pair.translator.config.decode.beam_size
-        ):
-            options = replace(options, beam_size=self.limits.beam)
+        if options.beam_size is None and not options.sample:
+            size = self.beam_size(pair)
+            options = options if size == pair.translator.config.decode.beam_size else replace(options, beam_size=size)
         key = pair.name, repr(options)
         if (known := self.plans.get(key)) is not None:
             return known

@@ -339,13 +339,14 @@ async def until_client_leaves(
     task, watch = asyncio.ensure_future(work), asyncio.ensure_future(left())
     try:
         await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
-        if watch.done():
-            raise ClientLeft
-        return task.result()
+        has_left = watch.done()
     finally:
         for future in (task, watch):
             if not future.done():
                 future.cancel()
         await asyncio.gather(task, watch, return_exceptions=True)
-        if watch.done() and not watch.cancelled() and undo and not task.cancelled() and task.exception() is None:
-            await undo(task.result())
+    if not has_left:
+        return task.result()
+    if undo and not task.cancelled() and task.exception() is None:
+        await undo(task.result())
+    raise ClientLeft

@@ -23,6 +23,7 @@ from dragoman.serving.limits import MOST_TERM
 from dragoman.serving.pairs import Pair
 from dragoman.serving.refusals import MalformedError, UnknownError
 from dragoman.serving.service import is_auto
+from dragoman.translation.keeping.glossary import NOT_IN_A_TERM
 
 router = APIRouter(prefix="/v2", tags=["DeepL"])
 
@@ -182,8 +183,8 @@ def terms_of(entries: str, form: str, languages: tuple[str, str] | None = None) 
             quotes = " (in CSV, put a term with a comma between quotes)" if form == "csv" and len(row) > 2 else ""
             raise MalformedError(f"entry {number} of the glossary must have a source term and a target term{quotes}")
         src, tgt = row[0].strip(), row[1].strip()
-        if any(character in src + tgt for character in "\t\n\r"):  # what lists the entries would have other lines
-            raise MalformedError(f"a term of entry {number} has a tab or a line end: leave it out")
+        if any(character in src + tgt for character in NOT_IN_A_TERM):  # the list of entries would have other lines
+            raise MalformedError(f"a term of entry {number} has a tab, a line end or a NUL: leave it out")
         n_bytes = max(len(term.encode("utf-8", "surrogatepass")) for term in (src, tgt))
         if n_bytes > MOST_TERM:
             raise MalformedError(f"a term of entry {number} may have at most {MOST_TERM:,} bytes, got {n_bytes:,}")

@@ -26,6 +26,9 @@ from dragoman.languages.composition import compose, composed_places
 from dragoman.languages.words import count_word, divides_word, is_whole
 from dragoman.translation.keeping.glossary_entries import FORMS, is_text, lines_of_csv, read_entries
 
+NOT_IN_A_TERM = "\t\n\r\0"
+"""Characters that no term has: a translation is one line, and a tab parts the columns of many files."""
+
 
 class Match(NamedTuple):
     """A term found in a text."""
@@ -85,7 +88,7 @@ class Glossary:
         for term in (source, target or ""):
             if (place := lone_surrogate(term)) is not None:
                 raise DataError(f"{where}: character {place + 1} of {term!r} is half of a surrogate pair: replace it")
-            if any(character in term for character in "\t\n\r\0"):
+            if any(character in term for character in NOT_IN_A_TERM):
                 raise DataError(f"{where}: {term!r} has a tab, a line end or a NUL, but a translation is one line")
         source, target = compose(source.strip()), target and target.strip()
         known = self._terms.get(source, target)
