@@ -116,7 +116,8 @@ def test_what_is_replaced_while_it_is_read_is_read_again_and_never_torn(
     manifest = json.loads(files.pop("manifest.json"))
     facts = {key: value for key, value in manifest.items() if key not in ("files", "sha256")}
     weights = read_weights(tiny_run / "bundle/model.safetensors")
-    check, read, is_checked, reads = bundles.check_files, bundles._read, threading.Event(), list[float]()
+    check, joint, manifest_of = bundles.check_files, bundles.is_joint, bundles.read_manifest
+    is_checked, reads, replacing = threading.Event(), list[float](), iter([lambda: write(1.0)])
 
     def write(value: float) -> None:
         with sealed_folder(tmp_path / "run/bundle", {**facts, "value": value}) as aside:
@@ -126,26 +127,30 @@ def test_what_is_replaced_while_it_is_read_is_read_again_and_never_torn(
                 else:
                     (aside / name).write_bytes(content)
 
+    def begun(*args: Any) -> Any:
+        is_checked.clear()
+        reads.append(manifest_of(*args)["value"])
+        return manifest_of(*args)
+
     def checked(*args: Any) -> None:
-        if when == "before the check" and len(reads) == 0:
-            write(1.0)
+        if when == "before the check":
+            next(replacing, lambda: None)()
         try:
             check(*args)
         finally:
             is_checked.set()
 
-    def read_after_the_check(folder: Path, manifest: dict[str, Any], device: Any) -> Any:
+    def read_after_the_check(folder: Path) -> bool:
         assert is_checked.wait(LONG_S)
-        is_checked.clear()
-        if when == "before the weights" and len(reads) == 0:
-            write(1.0)
-        reads.append(manifest["value"])
-        return read(folder, manifest, device)
+        if when == "before the weights":
+            next(replacing, lambda: None)()
+        return joint(folder)
 
     (tmp_path / "run").mkdir()
     write(0.0)
+    monkeypatch.setattr(bundles, "read_manifest", begun)
     monkeypatch.setattr(bundles, "check_files", checked)
-    monkeypatch.setattr(bundles, "_read", read_after_the_check)
+    monkeypatch.setattr(bundles, "is_joint", read_after_the_check)  # the first that is asked of the files
     bundle = load_bundle(tmp_path / "run")
     assert reads == [0.0, 1.0]
     assert bundle.manifest["value"] == 1

@@ -13,7 +13,6 @@ import os
 import threading
 import time
 import zipfile
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from dragoman.documents.formats import FORMATS
+from dragoman.serving import documents as of_server
 from dragoman.serving import jobs, parsing, pieces
 from dragoman.serving.limits import Shares
 from dragoman.serving.refusals import ClientLeft, UnfinishedError
@@ -449,6 +449,7 @@ def test_an_upload_whose_client_leaves_before_it_is_accepted_is_removed(
         await goes_on.wait()
 
     monkeypatch.setattr(parsing, "survey", slow)
+    monkeypatch.setattr(of_server, "MOST_WAITING", 1)
     server = serving(documents=tmp_path)
     body, kind = form("a.txt", b"the dog", **{field: "de"})
     place = urlsplit(server.url)
@@ -459,7 +460,8 @@ def test_an_upload_whose_client_leaves_before_it_is_accepted_is_removed(
     client.close()
     wait_until(lambda: not [folder for folder in tmp_path.iterdir() if folder.is_dir()])
     documents = server.state.documents
-    wait_until(lambda: (documents.tasks, documents.jobs.under_way, +documents._unfinished) == ({}, set(), Counter()))
+    wait_until(lambda: (documents.tasks, documents.jobs.under_way) == ({}, set()))
+    documents.refuse_if_full("")
 
 
 def test_what_is_done_for_a_client_that_leaves_meanwhile_is_undone() -> None:
@@ -534,7 +536,7 @@ def test_a_file_that_cannot_be_read_now_costs_no_job(tmp_path: Path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(jobs, "text_of", broken)
         for number, each in enumerate((stored, other)):
-            each._outlines.keep([])
+            os.utime(stored.path(job.id) / "job.json", (number + 1, number + 1))  # so that it is read again
             each.create(replace(JOB, id=f"{number:032x}", created=clocks.time()), b"a cat", shares)
             assert stored.source(job) == b"the dog"
 
