@@ -153,6 +153,35 @@ def swapped_block(d: Damaged, chance: random.Random) -> bool:
     return _block(d, ("swapped-sides",), 2, at, count)
 
 
+def large_swapped_block(d: Damaged, chance: random.Random) -> bool:
+    """Source and target of a block of two fifths are exchanged."""
+    count = len(d.src) * 2 // 5
+    at = chance.randrange(len(d.src) - count)
+    d.src[at : at + count], d.tgt[at : at + count] = d.tgt[at : at + count], d.src[at : at + count]
+    return _block(d, ("swapped-sides",), 2, at, count)
+
+
+def scattered_swaps(d: Damaged, chance: random.Random) -> bool:
+    """Source and target of a fifth of the pairs, drawn one by one, are exchanged."""
+    rows = sorted(chance.sample(range(len(d.src)), len(d.src) // 5))
+    for i in rows:
+        d.src[i], d.tgt[i] = d.tgt[i], d.src[i]
+    d.names, d.places, d.touched = ("swapped-sides",), [(2, i + 1, i + 1) for i in rows], set(rows)
+    return True
+
+
+def scattered_languages(d: Damaged, chance: random.Random) -> bool:
+    """A fifth of the targets, drawn one by one, are in another language."""
+    if not d.corpus.other:
+        return False
+    rows = sorted(chance.sample(range(len(d.src)), len(d.src) // 5))
+    for i, text in zip(rows, chance.sample(d.corpus.other, len(rows)), strict=True):
+        d.tgt[i] = text
+    d.names, d.places = ("target-language", "target-script"), [(1, i + 1, i + 1) for i in rows]
+    d.touched = set(rows)
+    return True
+
+
 def copied_source(d: Damaged, chance: random.Random) -> bool:
     """The target of every twelfth pair is its source."""
     return _lines(d, chance, 12, 1, ("untranslated",), lambda line, i: d.src[i])
@@ -416,7 +445,7 @@ KINDS: dict[str, Damager] = {
     f.__name__.replace("_", "-"): f
     for f in (
         extra_line, early_missing_line, several_shifts, shift_and_return, far_shift, other_language, swapped_block,
-        copied_source, wrong_pairs, boilerplate, repeated_block, truncated, placeholder, decomposed, bpe_marks,
+        large_swapped_block, scattered_swaps, scattered_languages, copied_source, wrong_pairs, boilerplate, repeated_block, truncated, placeholder, decomposed, bpe_marks,
         piece_marks, tokenised, lower_cased, number_column, name_column, homoglyphs, full_width, entities, markup,
         spaces, mojibake, cyrillic_as_latin, utf16, legacy,
     )

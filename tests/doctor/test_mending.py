@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -162,6 +162,29 @@ def test_what_cannot_be_mended_is_dropped_and_nothing_else(tmp_path: Path) -> No
     assert result.mended.mended == {"swapped-sides": 40}
     assert result.mended.dropped == {"placeholder": 50, "untranslated": 40}
     assert [row[2] for row in result.log if row[1] == "placeholder"] == [str(n) for n in range(101, 151)]
+
+
+@pytest.mark.parametrize("rows", [range(150, 400), range(2, 648, 5), sorted([*range(1, 650, 5), *range(3, 650, 5)])])
+def test_exchanged_sides_are_exchanged_again_and_no_others(tmp_path: Path, rows: Sequence[int]) -> None:
+    """A block, and pairs one by one: two fifths were taken for another language, and neighbours exchanged as well."""
+    src, tgt = sides()
+    for i in rows:
+        src[i], tgt[i] = tgt[i], src[i]
+    result = doctor(tmp_path, src, tgt)
+    assert {finding.name for finding in result.findings if finding.level != "note"} == {"swapped-sides"}
+    differing = [i for i, (made, pair) in enumerate(zip(result.pairs, clean(), strict=True)) if made != pair]
+    assert len(differing) <= 6  # of 650: two or three words tell too little
+    assert all(result.pairs[i] == clean()[i][::-1] for i in differing)
+
+
+def test_lines_of_another_language_one_by_one_take_no_neighbour_with_them(tmp_path: Path) -> None:
+    src, tgt = sides()
+    others = list(range(3, 650, 4))
+    for i in others:
+        tgt[i] = f"Je ne sais pas si le numéro {i} est dans la maison avec une chaise."
+    result = doctor(tmp_path, src, tgt)
+    assert {finding.name for finding in result.findings if finding.level != "note"} == {"target-language"}
+    assert result.pairs == [pair for i, pair in enumerate(clean()) if i not in others]
 
 
 def test_a_file_in_another_encoding_is_read_in_it(tmp_path: Path) -> None:

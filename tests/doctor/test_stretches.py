@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from numpy.typing import NDArray
 
-from dragoman.doctor.stretches import MARKS, joined
+from dragoman.doctor import stretches
+from dragoman.doctor.stretches import MARKS, RIGHT_SOURCE, RIGHT_TARGET, RIGHT_WAY_ROUND
 
 WRONG, SOURCE, TARGET, SWAPPED = (
     MARKS.index(name) for name in ("misaligned", "source-language", "target-language", "swapped-sides")
 )
+
+
+def joined(marks: NDArray[np.int8], rights: NDArray[np.int8] | None = None) -> NDArray[np.int8]:
+    """Stretches joined where nothing is known to be right, unless it is given."""
+    return stretches.joined(marks, np.zeros(len(marks), np.int8) if rights is None else rights)
 
 
 def test_the_gaps_of_a_stretch_get_its_mark() -> None:
@@ -29,3 +37,24 @@ def test_a_stretch_between_wrong_pairs_is_found() -> None:
     result = joined(marks)
     assert result[90:130].tolist() == [SWAPPED] * 40
     assert np.count_nonzero(result == SWAPPED) < 50
+
+
+@pytest.mark.parametrize(
+    ("mark", "right"),
+    [(SOURCE, RIGHT_SOURCE), (TARGET, RIGHT_TARGET), (SWAPPED, RIGHT_WAY_ROUND), (SWAPPED, RIGHT_SOURCE)],
+)
+def test_pairs_one_by_one_between_right_ones_are_no_stretch(mark: int, right: int) -> None:
+    """The pairs between them were exchanged, or dropped, too."""
+    marks = np.array(([mark, mark, 0, 0] * 3 + [mark, 0, 0, 0, 0]) * 20, np.int8)
+    assert joined(marks, np.where(marks, 0, right).astype(np.int8)).tolist() == marks.tolist()
+    # What is right of the other side speaks against no block in another language.
+    if mark == SOURCE:
+        other = np.where(marks, 0, RIGHT_TARGET).astype(np.int8)
+        assert joined(marks, other).tolist() == joined(marks).tolist() != marks.tolist()
+
+
+def test_a_right_pair_within_a_stretch_keeps_its_own_mark() -> None:
+    marks = np.array([0] * 50 + [SWAPPED] * 20 + [0, WRONG] + [SWAPPED] * 20 + [0] * 50, np.int8)
+    rights = np.zeros(len(marks), np.int8)
+    rights[[70, 71]] = RIGHT_WAY_ROUND
+    assert joined(marks, rights).tolist() == marks.tolist()

@@ -34,7 +34,7 @@ class FirstPass:
         self._in_other_script: tuple[list[tuple[int, str]], list[tuple[int, str]]] = ([], [])
         self.explained: list[int] = []  # pairs whose script needs no other explanation
         self._open_ends: list[NDArray[np.bool_]] = [np.zeros((0, 2), np.bool_)]
-        self._scripts: list[tuple[str, ...]] = []
+        self.scripts: list[tuple[str, ...]] = []
         self._digests: list[Digests] = [np.zeros((0, 4), np.int64)]
         self._lengths: list[NDArray[np.uint32]] = [np.zeros((0, 4), np.uint32)]
 
@@ -55,13 +55,13 @@ class FirstPass:
         self.sample.add(src, tgt)
         counts = count_classes(src), count_classes(tgt)
         # The scripts of both languages are settled once, where they are not known from the characters of this chunk.
-        if not self._scripts:
+        if not self.scripts:
             langs = self.corpus.src_lang, self.corpus.tgt_lang
-            self._scripts = [scripts_of(lang, c.sum(0)) for lang, c in zip(langs, counts, strict=True)]
+            self.scripts = [scripts_of(lang, c.sum(0)) for lang, c in zip(langs, counts, strict=True)]
         self._check_scripts(0, src, counts[0])
         self._check_scripts(1, tgt, counts[1])
         words = [words_of(text) for text in src], [words_of(text) for text in tgt]
-        both_cased = all(set(scripts) & set(CASED) for scripts in self._scripts)
+        both_cased = all(set(scripts) & set(CASED) for scripts in self.scripts)
         digests = np.empty((len(src), 4), np.int64)
         for i, (s, t, src_words, tgt_words) in enumerate(zip(src, tgt, *words, strict=True)):
             (src_text, src_normal), (tgt_text, tgt_normal) = digests_of(s, src_words), digests_of(t, tgt_words)
@@ -84,9 +84,14 @@ class FirstPass:
 
     def _check_scripts(self, side: int, lines: list[str], counts: Counts) -> None:
         """Remember the lines of one side of a chunk that are in a wrong script."""
-        for i in np.flatnonzero(in_another_script(counts, self._scripts[side])).tolist():
+        for i in np.flatnonzero(in_another_script(counts, self.scripts[side])).tolist():
             example = lines[i][:200] if len(self._in_other_script[side]) < N_EXAMPLES else ""
             self._in_other_script[side].append((self.n + i, example))
+
+    def exchanged_scripts(self) -> frozenset[int]:
+        """Return the pairs, from 0, of which each side is in a wrong script, where the languages share no script."""
+        src, tgt = ({pair for pair, _ in lines} for lines in self._in_other_script)
+        return frozenset(src & tgt) if share_no_script(self.scripts) else frozenset()
 
     def count_scripts(self, tallies: dict[str, Tally], explained: NDArray[np.bool_]) -> None:
         """Add the lines in a wrong script to the tallies, without the pairs that another finding explains.
@@ -99,6 +104,11 @@ class FirstPass:
             for pair, example in self._in_other_script[side]:
                 if not explained[pair]:
                     tallies.setdefault(name, Tally()).add(self.reading.line(pair, side), example, side)
+
+
+def share_no_script(scripts: Sequence[tuple[str, ...]]) -> bool:
+    """Return True if no script is one of both languages."""
+    return set(scripts[0]).isdisjoint(scripts[1])
 
 
 def pair_problems(

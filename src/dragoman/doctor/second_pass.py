@@ -13,11 +13,13 @@ from dragoman.config import TextFiles
 from dragoman.doctor import alignment
 from dragoman.doctor.alignment import Lexicon, Shift
 from dragoman.doctor.findings import Tally, pair_text
-from dragoman.doctor.paired_lines import Reading, Sample, Sides, chunks_with_context
+from dragoman.doctor.first_pass import FirstPass, share_no_script
+from dragoman.doctor.paired_lines import Reading, Sides, chunks_with_context
 from dragoman.doctor.shifts import BLOCK
-from dragoman.doctor.stretches import MARKS, joined
+from dragoman.doctor.stretches import MARKS, RIGHT_SOURCE, RIGHT_TARGET, RIGHT_WAY_ROUND, joined
 from dragoman.languages.codes import primary
-from dragoman.languages.stopwords import ambiguous, another_language, main_language, words_of
+from dragoman.languages.scripts import count_classes, in_another_script
+from dragoman.languages.stopwords import ambiguous, another_or_own, main_language, words_of
 
 CERTAIN = -6.0
 """Score in nats below which a pair counts as not being a translation."""
@@ -51,17 +53,47 @@ class Knowledge(NamedTuple):
     other_languages: tuple[str | None, str | None]  # language of a whole side, if it is not the one in ``languages``
 
 
-def learn_from_sample(sample: Sample, corpus: TextFiles) -> Knowledge:
-    """Learn word translations, the typical words of each side and its language from a sample of the corpus."""
-    src, tgt, src_words, tgt_words = sample.sides()
+def learn_from_sample(first: FirstPass) -> Knowledge:
+    """Learn word translations, the typical words of each side and its language from the sample of the first pass.
+
+    Pairs whose sides are surely exchanged are exchanged again first: else a text of which they are two fifths would
+    teach that most words belong to both sides.
+    """
+    sides, corpus = first.sample.sides(), first.corpus
+    languages = primary(corpus.src_lang), primary(corpus.tgt_lang)
+    others = main_language(sides[2], corpus.src_lang), main_language(sides[3], corpus.tgt_lang)
+    ignored = ambiguous(sides[2], corpus.src_lang), ambiguous(sides[3], corpus.tgt_lang)
+    exchanged = _exchanged(sides[2:], languages, ignored)
+    if share_no_script(first.scripts):
+        wrong = [
+            in_another_script(count_classes(side), scripts) for side, scripts in zip(sides, first.scripts, strict=False)
+        ]
+        exchanged |= wrong[0] & wrong[1]
+    for row in np.flatnonzero(exchanged).tolist():
+        for own, other in ((sides[0], sides[1]), (sides[2], sides[3])):
+            own[row], other[row] = other[row], own[row]
+    src, tgt, src_words, tgt_words = sides
     lexicon = alignment.learn_lexicon(src, tgt, src_words, tgt_words)
-    return Knowledge(
-        (primary(corpus.src_lang), primary(corpus.tgt_lang)),
-        lexicon,
-        {} if lexicon is None else side_preferences(src_words, tgt_words),
-        (ambiguous(src_words, corpus.src_lang), ambiguous(tgt_words, corpus.tgt_lang)),
-        (main_language(src_words, corpus.src_lang), main_language(tgt_words, corpus.tgt_lang)),
-    )
+    preferences = {} if lexicon is None else side_preferences(src_words, tgt_words)
+    return Knowledge(languages, lexicon, preferences, ignored, others)
+
+
+def _exchanged(
+    words: Sequence[Sequence[Sequence[str]]], languages: tuple[str, str], ignored: tuple[frozenset[str], frozenset[str]]
+) -> NDArray[np.bool_]:
+    """Return True for each pair whose sides seem to be exchanged by their stop words, ``(pairs,)``.
+
+    One side tells it if the other shows no word of its own language. Where that is most pairs of which stop words tell
+    anything, the others are taken to be like them.
+    """
+    told = np.zeros(len(words[0]), np.int8)  # 1 exchanged, -1 not
+    for i, (src, tgt) in enumerate(zip(*words, strict=True)):
+        src_other, src_own = another_or_own(src, languages[0], ignored[0])
+        tgt_other, tgt_own = another_or_own(tgt, languages[1], ignored[1])
+        is_exchanged = (src_other == languages[1] and not tgt_own) or (tgt_other == languages[0] and not src_own)
+        told[i] = is_exchanged or -(src_own or tgt_own)
+    told[told == 0] = int(np.sign(told.sum()))
+    return told > 0
 
 
 def side_preferences(src_words: Sequence[Sequence[str]], tgt_words: Sequence[Sequence[str]]) -> dict[str, float]:
@@ -78,7 +110,7 @@ def target_likeness(words: Sequence[str], preferences: dict[str, float]) -> floa
 
 
 def second_pass(
-    corpus: TextFiles, known: Knowledge, tallies: dict[str, Tally], reading: Reading, explained: Sequence[int]
+    corpus: TextFiles, known: Knowledge, tallies: dict[str, Tally], first: FirstPass
 ) -> tuple[NDArray[np.float32], list[Shift], NDArray[np.int8]]:
     """Count foreign lines, swapped sides and wrong pairs in ``tallies``, and find runs of shifted lines.
 
@@ -86,15 +118,14 @@ def second_pass(
         corpus: The text.
         known: Facts learned from a sample of it.
         tallies: Counts by kind.
-        reading: How the text is read.
-        explained: Pairs, from 0, of which an earlier check has said what is wrong.
+        first: The first pass, which says how the text is read and of which pairs it has said what is wrong.
 
     Returns:
         The score of each pair in nats, ``(pairs,)``, empty without a lexicon; the runs of shifted lines; and what was
         seen of each pair, as a number of ``MARKS``.
     """
-    lexicon = known.lexicon
-    scores, numbers, grids, marks = [], [], [], []
+    lexicon, reading, exchanged = known.lexicon, first.reading, first.exchanged_scripts()
+    scores, numbers, grids, marks, rights = [], [], [], [], []
     examples: dict[int, str] = {}
     n_done = 0
     # Each chunk comes with the lines around it: a line may belong to one that is REACH lines away.
@@ -103,7 +134,8 @@ def second_pass(
         words = [[words_of(text) for text in side] for side in texts]
         own = slice(len(before[0]), len(before[0]) + len(chunk[0]))
         chunk_marks = np.zeros(len(chunk[0]), np.int8)
-        foreign = foreign_lines(known, chunk, (words[0][own], words[1][own]))
+        here = frozenset(i for i in range(len(chunk[0])) if n_done + i in exchanged) if exchanged else exchanged
+        foreign, chunk_rights = foreign_lines(known, chunk, (words[0][own], words[1][own]), here)
         for i, (name, example) in foreign.items():
             chunk_marks[i] = MARKS.index(name)
             if len(examples) < N_REMEMBERED:
@@ -124,16 +156,17 @@ def second_pass(
                     if scores[-1][i] < CERTAIN and len(examples) < N_REMEMBERED:
                         examples[n_done + i] = pair_text(chunk[0][i], chunk[1][i])
         marks.append(chunk_marks)
+        rights.append(chunk_rights)
         n_done += len(chunk[0])
     all_marks = np.concatenate(marks) if marks else np.zeros(0, np.int8)
     of_pairs = np.concatenate(scores) if scores else np.zeros(0, np.float32)
-    rows = list(explained)
+    rows = first.explained
     if lexicon is not None:
         of_pairs[rows] = 0.0
         wrong = all_marks == MARKS.index("misaligned")
         all_marks[wrong & (of_pairs >= _limit(of_pairs))] = 0
     all_marks[rows] = 0  # neither do they count for a stretch, nor does one take them in
-    all_marks = joined(all_marks)
+    all_marks = joined(all_marks, np.concatenate(rights) if rights else all_marks)
     all_marks[rows] = 0
     shifts = [] if lexicon is None else alignment.find_shifts(np.concatenate(numbers), np.concatenate(grids))
     # Lines of a shifted run are reported as such, and not a second time as wrong pairs.
@@ -236,32 +269,38 @@ def neighbour_scores(
 
 
 def foreign_lines(
-    known: Knowledge, sides: Sides, words: tuple[list[list[str]], list[list[str]]]
-) -> dict[int, tuple[str, str]]:
+    known: Knowledge, sides: Sides, words: tuple[list[list[str]], list[list[str]]], exchanged: frozenset[int]
+) -> tuple[dict[int, tuple[str, str]], NDArray[np.int8]]:
     """Find the pairs of a chunk with a side in another language, or with swapped sides.
 
     Args:
         known: Facts about the corpus.
         sides: Sources and targets.
         words: Their words in lower case.
+        exchanged: Pairs, from 0, whose sides are exchanged by their scripts.
 
     Returns:
-        The name of the finding and an example, by the pair's number in the chunk, from 0.
+        The name of the finding and an example, by the pair's number in the chunk, from 0; and what is right of each
+        pair, as sums of ``RIGHT_...``, ``(pairs,)``.
     """
     src_lang, tgt_lang = known.languages
-    problems = {}
+    problems, rights = {}, np.zeros(len(sides[0]), np.int8)
     for i, (src_words, tgt_words) in enumerate(zip(*words, strict=True)):
         if src_words == tgt_words:
             continue  # the first pass has counted it as not translated
-        src_other = another_language(src_words, src_lang, known.ignored[0])
-        tgt_other = another_language(tgt_words, tgt_lang, known.ignored[1])
+        src_other, src_own = another_or_own(src_words, src_lang, known.ignored[0])
+        tgt_other, tgt_own = another_or_own(tgt_words, tgt_lang, known.ignored[1])
         src_like_tgt = target_likeness(src_words, known.preferences)
         tgt_like_src = -target_likeness(tgt_words, known.preferences)
         swapped = src_like_tgt + tgt_like_src > FOREIGN and min(src_like_tgt, tgt_like_src) > 0
-        if swapped or (src_other and tgt_other and (src_other, tgt_other) == (tgt_lang, src_lang)):
+        if swapped or i in exchanged or (src_other and tgt_other and (src_other, tgt_other) == (tgt_lang, src_lang)):
             problems[i] = "swapped-sides", pair_text(sides[0][i], sides[1][i])
         elif src_other or src_like_tgt > FOREIGN:
             problems[i] = "source-language", f"{src_other or tgt_lang or 'the target language'}? {sides[0][i]}"
         elif tgt_other or tgt_like_src > FOREIGN:
             problems[i] = "target-language", f"{tgt_other or src_lang or 'the source language'}? {sides[1][i]}"
-    return problems
+        is_right_way = max(src_like_tgt, tgt_like_src) < 0 and src_like_tgt + tgt_like_src < -FOREIGN / 2
+        rights[i] = src_own * RIGHT_SOURCE + tgt_own * RIGHT_TARGET + is_right_way * RIGHT_WAY_ROUND
+        if i in problems and problems[i][0] == "swapped-sides":
+            rights[i] = 0
+    return problems, rights

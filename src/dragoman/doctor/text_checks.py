@@ -132,10 +132,10 @@ def _passes(corpus: TextFiles, reading: Reading, ticker: Ticker) -> _Passes:
         for src_lines, tgt_lines in chunks(Pairs(corpus, reading=reading)):
             first.add(src_lines, tgt_lines)
     with ticker.task("learning word translations"):
-        known = learn_from_sample(first.sample, corpus)
+        known = learn_from_sample(first)
     tallies = dict(first.tallies)
     with ticker.task("comparing the sides of every pair"):
-        scores, shifts, marks = second_pass(corpus, known, tallies, reading, first.explained)
+        scores, shifts, marks = second_pass(corpus, known, tallies, first)
     explained = marks == MARKS.index("swapped-sides")
     explained[first.explained] = True
     first.count_scripts(tallies, explained)

@@ -56,19 +56,24 @@ def language_scores(text: str) -> dict[str, float]:
     return {code: float(n) for code, n in scores.items() if n}
 
 
-def main_language(lines: Iterable[Sequence[str]], lang: str | None) -> str | None:
-    """Return the language of most telling words of a sample, if it is clearly not ``lang``; else None.
+def main_language(lines: Sequence[Sequence[str]], lang: str | None) -> str | None:
+    """Return the language that most lines of a sample seem to be in, if it is clearly not ``lang``; else None.
+
+    Each line counts once: of a language with many stop words a few lines have more of them than all the others. They
+    must be half of all lines, or lines in ``lang`` must be rare: few lines of some languages have a stop word.
 
     Args:
-        lines: Lower-case words of each line of the sample, which needs 20 telling words.
+        lines: Lower-case words of each line of the sample; 20 of them need telling words.
         lang: The expected language; if its stop words are not known, the result is None.
     """
     owner, expected = telling_words(), known(lang)
-    counts = Counter(owner[word] for line in lines for word in line if word in owner)
+    of_lines = (Counter(owner[word] for word in line if word in owner) for line in lines)
+    counts = Counter(of_line.most_common(1)[0][0] for of_line in of_lines if of_line)
     if not expected.stop_words or counts.total() < 20:
         return None
     best, count = counts.most_common(1)[0]
-    return best if best != expected.code and 2 * count > counts.total() else None
+    is_most = 2 * count > counts.total() and (2 * count > len(lines) or 10 * counts[expected.code] < count)
+    return best if best != expected.code and is_most else None
 
 
 def ambiguous(lines: Iterable[Sequence[str]], lang: str | None) -> frozenset[str]:
@@ -96,10 +101,18 @@ def another_language(words: Sequence[str], lang: str | None, ignored: frozenset[
 
     Two different telling words of it are needed, a fifth of the line or more, and none of the expected language.
     """
+    return another_or_own(words, lang, ignored)[0]
+
+
+def another_or_own(
+    words: Sequence[str], lang: str | None, ignored: frozenset[str] = frozenset()
+) -> tuple[str | None, bool]:
+    """Return the result of ``another_language``, and True if the line has more telling words of ``lang`` than others."""
     owner, expected = telling_words(), known(lang)
     telling = {word for word in words if word in owner} - ignored
     counts = Counter(owner[word] for word in telling)
-    if not counts or not expected.stop_words or expected.code in counts:
-        return None
+    own = counts[expected.code]
+    if not counts or not expected.stop_words or own:
+        return None, 2 * own > counts.total()
     best, count = counts.most_common(1)[0]
-    return best if count >= 2 and 5 * count >= len(words) else None
+    return (best if count >= 2 and 5 * count >= len(words) else None), False
