@@ -444,10 +444,11 @@ def _lines(
 KINDS: dict[str, Damager] = {
     f.__name__.replace("_", "-"): f
     for f in (
-        extra_line, early_missing_line, several_shifts, shift_and_return, far_shift, other_language, swapped_block,
-        large_swapped_block, scattered_swaps, scattered_languages, copied_source, wrong_pairs, boilerplate, repeated_block, truncated, placeholder, decomposed, bpe_marks,
-        piece_marks, tokenised, lower_cased, number_column, name_column, homoglyphs, full_width, entities, markup,
-        spaces, mojibake, cyrillic_as_latin, utf16, legacy,
+        extra_line, early_missing_line, several_shifts, shift_and_return, far_shift, other_language,
+        swapped_block, large_swapped_block, scattered_swaps, scattered_languages, copied_source, wrong_pairs,
+        boilerplate, repeated_block, truncated, placeholder, decomposed, bpe_marks, piece_marks, tokenised,
+        lower_cased, number_column, name_column, homoglyphs, full_width, entities, markup, spaces, mojibake,
+        cyrillic_as_latin, utf16, legacy,
     )
 }  # fmt: skip
 

@@ -88,7 +88,8 @@ def learned(trials: Sequence[Mapping[str, Any]]) -> list[int]:
 def warm_up_helps(rates: Mapping[str, Any], norm: str, rate: str) -> bool | None:
     """Return True if a stack learns with warm-up and not without, or has a loss at least 0.1 nats lower; False if not.
 
-    None if seeds of one cell differ in whether they learn.
+    None if seeds of one cell differ in whether they learn, and if neither learns and their losses are alike: what more
+    steps would do is not known.
     """
     cells = [rates["cells"][cell_name(norm, warmup)][rate] for warmup in (WARMUP, 1)]
     shares = [len(learned(trials)) / len(trials) for trials in cells]
@@ -97,7 +98,7 @@ def warm_up_helps(rates: Mapping[str, Any], norm: str, rate: str) -> bool | None
     if shares != [0.0, 0.0]:
         return shares == [1.0, 0.0]
     with_it, without = (float(np.mean([trial["last"] for trial in trials])) for trials in cells)
-    return with_it < without - 0.1
+    return None if abs(with_it - without) <= 0.1 else with_it < without
 
 
 def rate_claims(rates: Mapping[str, Any]) -> list[Claim]:

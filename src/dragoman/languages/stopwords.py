@@ -107,7 +107,7 @@ def another_language(words: Sequence[str], lang: str | None, ignored: frozenset[
 def another_or_own(
     words: Sequence[str], lang: str | None, ignored: frozenset[str] = frozenset()
 ) -> tuple[str | None, bool]:
-    """Return the result of ``another_language``, and True if the line has more telling words of ``lang`` than others."""
+    """Return the result of ``another_language``, and True if most telling words are those of ``lang``."""
     owner, expected = telling_words(), known(lang)
     telling = {word for word in words if word in owner} - ignored
     counts = Counter(owner[word] for word in telling)
