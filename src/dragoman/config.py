@@ -590,7 +590,7 @@ class Config(Section):
         Raises:
             ConfigError: The file is missing, not YAML, or does not fit the schema.
         """
-        return cls.from_mapping(with_overrides(read_yaml(path), overrides), where=str(path))
+        return cls.from_mapping(with_overrides(read_yaml(path), overrides), where=named_with(path, overrides))
 
     def to_yaml(self) -> str:
         """The whole configuration, every default written out."""
@@ -671,6 +671,11 @@ _StrictLoader.yaml_implicit_resolvers = {
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _StrictLoader.add_implicit_resolver(_BOOL, re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+
+
+def named_with(path: object, overrides: Sequence[str]) -> str:
+    """Return how messages name a configuration file, of which ``overrides`` may be to blame as well."""
+    return f"{path} with --set" if overrides else str(path)
 
 
 def with_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:

@@ -90,6 +90,16 @@ def test_a_file_is_translated_like_stdin_and_the_bundle_like_the_run(
     assert command("translate", tiny_run, corpus.valid_src, "--deterministic").out == from_file.out
 
 
+def test_an_output_whose_name_tells_another_language_is_written_with_a_warning(
+    command: Command, tiny_run: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "text").write_bytes(b"a dog\n")
+    for name, n_warnings in (("out.fr", 1), ("out.txt", 0)):
+        done = command("translate", tiny_run, "text", "--out", name, cwd=tmp_path)
+        assert (done.status, (tmp_path / name).read_bytes().count(b"\n")) == (0, 1), done.err
+        assert done.err.count("warning: out.fr: French (fr) by its name, but ") == n_warnings
+
+
 def test_warnings_name_file_and_line_and_the_exit_status_is_0(command: Command, tiny_run: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"a dog\na \xfcdog\nthe cat\na\0a\n" + b"the dog sees " * 200 + b"\nthe cat\n")
     done = command("translate", tiny_run, "text", "--beam-size", "1", "--no-guard", cwd=tmp_path)

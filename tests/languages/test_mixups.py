@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.data.sides import LanguageWatch, Side, are_one_text, doubt, refuse_by_name, sample
+from dragoman.data.sides import LanguageWatch, Side, are_one_text, doubt, doubt_about_name, refuse_by_name, sample
 from dragoman.errors import ConfigError
 from dragoman.languages import mixups
 from dragoman.languages.mixups import named_otherwise, written_in
@@ -89,6 +89,15 @@ def test_swapped_files_are_refused_with_what_to_do() -> None:
     )
     with pytest.raises(ConfigError, match=r"t\.fr: French \(fr\) by its name, .*: give text in English \(en\)$"):
         refuse_by_name([Side(Path("t.fr"), "en", "runs/x translates from")], "")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("out.fr", "out.fr: French (fr) by its name, but runs/x translates into German (de)"),
+     ("out.de", None), ("out.txt", None), ("de.out", None), ("out.de-AT.txt", None)],
+)  # fmt: skip
+def test_a_file_to_write_whose_name_tells_another_language_is_doubted(name: str, said: str | None) -> None:
+    assert doubt_about_name(Side(Path(name), "de", "runs/x translates into")) == said
 
 
 def test_a_doubt_is_one_line_for_a_whole_text() -> None:

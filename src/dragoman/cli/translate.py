@@ -93,7 +93,7 @@ def translate(
 ) -> None:
     """``dragoman translate``; its help is in ``cli/commands.py``."""
     with loading():
-        from dragoman.data.sides import LanguageWatch
+        from dragoman.data.sides import LanguageWatch, Side, doubt_about_name
         from dragoman.translation.keeping.glossary import glossary_file
         from dragoman.translation.translator import Translator
 
@@ -122,6 +122,10 @@ def translate(
 
         for warning in check_sides(run, (plan.src_lang, plan.tgt_lang), options.from_lang, file):
             say(f"warning: {warning}")
+    if output.out is not None and not output.out.is_dir():
+        made = doubt_about_name(Side(output.out, plan.tgt_lang, f"{run} translates into"))
+        if made is not None:
+            say(f"warning: {made}")
     expected_by = f"{run} translates from"
     watch = LanguageWatch(str(file or "stdin"), plan.src_lang, expected_by, warn)
     begin_list(warned, *inputs)

@@ -53,10 +53,18 @@ def refuse_by_name(sides: Sequence[Side], meant: str | Callable[[str], str]) -> 
         if lang is not None and side.lang is not None:
             what = "swap the two files" if swapped else f"give text in {name_of(side.lang)}"
             how = meant if isinstance(meant, str) else meant(lang)
-            raise ConfigError(
-                f"{side.path}: {name_of(lang)} by its name, but {side.expected_by} {name_of(side.lang)}: {what}"
-                f"{how and f', or {how}'}"
-            )
+            raise ConfigError(f"{_by_its_name(side, lang)}: {what}{how and f', or {how}'}")
+
+
+def doubt_about_name(side: Side) -> str | None:
+    """Return a warning if the name of a file that is to be written tells another language; else None."""
+    lang = named_otherwise(side.path, side.lang)
+    return None if lang is None else _by_its_name(side, lang)
+
+
+def _by_its_name(side: Side, lang: str) -> str:
+    """Return what is odd about the name of a file, which tells ``lang``."""
+    return f"{side.path}: {name_of(lang)} by its name, but {side.expected_by} {name_of(side.lang or '')}"
 
 
 def doubt(name: object, lines: Iterable[str], lang: str | None, expected_by: str) -> str | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.bundle import load_bundle
-from dragoman.config import Config, ModelConfig, OneFile, TextFiles, each, read_yaml, with_overrides
+from dragoman.config import Config, ModelConfig, OneFile, TextFiles, each, named_with, read_yaml, with_overrides
 from dragoman.data.texts import files_of, languages_of, refuse_reversed, texts_named
 from dragoman.doctor.facts import corpus_facts, fact_lines, quantiles
 from dragoman.doctor.findings import FIT, MEND, Finding, ranked, report, verdict
@@ -182,7 +182,7 @@ def diagnose_text(
     sets = _sets(settings, texts)
     train, where = sets["train"], str(config_path or "--set")
     # A wrong configuration is refused now: reading the text may take minutes.
-    config = None if config_path is None else _configuration(settings, train, where)
+    config = None if config_path is None else _configuration(settings, train, named_with(where, overrides))
     parts = [Part(entry, examine(entry, Ticker(quiet))) for entry in train]
     examination = parts[0].examination if len(parts) == 1 else merge_examinations(parts)
     findings = [*examination.findings, *(mixture_findings(parts) if len(parts) > 1 else ())]

@@ -246,7 +246,7 @@ KINDS: dict[str, Kind] = {
     ),
     "misaligned": Kind(
         "have sides that do not seem to be translations of each other",
-        "look at the examples; --write drops these pairs",
+        "look at the examples; --write drops such pairs where they are many",
         warning=0.02,
         error=0.3,
         harm=0.25,

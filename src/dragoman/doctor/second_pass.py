@@ -86,14 +86,14 @@ def _exchanged(
     One side tells it if the other shows no word of its own language. Where that is most pairs of which stop words tell
     anything, the others are taken to be like them.
     """
-    told = np.zeros(len(words[0]), np.int8)  # 1 exchanged, -1 not
+    directions = np.zeros(len(words[0]), np.int8)  # 1 exchanged, -1 not
     for i, (src, tgt) in enumerate(zip(*words, strict=True)):
         src_other, src_own = another_or_own(src, languages[0], ignored[0])
         tgt_other, tgt_own = another_or_own(tgt, languages[1], ignored[1])
         is_exchanged = (src_other == languages[1] and not tgt_own) or (tgt_other == languages[0] and not src_own)
-        told[i] = is_exchanged or -(src_own or tgt_own)
-    told[told == 0] = int(np.sign(told.sum()))
-    return told > 0
+        directions[i] = is_exchanged or -(src_own or tgt_own)
+    directions[directions == 0] = int(np.sign(directions.sum()))
+    return directions > 0
 
 
 def side_preferences(src_words: Sequence[Sequence[str]], tgt_words: Sequence[Sequence[str]]) -> dict[str, float]:

@@ -17,6 +17,7 @@ from dragoman.config import (
     PairOfFiles,
     TextFiles,
     each,
+    named_with,
     read_yaml,
     with_overrides,
 )
@@ -142,7 +143,7 @@ def resolve(
     data = settings.setdefault("data", {})
     if isinstance(data, dict):
         data |= {name: _as_setting(texts) for name, texts in (("train", train), ("valid", valid)) if texts}
-    where = str(config) if isinstance(config, Path) else "configuration"
+    where = named_with(config, options.overrides) if isinstance(config, Path) else "configuration"
     settings = with_overrides(settings, overrides)
     resolved = Config.from_mapping(settings if parent is None else inherit(settings, parent), where)
     if parent is not None:
