@@ -227,6 +227,7 @@ def test_a_text_in_the_target_language_is_returned_by_every_api_if_the_source_is
     assert [[note["kind"] for note in one["notes"] if note["kind"] == "same_language"] for one in answer] == [
         ["same_language"], [],
     ]  # fmt: skip
+    assert [one.get("source") for one in answer] == ["de", None]
     streamed = live("/v1/translate", {"text": german, "target": "de", "stream": True}).body.decode()
     assert "Guten Morgen" in streamed
     assert "same_language" in streamed

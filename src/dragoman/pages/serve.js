@@ -160,7 +160,7 @@ async function translate() {
     $("access").hidden = answer.status !== 401 && answer.status !== 403;
     if (answer.ok) {
       read = text;
-      show({ ...NOTHING, ...found, found: found.translations[0], source: asked.text, from: found.source, to: found.target });
+      show({ ...NOTHING, ...found, found: found.translations[0], source: asked.text, from: found.translations[0].source ?? found.source, to: found.target });
     } else if (answer.status === 429) later(Number(answer.headers.get("retry-after")), found.error.message);
     else fail(refused(answer.status, found.error.message).text);
   } catch (error) {

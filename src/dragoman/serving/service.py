@@ -380,6 +380,10 @@ class Directions:
             for number, pair in enumerate(dict.fromkeys(self.pairs or (self.usual,)))
         }
 
+    def source(self, i: int) -> str:
+        """Return the language that text number ``i`` is in, as detected: the target language, if it is unchanged."""
+        return self.usual.tgt if i in self.unchanged else self.pairs[i].src
+
     async def each(self, work: Callable[[Pair, Part], Awaitable[Sequence[T]]]) -> list[T]:
         """Return the results for all texts of ``work``, which is called for each of ``parts``."""
         results = {pair: await work(pair, part) for pair, part in self.parts.items()}

@@ -129,12 +129,12 @@ async def translate(request: Request) -> Any:
     translations = [
         {
             "detected_source_language": primary(
-                pair.tgt if i in directions.unchanged else pair.src if is_auto(source) else source
+                directions.source(i) if is_auto(source) or i in directions.unchanged else source
             ).upper(),
             "text": translation,
             "billed_characters": len(text),
         }
-        for i, (text, translation, pair) in enumerate(zip(texts, translated, directions.pairs, strict=True))
+        for i, (text, translation) in enumerate(zip(texts, translated, strict=True))
     ]
     return JSONResponse({"translations": translations})
 

@@ -184,8 +184,8 @@ def _response(directions: Directions, answers: list[Answer], options: TranslateO
         terms = GlossaryOut(read=len(options.glossary), found=len(found))
     usual = directions.usual
     translations = [
-        _translation(answer, options, None if pair is usual else pair.src)
-        for answer, pair in zip(answers, directions.pairs, strict=True)
+        _translation(answer, options, None if (source := directions.source(i)) == usual.src else source)
+        for i, answer in enumerate(answers)
     ]
     return TranslateResponse(source=usual.src, target=usual.tgt, translations=translations, glossary=terms)
 
