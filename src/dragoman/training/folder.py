@@ -23,6 +23,7 @@ from dragoman.training.distributed import launch_name
 from dragoman.training.finetune import PARENT
 from dragoman.training.given_text import FOLDER as GIVEN
 from dragoman.training.preparation import check_prepared, check_trainable
+from dragoman.training.record import read_log
 
 LAUNCH = "launch"
 """Name of the file that says which call of torchrun began the run, so that a restart by it can continue the run."""
@@ -197,16 +198,25 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
         ticker.say("train.max_steps has changed, and with it the rest of the cosine schedule")
     before, now = saved.train, config.train
     is_longer = now.max_minutes and before.max_minutes and now.max_minutes > before.max_minutes
-    if is_longer and now.max_steps == before.max_steps:
-        fit = now.max_steps * (now.max_minutes or 0) / (before.max_minutes or 1)
+    fit = _steps_in(now.max_minutes or 0, run)
+    if is_longer and now.max_steps == before.max_steps and fit > now.max_steps:
         ticker.say(
-            f"train.max_minutes is {now.max_minutes:g} now, but train.max_steps still {now.max_steps:,}: if that ends "
-            f"it before its time, resume with --set train.max_steps={fit:.0f}"
+            f"train.max_minutes is {now.max_minutes:g} now, but train.max_steps still {now.max_steps:,}, which will "
+            f"end it before its time: for all of it resume with --set train.max_steps={fit}"
         )
     tokenizers = check_prepared(run, accept_changed_text, ticker)
     if begins:
         ticker.say(f"{run} has no checkpoint yet: beginning with the text that was prepared")
     return PreparedRun(config, tokenizers, resume=not begins)
+
+
+def _steps_in(minutes: float, run: Path) -> int:
+    """Return the steps that a run makes in so many minutes at its speed so far; 0 if its log does not tell."""
+    with contextlib.suppress(ConfigError):
+        timed = [event for event in read_log(run / "log.jsonl")[0] if event.get("seconds")]
+        if timed:
+            return round(minutes * 60 * timed[-1]["step"] / timed[-1]["seconds"])
+    return 0
 
 
 def _refuse_another_run(saved: Config, config: Config, moved: bool) -> None:
