@@ -317,7 +317,9 @@ def test_an_override_that_cannot_be_read_is_refused(override: str, message: str)
 def test_a_misspelt_override_names_the_nearest_setting(tmp_path: Path) -> None:
     path = tmp_path / "run.yaml"
     path.write_text("data: {train: {src: a, tgt: b}}\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"run\.yaml with --set: unknown setting model\.n_head: did you mean n_heads\?"):
+    with pytest.raises(
+        ConfigError, match=r"run\.yaml with --set: unknown setting model\.n_head: did you mean n_heads\?"
+    ):
         Config.from_yaml(path, ["model.n_head=7"])
     path.write_text("data: {train: {src: a, tgt: b}}\nmodel: {n_head: 7}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"run\.yaml: unknown setting model\.n_head: did you mean n_heads\?"):

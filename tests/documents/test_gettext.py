@@ -275,6 +275,55 @@ def test_a_placeholder_beside_a_message_of_icu_keeps_its_braces() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("flag", "msgid", "expected"),
+    [
+        ("", "{n, plural, one {# <b>dog</b> & cat} other {# dogs}} R&D", "{n, plural, one {# <b>дог</b> & цат} other {# догс}} Р&Д"),
+        ("", "<0>{n, plural, one {a <1>dog</1>} other {<2/> dogs}}</0> run", "<0>{n, plural, one {а <1>дог</1>} other {<2/> догс}}</0> рун"),
+        ("", "{n, plural,\\n  one {A dog.  It runs}\\n  other {# dogs}\\n}", "{n, plural,\\n  one {А дог. Ит рунс}\\n  other {# догс}\\n}"),
+        ("python-format", "100%% {n, select, a {dog %(x)s} other {100%%}}", "100%% {n, select, a {дог %(x)s} other {100%%}}"),
+        ("java-format", "{n, plural, one {it''s a dog} other {# dogs}}", "{n, plural, one {ит''с а дог} other {# догс}}"),
+    ],
+)  # fmt: skip
+def test_branches_of_a_message_of_icu_keep_markup_signs_and_lines(flag: str, msgid: str, expected: str) -> None:
+    assert message(msgid, flag, "same") == msgid.replace("dog.  It", "dog. It")
+    assert message(msgid, flag) == expected
+
+
+def test_two_apostrophes_before_a_brace_are_no_quote() -> None:
+    """Before, the quote took the end of its branch, and the model read the syntax of the message."""
+    assert message("{n, select, a {say ''hi''} other {a dog}}") == "{n, select, a {саю 'хи\u2019} other {а дог}}"
+
+
+def test_a_tag_over_two_branches_is_text() -> None:
+    """No translation of a branch could have a half of it as markup."""
+    assert message("{n, plural, one {a <b>dog} other {dogs</b>}}", "", "same") == (
+        "{n, plural, one {a <b>dog} other {dogs</b>}}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("branch", "translation"),
+    [("%(x)s runs", "läuft"), ("%(x)s runs", "%(x)s %(x)s"), ("%s of %d", "%d von %s"), ("a 5%% dog", "ein %(x)s")],
+)
+def test_a_branch_that_loses_a_placeholder_is_left(branch: str, translation: str) -> None:
+    msgid = f"{{n, select, a {{{branch}}} other {{dogs}}}}"
+    content = f'{HEADER}#, python-format\nmsgid "{msgid}"\nmsgstr ""\n'.encode()
+    info = fields_of(DocumentInfo("a.po", "en", "de"))
+    result = finished(content, info, [[branch, translation, ()], ["dogs", "Hunde", ()]], [])
+    assert result["content"] == content
+    result = finished(content, info, [[branch, branch, ()], ["dogs", "Hunde", ()]], [])
+    assert f'msgstr "{{n, select, a {{{branch}}} other {{Hunde}}}}"' in result["content"].decode()
+
+
+def test_numbered_tags_are_markup() -> None:
+    """Lingui and i18next write them for the components of a page."""
+    text = "See <0>the dog</0>, <1/> or <2>a <3>cat</3></2>."
+    assert message(text) == "Сее <0>тхе дог</0>, <1/> ор <2>а <3>цат</3></2>."
+    assert message("see <0>the dog</0> run", "", "reversed") == "рун <0>дог тхе</0> сее"
+    assert message("I <3 dogs > cats, 5 <6> b") == "И <3 догс > цатс, 5 <6> б"
+
+
 def test_several_words_in_angle_brackets_stay_and_are_named() -> None:
     content, left = translated(f'{HEADER}msgid "<no entries>"\nmsgstr ""\n'.encode())
     assert b'msgstr ""' in content

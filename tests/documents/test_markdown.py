@@ -238,6 +238,17 @@ CASES = {
         "<details>\n<summary>The dog</summary>\n```\nthe code\n\nthe end\n```\n</details>\n",
         "<details>\n<summary>Тхе дог</summary>\n```\nthe code\n\nthe end\n```\n</details>\n",
     ),
+    "shortcodes of WordPress": (
+        'The dog.\n\n[gallery ids="1,2"]\n\nSee [form id="5" title="Contact form"] here [see below], [dog a=b](c) and [cat d=e].\n\n[cat d=e]: f\n',
+        'Тхе дог.\n\n[gallery ids="1,2"]\n\nСее [form id="5" title="Contact form"] хере [сее белош], [дог а=б](c) анд [цат д=е][cat d=e].\n\n[cat d=e]: f\n',
+    ),
+    "formulas in escaped brackets": (
+        "Let \\(a+b\\), \\(f(x)\\) and \\(x, y\\) be (say) dogs.\n\n\\[ x^2 \\]\n\n\\[ x + 2y > 0 \\]\n",
+        "Лет \\(a+b\\), \\(f(x)\\) анд \\(x, y\\) бе (саю) догс.\n\n\\[ x^2 \\]\n\n\\[ x + 2y > 0 \\]\n",
+    ),
+    "words in escaped brackets": (
+        "A \\(read-only\\) dog \\[A/B test\\]. \\\n\\(e-mail\\) of [it](a(b)).\n", "А \\(реад-онлю\\) дог \\[А/Б тест\\]. \\\n\\(е-маил\\) оф [ит](a(b)).\n",
+    ),
     "two lines of a quote": ("> The dog\n> sleeps *long\n> here*.\n", "> Тхе дог\n> слеепс *лонг\n> хере*.\n"),
 }  # fmt: skip
 

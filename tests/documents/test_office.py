@@ -307,9 +307,22 @@ def test_what_opendocument_shows_elsewhere_is_translated() -> None:
         '<text:p>{1} <loext:content-control xmlns:loext="urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0" loext:alias="{0}">{0}</loext:content-control></text:p>'
         '<form:option xmlns:form="urn:f" form:label="{0}"/>'
         '<table:title xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0">{0}</table:title>'
+        '<text:user-field-decl office:value-type="string" office:string-value="{0}" text:name="u"/>'
+        '<text:p>{1} <text:user-field-get text:name="u">{0}</text:user-field-get></text:p>'
+        '<text:p>{1} <text:variable-set text:name="v" office:string-value="{0}">{0}</text:variable-set></text:p>'
     )
     result, report = odf(body.format("Dogs", "see"))
     assert result == body.format("Догс", "сее")
+    assert not report.left
+
+
+def test_headers_footers_and_dates_of_slides_are_translated() -> None:
+    declarations = "".join(
+        f'<presentation:{name} xmlns:presentation="{ODF}:presentation:1.0" presentation:name="a">{{0}}</presentation:{name}>'
+        for name in ("header-decl", "footer-decl", "date-time-decl")
+    )
+    result, report = odf(declarations.format("My dog"), "a.odp")
+    assert result == declarations.format("Мю дог")
     assert not report.left
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import html5lib
@@ -216,6 +217,8 @@ def test_directives_take_linear_time(source: str) -> None:
         "{# one",
         "<% one",
         "one } two",
+        "[one two] [one",
+        "one [",
         "50 %off% one",
         "@if one",
     ],
@@ -274,6 +277,71 @@ def test_a_message_of_icu_that_a_block_divides_stays_and_is_named() -> None:
     content, report = translated(f"<div>{message}</div>A cat")
     assert content.decode() == f"<div>{message}</div>А цат"
     assert [segment.text for segment in report.left] == ["{n, plural, one {", "a dog", "} other {dogs}}"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        """<p><img alt="{n, plural, one {%dog &quot;one&quot;} other {%dog's}}"></p>""",
+        """<p title='{n, plural, one {%dog &#39;one&#39; "two"} other {%dog}}'></p>""",
+        '<p>%see <a title="{n, plural, one {%dog} other {# %dogs}}">%it</a> %now.</p>',
+        '<p>%see {n, plural, one {<a title="{m, select, a {%dog} other {%dogs}}">%it</a>} other {%dogs}} %now.</p>',
+        "<p>%see <sup>[{n, plural, one {%dog} other {%dogs}}]</sup> %now.</p>",
+    ],
+)
+def test_messages_of_icu_in_attributes_and_notes_are_translated(source: str) -> None:
+    expected = re.sub(r"%[\w']+", lambda word: letters(word[0][1:]).text, source).replace("one&", "оне&")
+    content, report = translated(source.replace("%", ""))
+    assert content.decode() == expected.replace('"two"', '"тшо"')
+    assert not report.left
+
+
+def test_a_message_of_icu_in_an_attribute_that_cannot_be_read_stays_and_is_named() -> None:
+    source = '<p>see <a title="{n, choice, 0#dog}">it</a> now.</p>'
+    content, report = translated(source)
+    assert content.decode() == '<p>сее <a title="{n, choice, 0#dog}">ит</a> нош.</p>'
+    assert [segment.text for segment in report.left] == ["{n, choice, 0#dog}"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "@for (x of y; track x) {{ @if (x) {{ <p>{} %here</p> <p>%cat</p> }} }} <p>%end</p>",
+        "@if (x) {{ <i>{}</i> }} @else {{ {} }} <p>%end</p>",
+        "@switch (x) {{ @case (1) {{ <p>{{{{ a }}}} {}</p> }} }} <p>%end</p>",
+    ],
+)
+def test_the_braces_of_a_message_of_icu_end_no_block_of_angular(source: str) -> None:
+    message = "{n, plural, =0 {%no} one {# %dog %of {{ a }}} other {%dogs {m, select, a {%x} other {%only #}}}}"
+    page = source.format(message, message)
+    content, report = translated(page.replace("%", ""))
+    assert content.decode() == re.sub(r"%\w+", lambda word: letters(word[0][1:]).text, page)
+    assert not report.left
+
+
+def test_a_message_of_icu_without_an_end_takes_no_braces_of_blocks() -> None:
+    content, report = translated("@if (x) { <p>{n, plural, one {a dog</p> <p>Second</p> } <p>Last</p> }")
+    assert content.decode() == "@if (x) { <p>{n, plural, one {a dog</p> <p>Сецонд</p> } <p>Ласт</p> }"
+    assert [segment.text for segment in report.left] == ["{n, plural, one {a dog"]
+
+
+def test_shortcodes_of_wordpress_are_no_text() -> None:
+    page = (
+        '[gallery ids="1,2"] <p>%a [contact-form-7 id=5 title="Contact form"] %dog [%see %below] [%x]</p>'
+        "<p>[caption id=&quot;a b&quot; x]%dogs[/caption] [row]%two[/row] [/%cat] [%dog %of %x]</p>"
+        "<b [class]='x' (click)='y' title='%three [embed src=“a b”/]'>%end</b>"
+    )
+    content, report = translated(page.replace("%", ""))
+    assert content.decode() == re.sub(r"%\w+", lambda word: letters(word[0][1:]).text, page)
+    assert not report.left
+
+
+@pytest.mark.parametrize(
+    "source", ["[a ", "[a b=", "[a b='", '[a b="c" ', "[a b=c]", "[/a]", "{a, select, b {", "@if (a) {}"]
+)
+def test_shortcodes_and_messages_take_linear_time(source: str) -> None:
+    with cpu_limit(5):
+        cut(f"@if (a) {{{source * 5_000}", PageOptions(attributes=True))
 
 
 def test_entities_are_written_as_the_source_wrote_them() -> None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dragoman.documents.units import Part, Tag, Unit, escape
+from dragoman.documents.units import Part, Tag, Unit
 from dragoman.languages.plurals import plural_categories
 
 UNREADABLE = "a message of ICU that could not be followed"
@@ -28,7 +28,8 @@ _OFFSET = re.compile(r"\s*+offset:\d++")
 _BRANCH = re.compile(r"\s*+(=\d++|[\w-]++)\s*+\{")
 _END = re.compile(r"\s*+\}")
 _INSIDE = re.compile(r"''|'[{}#|][^']*+(?:''[^']*+)*+'?|\{[^{}]*+\}|#")
-_BRACE = re.compile(r"'[{}#|][^']*+(?:''[^']*+)*+'?|[{}]")
+_PLAIN_BRACE = re.compile(r"[{}]")
+_BRACE = re.compile(r"''|'[{}#|][^']*+(?:''[^']*+)*+'?|[{}]")
 
 
 _AS_NUMBER = {"zero": "=0", "one": "=1", "two": "=2"}
@@ -53,37 +54,64 @@ class _Message:
     branches: Sequence[_Branch]
 
 
+@dataclass(frozen=True)
+class _Settings:
+    """Facts that all branches of a unit share."""
+
+    tgt_lang: str | None
+    may_repeat: bool  # tags of a branch may come more than once
+    escape: Callable[[str], str]  # of the unit around all messages: writes characters as its file needs them
+
+
+@dataclass(frozen=True)
+class _Escape:
+    """Writes text between the syntax of a message: its braces in quotes, then as its file needs it."""
+
+    syntax: str  # characters with a meaning in the message
+    outer: Callable[[str], str]
+
+    def __call__(self, text: str) -> str:
+        return self.outer(_quoted(text, self.syntax))
+
+
 def has_message(text: str) -> bool:
     """True if a text seems to contain a message with branches."""
     return _OPENING.search(text) is not None
+
+
+def message_spans(text: str) -> list[tuple[int, int]]:
+    """Return start and end of each message of a text that can be parsed, and that is inside no other, in order."""
+    return [(message.start, message.end) for message in _outermost(text) if message is not None]
 
 
 def with_messages(unit: Unit, tgt_lang: str | None, may_repeat: bool = True) -> Unit | None:
     """Return a unit with each message as a point tag, whose parts hold a unit for each branch.
 
     Args:
-        unit: A unit, which is not changed.
+        unit: A unit, which is not changed. Its way of writing characters is that of its branches too.
         tgt_lang: Language of the translation, whose plural categories are added.
         may_repeat: Tags of a branch may come more than once.
 
     Returns:
         None if a message has no end, a tag stands in its syntax, or it is of the old kind ``choice``.
     """
-    return _parsed(unit, (tgt_lang, may_repeat), 0)
+    return _parsed(unit, _Settings(tgt_lang, may_repeat, unit.escape), 0)
 
 
-def _parsed(unit: Unit, settings: tuple[str | None, bool], depth: int, plural: bool | None = None) -> Unit | None:
+def _parsed(unit: Unit, settings: _Settings, depth: int, plural: bool = False) -> Unit | None:
     """Return the unit with its messages as tags.
 
     Args:
-        settings: Target language, and whether tags may be repeated.
+        unit: A unit, or a branch.
+        settings: Facts about the unit around all messages.
         depth: Number of messages around it.
-        plural: The unit is a branch, of a plural or not; None for the text around all messages.
+        plural: True if the unit is a branch of a plural.
     """
     messages = _messages(unit.text)
     if messages is None or depth > MOST_NESTED:
         return None
-    result = Unit(escape=_escape_in_plural if plural else _escape)
+    escape = _Escape("{}#" if plural else "{}", settings.escape)
+    result = Unit(escape=escape)
     places = [tag.place for tag in unit.tags]
     at = 0
     for message in messages:
@@ -91,46 +119,72 @@ def _parsed(unit: Unit, settings: tuple[str | None, bool], depth: int, plural: b
         if parts is None:
             return None
         tags = unit.tags[bisect_left(places, at) : bisect_right(places, message.start)]
-        _copy(unit.text, (at, message.start), tags, result, plural)
+        _copy(unit.text, (at, message.start), tags, result, escape)
         result.tags.append(Tag(len(result.text), tuple(parts)))
         at = message.end
-    _copy(unit.text, (at, len(unit.text)), unit.tags[bisect_left(places, at) :], result, plural)
+    _copy(unit.text, (at, len(unit.text)), unit.tags[bisect_left(places, at) :], result, escape)
     result.raw = raw_of(result)
     return result if _is_balanced(result.tags) else None
 
 
 def _messages(text: str) -> list[_Message] | None:
-    """Return the outermost messages of a text; None if one cannot be parsed."""
-    messages, at = [], 0
-    while opening := _OPENING.search(text, at):
-        kind, at = opening[1], opening.end()
-        offset = _OFFSET.match(text, at)
-        at = offset.end() if offset else at
-        branches = []
-        while branch := _BRANCH.match(text, at):
-            at = _closing(text, branch.end())
-            branches.append(_Branch(branch[1], branch.end(), at - 1))
-        end = _END.match(text, at)
-        if end is None or not branches or kind == "choice":
-            return None
-        at = end.end()
-        messages.append(_Message(kind, opening.start(), at, branches))
+    """Return the messages of a text that are inside no other; None if one cannot be parsed."""
+    all_messages = _outermost(text)
+    messages = [message for message in all_messages if message is not None]
+    return messages if len(messages) == len(all_messages) else None
+
+
+def _outermost(text: str) -> list[_Message | None]:
+    """Return the messages of a text that are inside no other, in order; None for each that cannot be parsed."""
+    openings = list(_OPENING.finditer(text))
+    pairs = _pairs_of_braces(text, {opening.start() for opening in openings}) if openings else {}
+    messages: list[_Message | None] = []
+    end = 0
+    for opening in openings:
+        if opening.start() >= end:
+            message = _message(text, opening, pairs)
+            messages.append(message)
+            end = message.end if message is not None else opening.end()
     return messages
 
 
-def _closing(text: str, at: int) -> int:
-    """Return the place after the brace that closes the one before ``at``; the end of the text without one."""
-    depth = 1
-    for match in _BRACE.finditer(text, at):
-        depth += {"{": 1, "}": -1}.get(match[0], 0)
-        if not depth:
-            return match.end()
-    return len(text)
+def _pairs_of_braces(text: str, openings: Collection[int]) -> dict[int, int]:
+    """Return for the place of each brace the place behind the one that closes it; in messages a quote hides braces.
+
+    Args:
+        text: The text.
+        openings: Places of the braces that open a message.
+    """
+    pairs: dict[int, int] = {}
+    opened: list[int] = []
+    n_messages = at = 0  # number of messages around the place
+    while brace := (_BRACE if n_messages else _PLAIN_BRACE).search(text, at):
+        at = brace.end()
+        if brace[0] == "{":
+            opened.append(brace.start())
+            n_messages += opened[-1] in openings
+        elif brace[0] == "}" and opened:
+            n_messages -= opened[-1] in openings
+            pairs[opened.pop()] = at
+    return pairs
 
 
-def _message_parts(unit: Unit, message: _Message, settings: tuple[str | None, bool], depth: int) -> list[Part] | None:
+def _message(text: str, opening: re.Match[str], pairs: Mapping[int, int]) -> _Message | None:
+    """Return the message that begins at an opening; None if it cannot be parsed."""
+    offset = _OFFSET.match(text, opening.end())
+    at = offset.end() if offset else opening.end()
+    branches = []
+    while branch := _BRANCH.match(text, at):
+        at = pairs.get(branch.end() - 1, len(text))
+        branches.append(_Branch(branch[1], branch.end(), at - 1))
+    end = _END.match(text, at)
+    if end is None or not branches or opening[1] == "choice":
+        return None
+    return _Message(opening[1], opening.start(), end.end(), branches)
+
+
+def _message_parts(unit: Unit, message: _Message, settings: _Settings, depth: int) -> list[Part] | None:
     """Return a message as parts: its syntax, and a unit for each branch; None if it cannot be parsed."""
-    tgt_lang, may_repeat = settings
     is_plural = message.kind != "select"
     places = [tag.place for tag in unit.tags]
     n_tags = bisect_left(places, message.end) - bisect_right(places, message.start)
@@ -145,22 +199,20 @@ def _message_parts(unit: Unit, message: _Message, settings: tuple[str | None, bo
         if parsed is None:
             return None
         before, name, after = unit.text[at : branch.start].rpartition(branch.name)
-        parts.append(escape(before))
-        if name == "other" and is_plural and (may_repeat or not tags):
-            for category in plural_categories(tgt_lang, message.kind == "selectordinal"):
+        parts.append(settings.escape(before))
+        if name == "other" and is_plural and (settings.may_repeat or not tags):
+            for category in plural_categories(settings.tgt_lang, message.kind == "selectordinal"):
                 if not names & {category, _AS_NUMBER.get(category)}:
                     parts += [f"{category} {{", parsed, "} "]
-        parts += [escape(name + after), parsed]
+        parts += [settings.escape(name + after), parsed]
         at = branch.end
-    return None if n_tags else [*parts, escape(unit.text[at : message.end])]
+    return None if n_tags else [*parts, settings.escape(unit.text[at : message.end])]
 
 
-def _copy(
-    text: str, span: tuple[int, int], tags: Sequence[Tag], result: Unit, plural: bool | None
-) -> None:  # fmt: skip
+def _copy(text: str, span: tuple[int, int], tags: Sequence[Tag], result: Unit, escape: _Escape) -> None:
     """Append a span of a text to ``result`` with its tags; quotes and placeholders become point tags."""
     at, end = span
-    pieces = [match for match in _INSIDE.finditer(text, at, end) if plural or match[0] != "#"]
+    pieces = [match for match in _INSIDE.finditer(text, at, end) if match[0] != "#" or "#" in escape.syntax]
     n_copied = 0
     for match in [*pieces, None]:
         stop = end if match is None else match.start()
@@ -176,7 +228,7 @@ def _copy(
             if match[0] == "''":
                 result.text += "'"
             else:
-                result.tags.append(Tag(len(result.text), (escape(match[0]),)))
+                result.tags.append(Tag(len(result.text), (escape.outer(match[0]),)))
 
 
 def _is_balanced(tags: Sequence[Tag]) -> bool:
@@ -200,20 +252,9 @@ def raw_of(unit: Unit) -> list[Part]:
     return [part for part in (*raw, unit.escape(unit.text[at:])) if part]
 
 
-def _escape(text: str) -> str:
-    """Return text escaped for XML and for a message: braces in quotes, and no apostrophe that could begin a quote."""
-    return _escaped(text, "{}")
-
-
-def _escape_in_plural(text: str) -> str:
-    """Return text escaped for a branch of a plural, where ``#`` is the number."""
-    return _escaped(text, "{}#")
-
-
-def _escaped(text: str, syntax: str) -> str:
+def _quoted(text: str, syntax: str) -> str:
+    """Return text with the characters of a message's syntax in quotes, and no apostrophe that could begin a quote."""
     if any(character in syntax for character in text):
         text = text.replace("'", "\u2019")
-        text = "".join(f"'{character}'" if character in syntax else character for character in text)
-    elif text.endswith("'"):  # what follows may be a brace
-        text = f"{text[:-1]}\u2019"
-    return escape(text)
+        return "".join(f"'{character}'" if character in syntax else character for character in text)
+    return f"{text[:-1]}\u2019" if text.endswith("'") else text  # what follows may be a brace

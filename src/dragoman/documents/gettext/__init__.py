@@ -14,7 +14,7 @@ from typing import TypeAlias
 from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated, decode, text_document
 from dragoman.documents.gettext import mnemonics, plurals
 from dragoman.documents.gettext.catalogue import Entry, Style, entries, quoted, spellings, style_of
-from dragoman.documents.gettext.finishing import finished
+from dragoman.documents.gettext.finishing import finished, keeps_placeholders
 from dragoman.documents.gettext.inline import is_rst
 from dragoman.documents.gettext.message import Kind, Message, message_of, obstacle
 from dragoman.documents.gettext.placeholders import USUAL, syntax_of
@@ -226,7 +226,8 @@ def _reject(pieces: Sequence[_Piece]) -> Callable[[Translations], set[str]]:
         groups = {id(piece.group): piece.group for piece in pieces if isinstance(piece, _Form)}
         for group in groups.values():
             texts = [_translated(message, lambda parts: write(parts, translations)) for message in group]
-            if None in texts or ("" in texts and any(texts)):
+            keeps = all(keeps_placeholders(message, translations) for message in group)
+            if not keeps or None in texts or ("" in texts and any(texts)):
                 units = [unit for message in group for unit in units_of(message.parts)]
                 rejected |= {unit.plain for unit in units}
         return rejected

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from dragoman.documents.gettext import layout, mnemonics
 from dragoman.documents.gettext.message import STAND_INS, UNTRANSLATED, Message, is_valid_text, spans_of
-from dragoman.documents.gettext.placeholders import effective, renumbered
-from dragoman.documents.units import units_of
+from dragoman.documents.gettext.placeholders import Syntax, effective, is_ordered, renumbered
+from dragoman.documents.units import Translations, units_of
 
 _MARKER = re.compile(r"\0([^\0]*)\0")
 
@@ -48,6 +48,30 @@ def finished(message: Message, texts: Sequence[str]) -> str | None:
     if message.syntax.has_quotes and effective(text, message.syntax) != effective(message.text, message.syntax):
         return None
     return text if message.is_doubled or not message.is_valid or is_valid_text(text, message.syntax) else None
+
+
+def keeps_placeholders(message: Message, translations: Translations) -> bool:
+    """True if the branches of messages of ICU have their own placeholders, those without a name in their order.
+
+    Placeholders in braces are tags, which always arrive.
+    """
+    for unit in message.branches:
+        if unit.plain not in translations.by_text:
+            continue
+        before = _placeholders_of(unit.plain, message.syntax)
+        after = _placeholders_of(translations.by_text[unit.plain].text, message.syntax)
+        if sorted(before) != sorted(after):
+            return False
+        in_order = [[text for text in own if is_ordered(message.syntax, text)] for own in (before, after)]
+        if in_order[0] != in_order[1]:
+            return False
+    return True
+
+
+def _placeholders_of(text: str, syntax: Syntax) -> list[str]:
+    """Return the placeholders of a branch that are not in braces."""
+    spans = [text[start:end] for start, end in spans_of(text, syntax, True)]
+    return [span for span in spans if not span.startswith("{")]
 
 
 def _with_mnemonic(text: str, message: Message) -> str:

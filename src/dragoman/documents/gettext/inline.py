@@ -1,5 +1,7 @@
 """Markup in messages: elements of HTML, Pango, Mallard and BBCode, reStructuredText, POD, links, terminal codes.
 
+Elements may be numbers too, such as ``<0>``: Lingui and i18next write them for components.
+
 marks("See `the book <https://a.org>`_.", is_rst=True)    # "`" opens, " <https://a.org>`_" closes
 """
 
@@ -28,7 +30,7 @@ _INLINE = re.compile(
     r"|(?P<pod>(?<![\w<>])(?:[CEFXZ]<(?!/)[^<>\n]*>|[CEFXZ]<<+ (?:(?! >>)[^\n]){1,500}+ >>+"
     r"|[BISL]<(?!/)(?P<pod_text>(?:[^<>|\n]|(?<=[CEFXZ])<[^<>\n]*>)*)(?:\|[^<>\n]*)?>"
     r"|[BISL]<<+ ++(?!>>)(?P<pod_wide>(?:(?! >>)[^\n]){1,500}+) >>+))"
-    r"|(?P<element></?(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?/?>)"
+    r"|(?P<element></?(?:(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?|(?P<number>\d{1,3})\s?)/?>)"
     r"|(?P<picture>\[img(?:=[^\[\]\n]{1,300})?\][^\[\]\s]++\[/img\])"
     r"|(?P<bbcode>\[/?(?P<code_name>[A-Za-z]\w{0,20})(?:=[^\[\]\n]{1,300})?\])"
     r"|(?P<word>(?<![\w`.-])[A-Za-z](?:[\w.-]*[A-Za-z0-9])?__?(?![\w`]))"
@@ -102,9 +104,10 @@ def _of(match: re.Match[str], is_rst: bool) -> Iterable[Mark]:
         return [Mark(match.start() + 1, match.end(), "open", inside)]
     if match["element"]:
         kind: Literal["open", "close", "point"] = "close" if match[0].startswith("</") else "open"
-        if match[0].endswith("/>") or (match["name"].lower() in _VOID):
+        name = match["name"] or match["number"]
+        if match[0].endswith("/>") or name.lower() in _VOID:
             kind = "point"
-        return [Mark(*match.span(), kind, match["name"])]
+        return [Mark(*match.span(), kind, name)]
     if match["bbcode"]:
         name = match["code_name"].lower()
         if name in _VOID_BBCODE:

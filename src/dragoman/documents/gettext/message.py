@@ -18,7 +18,7 @@ from dragoman.documents.gettext import layout, mnemonics
 from dragoman.documents.gettext.inline import Mark, marks
 from dragoman.documents.gettext.mnemonics import Mnemonic
 from dragoman.documents.gettext.placeholders import Syntax, effective
-from dragoman.documents.icu import UNREADABLE, has_message, raw_of, with_messages
+from dragoman.documents.icu import UNREADABLE, has_message, message_spans, raw_of, with_messages
 from dragoman.documents.units import Part, Tag, Unit, is_like_a_tag, units_of
 from dragoman.translation.keeping.protected import find, has_letters
 
@@ -51,6 +51,7 @@ class Message:
     is_doubled: bool = True  # True if doubled characters are single in the units
     is_valid: bool = True  # False if a character that must be doubled is not
     blocks: list[str | Translated] = field(default_factory=list)
+    branches: list[Unit] = field(default_factory=list)  # texts of messages of ICU, and those around them
 
     @property
     def parts(self) -> list[Part]:
@@ -75,17 +76,36 @@ def message_of(text: str, syntax: Syntax, kind: Kind) -> Message:
     # Before no brace, an apostrophe that is not doubled is meant as one, and would hide a placeholder in another place.
     is_meant = syntax.has_quotes and bool(effective(message.text, syntax)) and not _QUOTED_BRACE.search(message.text)
     message.is_doubled = (message.is_valid or is_meant) and _is_plain(message.text, syntax)
+    if has_message(message.text) and not syntax.has_quotes:  # its syntax has the characters too
+        message.is_doubled = False
     at = 0
-    for block in layout.blocks(message.text):
+    for block in layout.blocks(_without_gaps(message.text)):
         if isinstance(block, str):
             message.blocks.append(block)
             at += len(block)
             continue
         place = message.mnemonic_place - at
-        parts = _paragraph(message, block.text, place if 0 <= place < len(block.text) else -1)
+        size = len(block.text)
+        for number, line in enumerate(block.lines):
+            block.lines[number] = message.text[at : at + len(line)]
+            at += len(line) + (1 + len(block.indent)) * (number + 1 < len(block.lines))
+        parts = _paragraph(message, block.text, place if 0 <= place < size else -1)
         message.blocks.append(Translated(block, parts))
-        at += len(block.text) + len(block.indent) * (len(block.lines) - 1)
     return message
+
+
+_SPACE = re.compile(r"\s")
+_FILLED = "\ue000"
+"""Stands for a space inside a message of ICU."""
+
+
+def _without_gaps(text: str) -> str:
+    """Return a text of the same length in which nothing cuts a message of ICU: its spaces are letters."""
+    pieces, at = [], 0
+    for start, end in message_spans(text):
+        pieces += [text[at:start], _SPACE.sub(_FILLED, text[start:end])]
+        at = end
+    return "".join([*pieces, text[at:]])
 
 
 _QUOTED_BRACE = re.compile(r"'[{}]")
@@ -149,7 +169,7 @@ def _paragraph(message: Message, text: str, mnemonic: int) -> list[Part]:
     """Return the units of a paragraph, a unit for each sentence that two spaces part from the one before."""
     parts: list[Part] = []
     at = 0
-    for gap in _SENTENCES.finditer(text):
+    for gap in _SENTENCES.finditer(_without_gaps(text)):
         parts += _sentence(message, text[at : gap.start(1)], mnemonic - at)
         parts.append(gap[1])
         at = gap.end(1)
@@ -178,9 +198,10 @@ class _Token:
 
 def _sentence(message: Message, text: str, mnemonic: int) -> list[Part]:
     """Return the unit of a sentence; its source alone if it has nothing to translate."""
-    if has_message(text) and (branches := with_messages(Unit(text, escape=str), message.kind.tgt_lang)):
+    if has_message(text) and (branches := _branches(message, text)):
         for unit in units_of([branches]):
             unit.raw = [UNTRANSLATED, *raw_of(unit)] if has_letters(unit.text) else raw_of(unit)
+            message.branches.append(unit)
         return [branches]
     spans = spans_of(text, message.syntax, True)
     tokens = [] if is_like_a_tag(text) else _tokens(text, spans, marks(text, message.kind.is_rst))
@@ -203,6 +224,20 @@ def _sentence(message: Message, text: str, mnemonic: int) -> list[Part]:
         return builder.source
     unit.raw, unit.source = [UNTRANSLATED, *builder.source], text
     return [unit]
+
+
+def _branches(message: Message, text: str) -> Unit | None:
+    """Return the unit of a sentence with messages of ICU; its markup is tags if each branch has whole elements."""
+    unit = Unit(escape=str)
+    at = 0
+    for mark in marks(text, message.kind.is_rst):
+        unit.text += text[at : mark.start]
+        source = _literal(mark.source or text[mark.start : mark.end])
+        unit.tags.append(Tag(len(unit.text), (source,), mark.kind, mark.name))
+        at = mark.end
+    unit.text += text[at:]
+    tgt_lang = message.kind.tgt_lang
+    return with_messages(unit, tgt_lang) or with_messages(Unit(text, escape=str), tgt_lang)
 
 
 def _outside(visible: dict[int, tuple[int, int]], seen: Sequence[tuple[int, int]]) -> set[int]:

@@ -2,6 +2,8 @@
 
     Templates("Hello {{ name }}!").at(6)     # Code(end=16, is_value=True)
 
+Shortcodes of WordPress are code that writes a value. The braces of messages of ICU, which Angular has, are no code.
+
 Code that writes a value is a placeholder in its sentence. A statement or a comment ends the sentence. What has no end,
 or holds other code or tags where it should not, is text.
 """
@@ -9,11 +11,16 @@ or holds other code or tags where it should not, is text.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from functools import cached_property
 
 from dragoman.documents.html.directives import Code, Directives, balanced
+from dragoman.documents.icu import message_spans
+from dragoman.documents.shortcodes import SHORTCODE, Shortcodes
 
 START = re.compile(
-    r"<[%?]|</%|<[/]?[#@][A-Za-z]|\{[{%#:/@*$!A-Za-z]|[$#]\{|\[[\[(]\$|\[%[-+=~#\s]|%[A-Za-z_ \t]|##|@[a-z{]|\}"
+    r"<[%?]|</%|<[/]?[#@][A-Za-z]|\{[{%#:/@*$!A-Za-z]|[$#]\{|\[[\[(]\$|\[%[-+=~#\s]|\[/?[a-z]|%[A-Za-z_ \t]|##|@[a-z{]"
+    r"|\}"
 )
 """Where code may begin; ``Templates.at`` says whether it does."""
 
@@ -105,6 +112,8 @@ class Templates:
             return self._directives.smarty(at) or self._function(at)
         if start == "[%":
             return self._until(at, "%]", LONGEST, _TOOLKIT_STATEMENT.match(self._source, at) is None)
+        if start[:1] == "[" and (start[1:] == "/" or start[1:].islower()):
+            return self._shortcode(at)
         if start in ("[[", "[("):
             return (
                 self._line(at, "]]" if start == "[[" else ")]", 300) if self._source[at + 2 : at + 4] == "${" else None
@@ -189,6 +198,8 @@ class Templates:
 
     def _comment(self, at: int) -> Code | None:
         """Return a comment of Jinja, or a statement or a value of Svelte."""
+        if self._source[at + 1] == "#" and self._is_in_message(at):
+            return None  # a branch that begins with the number
         if _SVELTE.match(self._source, at) or _SVELTE_VALUE.match(self._source, at):
             code = self._line(at, "}", 500)
             if code and self._source[code.end - 2] != "#":
@@ -220,7 +231,24 @@ class Templates:
         return Code(match.end(), False)
 
     def _closing_brace(self, at: int) -> Code | None:
-        if not self._depth:
+        if not self._depth or self._is_in_message(at):
             return None
         self._depth -= 1
         return Code(at + 1, False)
+
+    @cached_property
+    def _messages(self) -> list[tuple[int, int]]:
+        return message_spans(self._source)
+
+    def _is_in_message(self, at: int) -> bool:
+        """True if a character is inside a message of ICU."""
+        i = bisect_right(self._messages, (at, 0)) - 1
+        return i >= 0 and self._messages[i][0] < at < self._messages[i][1]
+
+    def _shortcode(self, at: int) -> Code | None:
+        match = SHORTCODE.match(self._source, at)
+        return Code(match.end(), True) if match and self._shortcodes.has(match) else None
+
+    @cached_property
+    def _shortcodes(self) -> Shortcodes:
+        return Shortcodes.of(self._source)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dragoman.documents.document import Untranslated
 from dragoman.documents.html.attributes import ODD, ODD_TEXT, TagReader
@@ -29,7 +29,7 @@ from dragoman.documents.html.sentences import Sentence
 from dragoman.documents.html.spelling import Spelling
 from dragoman.documents.html.tokens import ESCAPABLE, RAW, Token, tokens
 from dragoman.documents.icu import UNREADABLE, has_message, with_messages
-from dragoman.documents.units import Part, Unit
+from dragoman.documents.units import Part, Unit, units_of
 
 _CLOSING = re.compile(r"</([A-Za-z][^\s/>]*)")
 _COMMENT = re.compile(r"<!--(?!\[|<!\[)|</")
@@ -72,25 +72,50 @@ def cut(source: str, options: PageOptions) -> Page:
     for token in tokens(source, options.is_xml):
         reader.read(token)
     page = reader.end()
-    return _with_messages(page, options.tgt_lang) if has_message(source) else page
-
-
-def _with_messages(page: Page, tgt_lang: str | None) -> Page:
-    """Return a page whose messages of ICU, as Angular has them, are translated by their branches, or named."""
-    parts: list[Part] = []
+    if not has_message(source):
+        return page
     left = list(page.left)
+    return Page(_with_messages(page.parts, options.tgt_lang, left), left)
+
+
+def _with_messages(parts: Sequence[Part], tgt_lang: str | None, left: list[Untranslated]) -> list[Part]:
+    """Return parts whose messages of ICU, as Angular has them, are translated by their branches, or named in ``left``.
+
+    The units inside tags, such as those of attributes, have messages too.
+    """
+    read: list[Part] = []
     until = 0  # index of the part behind a message that cannot be read
-    for i, part in enumerate(page.parts):
-        branches = part
-        if i >= until and isinstance(part, Unit) and has_message(part.text):
-            branches = with_messages(part, tgt_lang) or ""
-            until = until if branches else _end_of_message(page.parts, i)
-        if i >= until or isinstance(part, str):
-            parts.append(branches)
+    for i, part in enumerate(parts):
+        if isinstance(part, str):
+            read.append(part)
+            continue
+        unit = _with_messages_in_tags(part, tgt_lang, left)
+        branches: Unit | None = unit
+        if i >= until and has_message(unit.text):
+            branches = with_messages(unit, tgt_lang)
+            until = until if branches else _end_of_message(parts, i)
+        if i >= until and branches is not None:
+            read.append(branches)
         else:
-            left.append(Untranslated(part.plain, UNREADABLE))
-            parts += part.raw
-    return Page(parts, left)
+            left.append(Untranslated(unit.plain, UNREADABLE))
+            read += unit.raw
+    return read
+
+
+def _with_messages_in_tags(unit: Unit, tgt_lang: str | None, left: list[Untranslated]) -> Unit:
+    """Return a unit with the messages of ICU in the units of its tags; its source has the same units as its tags."""
+    read: dict[int, list[Part]] = {}  # for the identity of a unit of a tag: what it becomes
+    for part in (part for tag in unit.tags for part in tag.parts):
+        if isinstance(part, Unit) and any(has_message(own.text) for own in units_of([part])):
+            read[id(part)] = _with_messages([part], tgt_lang, left)
+    if not read:
+        return unit
+
+    def changed(parts: Sequence[Part]) -> list[Part]:
+        return [new for part in parts for new in read.get(id(part), [part])]
+
+    tags = [replace(tag, parts=tuple(changed(tag.parts))) for tag in unit.tags]
+    return replace(unit, tags=tags, raw=changed(unit.raw))
 
 
 def _end_of_message(parts: Sequence[Part], first: int) -> int:

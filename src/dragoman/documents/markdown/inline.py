@@ -41,6 +41,7 @@ _OPENED, _CLOSED = re.compile(r"<([A-Za-z][\w.:-]*)"), re.compile(r"</([A-Za-z][
 _HTML_NAME = re.compile(r"</?([A-Za-z][\w.:-]*)")
 _HIDDEN = re.compile(r"\btranslate\s*=\s*[\"']?no\b", re.IGNORECASE)
 _CODE = re.compile(r"`[^`\n]+`")
+_BRACKETS = frozenset("()[]")
 _KINDS = {
     "em_open": "open", "strong_open": "open", "s_open": "open", "em_close": "close", "strong_close": "close",
     "s_close": "close",
@@ -120,6 +121,7 @@ class _Walk:
         self.parts: list[Part] = []
         self.unit = Unit(escape=escape)
         self.entities: dict[str, str] = {}  # by character: the entity that wrote it
+        self.escaped = Counter[str]()  # brackets of the open unit that have a backslash
         self.wrapped: list[Wrapped] = []
         self.breaks: list[tuple[int, str]] = []  # of the open unit, see ``Wrapped``
         self.start, self.shrunk = 0, 0  # where the open unit begins, and how much shorter spaces are than its breaks
@@ -142,6 +144,9 @@ class _Walk:
 
     def end_unit(self) -> None:
         """Add the open unit to the parts and begin a new one."""
+        # Some programs read a formula between brackets with backslashes. A unit with other brackets too gets none.
+        escaped = {sign: f"\\{sign}" for sign, n in self.escaped.items() if n == self.unit.text.count(sign)}
+        self.entities = {**escaped, **self.entities}
         if self.entities:
             self.unit.escape = with_entities(self.unit.escape, self.entities)
         if self.unit.raw:
@@ -150,6 +155,7 @@ class _Walk:
         if self.breaks:
             self.wrapped.append(Wrapped(self.unit, tuple(self.breaks), self.at - self.start - self.shrunk))
         self.unit, self.entities, self.breaks = Unit(escape=self.escape), {}, []
+        self.escaped.clear()
         self.start, self.shrunk, self.n_open = self.at, 0, 0
 
     def follow(self, tokens: Sequence[Token], shift: int) -> bool:
@@ -260,6 +266,8 @@ class _Walk:
         """Add an escaped character or an entity."""
         source = self.source[start:end]
         if source.startswith("\\"):
+            if text in _BRACKETS:
+                self.escaped[text] += 1
             self._add_text(source, text, end)
         elif text.isspace():
             self.unit.tags.append(Tag(len(self.unit.text), (source + SPACE,)))

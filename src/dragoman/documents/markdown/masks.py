@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.documents.markdown.jsx import brace_pairs, tag_end
+from dragoman.documents.shortcodes import SHORTCODE, has_value
 from dragoman.documents.tags.pairs import pairs_of
 
 MASK = "\ue000"
@@ -77,10 +78,20 @@ _DIRECTIVE = re.compile(
 """A directive of remark, or a component of Nuxt's MDC."""
 _BLOCK_ID = re.compile(r"\^[\w-]+\s*\Z")
 _DOLLAR_END = re.compile(r"(?<=[^\s\\$])\$(?![\w$])")
+_LETTER = r"[^\W\d_]"
+_SINGLE_LETTERS = rf"(?:[\W\d_]|{_LETTER}(?!{_LETTER}))*+\Z"
+"""Signs, digits, and letters of which no two stand together, such as ``f(x) + y``."""
 _FORMULAS = {
-    "\\(": re.compile(r"\\[a-zA-Z]{2}|[\w}][\^_][\w{\\]|\d\s?[=+<>]|[=+<>]\s?\d|\A\W*\w\W*\Z"),
-    "\\[": re.compile(r"\\[a-zA-Z]{2}|[\w}][\^_]\{|\w\s?=\s?\w"),
+    "\\(": re.compile(
+        r"\\[a-zA-Z]{2}|[\w}][\^_][\w{\\]|\d\s?[=+<>]|[=+<>]\s?\d|\A\W*\w\W*\Z"
+        rf"|\A(?=[\W\d_]*+{_LETTER}){_SINGLE_LETTERS}"
+    ),
+    "\\[": re.compile(
+        r"\\[a-zA-Z]{2}|[\w}][\^_]\{|\w\s?=\s?\w|[\w})]\^[\w(]"
+        rf"|\A(?=[^-+*/<>(]*+[-+*/<>(])(?=[\W\d_]*+{_LETTER}){_SINGLE_LETTERS}"
+    ),
 }
+"""What a stretch in escaped brackets has if it is a formula."""
 _ESCAPE = re.compile(r"\\[_*`#|]")
 
 _CLOSED = {
@@ -329,6 +340,8 @@ class _Scan:
             if (end := self._find(closing, short.end())) > 0:
                 self.closers[end] = Span(end, end + len(closing), "close", "shortcode")
                 return self._add(at, short.end(), "open", "shortcode")
+        if lone := self._shortcode(at):
+            return lone
         for pattern, name in ((_NOTE, "footnote"), (_CITATION, "citation")):
             match = pattern.match(self.text, at)
             if match and _reference(match[0][1:-1]) not in self.references:
@@ -340,6 +353,14 @@ class _Scan:
         if label is None or attributes is None or _reference(label[1]) in self.references:
             return 0
         return self._bracketed(at, at, attributes)
+
+    def _shortcode(self, at: int) -> int:
+        """Add a shortcode without an end, such as ``[gallery ids="1"]``; not the text of a link or of attributes."""
+        match = SHORTCODE.match(self.text, at)
+        if match is None or match["end"] or not has_value(match) or self.text.startswith(("[", "{"), match.end()):
+            return 0
+        is_link = _reference(match[0][1:-1]) in self.references
+        return 0 if is_link else self._add(at, match.end(), "point", "shortcode")
 
     def _bracketed(self, at: int, bracket: int, attributes: re.Match[str]) -> int:
         """Add the signs around a text with attributes, such as ``[text]{.red}``."""

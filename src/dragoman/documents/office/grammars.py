@@ -62,10 +62,12 @@ ODF = Grammar(
     namespaces={f"{_OASIS}:text:1.0": "text", f"{_OASIS}:office:1.0": "office", f"{_OASIS}:drawing:1.0": "draw",
                 f"{_OASIS}:svg-compatible:1.0": "svg", "http://purl.org/dc/elements/1.1/": "dc",
                 f"{_OASIS}:meta:1.0": "meta", f"{_OASIS}:table:1.0": "table",
+                f"{_OASIS}:presentation:1.0": "presentation",
                "urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0": "loext"},
     paragraphs=_names("text", "p h index-title-template index-entry-span " + _REFERENCES)
     | _names("text", "note-continuation-notice-forward note-continuation-notice-backward")
-    | _names("svg", "title desc") | _names("table", "title desc"),
+    | _names("svg", "title desc") | _names("table", "title desc")
+    | _names("presentation", "header-decl footer-decl date-time-decl"),
     inline=_names("text", "span a meta meta-field ruby ruby-base") | {"loext:content-control"},
     breaks=_names("text", "tab line-break"),
     dropped=_names("text", "soft-page-break"),
@@ -80,6 +82,7 @@ ODF = Grammar(
         "a": ("title",), "label": ("value",), "content-control": ("alias",), "list-item": ("display-text",),
         "conditional-text": ("string-value-if-true", "string-value-if-false"), "hidden-text": ("string-value",),
         "placeholder": ("description",), "text-input": ("description",),
+        **dict.fromkeys(["user-field-decl", "variable-set", "expression"], ("string-value",)),
         **dict.fromkeys(["toc-mark", "toc-mark-start", "user-index-mark", "user-index-mark-start",
                          "alphabetical-index-mark", "alphabetical-index-mark-start"], ("string-value", "key1", "key2")),
         **dict.fromkeys(["list-level-style-number", "outline-level-style"], ("num-prefix", "num-suffix")),
