@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,15 @@ import pytest
 import sentencepiece
 
 import dragoman
-from dragoman.bundle import load_bundle
+from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import TokenizerConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import ConfigError
 from dragoman.toolkits.argos.write import splitter, write
 
 pytest.importorskip("onnx")
+
+SIZES = dict(d_model=24, n_heads=3, d_ff=40, n_encoder_layers=1, n_decoder_layers=1)
 
 
 def test_the_parts_of_a_package_translate(tiny_run: Path, tmp_path: Path, corpus: Any) -> None:
@@ -45,6 +49,28 @@ def test_the_parts_of_a_package_translate(tiny_run: Path, tmp_path: Path, corpus
     theirs = ["".join(one.hypotheses[0]).replace("▁", " ").strip() for one in found]
     ours = dragoman.Translator(bundle).translate(texts, guard=False)
     assert sum(a == b.text for a, b in zip(theirs, ours, strict=True)) >= len(texts) - 1
+
+
+@pytest.mark.parametrize("byte_fallback", [True, False])
+def test_characters_that_appear_as_bytes_are_named(
+    make: Callable[..., Bundle], tmp_path: Path, caplog: pytest.LogCaptureFixture, byte_fallback: bool
+) -> None:
+    subwords = Tokenizer.learn(["a few words"] * 9, TokenizerConfig(vocab_size=280, byte_fallback=byte_fallback))
+    bundle = make(src_vocab_size=subwords.vocab_size, tgt_vocab_size=subwords.vocab_size)
+    data = bundle.config.data.model_copy(update={"src_lang": "en", "tgt_lang": "de"})
+    bundle = bundle._replace(
+        config=bundle.config.model_copy(update={"data": data}), src_tokenizer=subwords, tgt_tokenizer=subwords
+    )
+    (ids,) = subwords.encode(["few €"])
+    joined = "".join(subwords.pieces(ids)).replace("▁", " ").strip()  # as Argos does it
+    assert ("<0xE2><0x82><0xAC>" in joined) == byte_fallback
+    with caplog.at_level(logging.WARNING):
+        write(bundle, tmp_path)
+    (package,) = tmp_path.iterdir()
+    with zipfile.ZipFile(package) as file:
+        readme = file.read(f"{package.stem}/README.md").decode()
+    fault = "as its bytes, such as <0xE2><0x82><0xAC> for €. The format ctranslate2 does not have this fault."
+    assert [fault in text for text in (caplog.text, readme)] == [byte_fallback, byte_fallback]
 
 
 def test_the_splitter_ends_sentences_at_marks() -> None:

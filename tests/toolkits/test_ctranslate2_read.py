@@ -378,6 +378,13 @@ def configured(folder: Path, **values: Any) -> None:
     (folder / "config.json").write_text(json.dumps({**content, **values}), encoding="utf-8")
 
 
+def listed_too(folder: Path, *pieces: str) -> None:
+    """Other pieces in the place of the last ones."""
+    path = folder / "shared_vocabulary.json"
+    listed = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps([*listed[: -len(pieces)], *pieces]), encoding="utf-8")
+
+
 def renamed(folder: Path, old: bytes, new: bytes) -> None:
     """Another name, of the same length, for a variable of the file."""
     assert len(old) == len(new)
@@ -411,6 +418,15 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda f: configured(f, add_source_eos=False, decoder_start_token="</s>"),
         "nothing says whether sources end with eos",
     ),
+    "an end of Pegasus": (
+        lambda f: configured(f, add_source_eos=False, decoder_start_token="<pad>", bos_token="<pad>"),
+        "decoder_start_token = '<pad>': nothing says whether sources end with eos",
+    ),
+    "languages of M2M100": (
+        lambda f: listed_too(f, "__de__", "__ast__"), "has __ast__, __de__: it translates by language tokens",
+    ),
+    "languages of NLLB": (lambda f: listed_too(f, "deu_Latn", "zho_Hans"), "deu_Latn, zho_Hans: .* cannot be imported"),
+    "languages of mBART": (lambda f: listed_too(f, "de_DE", "en_XX"), "has de_DE, en_XX: it translates by language"),
     "a beginning": (lambda f: configured(f, add_source_bos=True), "add_source_bos = true"),
     "no start": (lambda f: configured(f, decoder_start_token=None), "decoder_start_token = None should be"),
     "no config": (lambda f: (f / "config.json").unlink(), "config.json: cannot be read"),

@@ -22,15 +22,19 @@ from torch import Tensor
 
 import dragoman
 from dragoman.bundle import load_bundle
-from dragoman.config import DecodeConfig, TokenizerConfig
+from dragoman.config import DecodeConfig, ModelConfig, TokenizerConfig
 from dragoman.data.sentencepiece_check import UNUSED, parts
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer
 from dragoman.decoding.scoring import read_all
 from dragoman.errors import BundleError, ConfigError
+from dragoman.model.embedding import sinusoids
+from dragoman.model.transformer import Transformer
 from dragoman.model.weights import NEVER
 from dragoman.serving.pairs import Pairs
+from dragoman.toolkits.huggingface.write import write
 from dragoman.toolkits.page.search import Page
 from dragoman.training.finetune import adapt
+from model_variants import fill
 from searching import search_all
 
 transformers = pytest.importorskip("transformers")
@@ -392,6 +396,50 @@ def test_the_stopping_rule_is_kept(opus: Opus, tmp_path: Path, given: Any, patie
     changed(folder, "generation_config.json", early_stopping=given, num_beams=3, length_penalty=0.4)
     decode = load_bundle(dragoman.import_model(folder, tmp_path / "run")).config.decode
     assert (decode.patience, decode.beam_size, decode.length_penalty) == (patience, 3, 0.4)
+
+
+def test_the_stopping_rule_is_exported_again(opus: Opus, tmp_path: Path) -> None:
+    folder = opus()
+    changed(folder, "generation_config.json", early_stopping=True, num_beams=3)
+    run = dragoman.import_model(folder, tmp_path / "run")
+    again = dragoman.import_model(dragoman.export(run, "huggingface", tmp_path / "there"), tmp_path / "again")
+    assert load_bundle(again).config.decode.patience == 1.0
+
+
+def test_settings_of_the_search_come_from_one_file(opus: Opus, tmp_path: Path) -> None:
+    """As in transformers: those of the configuration count only without a generation_config.json; the beam is 1."""
+    folder = opus()
+    path = folder / "generation_config.json"
+    generation = json.loads(path.read_text(encoding="utf-8"))
+    del generation["num_beams"]
+    path.write_text(json.dumps(generation), encoding="utf-8")
+    changed(folder, "config.json", num_beams=6, length_penalty=0.8, no_repeat_ngram_size=3, early_stopping=True)
+    decode = load_bundle(dragoman.import_model(folder, tmp_path / "run")).config.decode
+    assert (decode.beam_size, decode.length_penalty, decode.patience) == (1, 1.0, None)
+
+
+def test_a_model_without_settings_of_the_search_is_greedy(opus: Opus, tmp_path: Path) -> None:
+    folder = opus()
+    (folder / "generation_config.json").unlink()
+    assert load_bundle(dragoman.import_model(folder, tmp_path / "run")).config.decode.beam_size == 1
+
+
+def test_sines_and_cosines_in_turn_are_read_as_learned_positions(tiny_run: Path, tmp_path: Path) -> None:
+    """Only sines first reorder the channels, as the classes of transformers have them."""
+    real = load_bundle(tiny_run)
+    n = real.src_tokenizer.vocab_size
+    sizes = dict(d_model=24, n_heads=3, d_ff=40, n_encoder_layers=1, n_decoder_layers=1, max_len=40)
+    config = ModelConfig(src_vocab_size=n, tgt_vocab_size=n, norm="pre", positions="learned", **sizes)
+    model = fill(Transformer(config).eval(), seed=1, spread=1 / 4)
+    for table in (model.src_positions, model.tgt_positions):
+        table.weight.data.copy_(sinusoids(0, 40, 24))
+    there = tmp_path / "there"
+    there.mkdir()
+    write(real._replace(model=model), there)
+    again = load_bundle(dragoman.import_model(there, tmp_path / "run"))
+    assert again.model.config.positions == "learned"
+    assert again.model.config.max_len == 40
+    torch.testing.assert_close(dict(again.model.state_dict()), dict(model.state_dict()), rtol=0, atol=0)
 
 
 def test_neutral_values_and_those_of_every_marian_model_pass(

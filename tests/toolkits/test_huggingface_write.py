@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ import dragoman
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig, ModelConfig, TokenizerConfig
 from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.errors import ConfigError
 from dragoman.model.transformer import Transformer
+from dragoman.toolkits.huggingface.search import HuggingFace, why_different
 from dragoman.toolkits.huggingface.tokenizer_json import tokenizer_json
 from dragoman.toolkits.huggingface.write import QUANTIZATIONS, why_not, write
 from dragoman.toolkits.writing import check
@@ -172,6 +175,38 @@ def test_the_card_says_how_the_export_compares(tiny_run: Path, tmp_path: Path, c
     assert f"{found.n_identical:,} translations (" in card
     dragoman.certify(tiny_run, folder, src=corpus.valid_src, device="cpu", quiet=True)  # whole still
     assert dragoman.export(tiny_run, "huggingface", folder) == folder  # which may be replaced
+
+
+@pytest.mark.parametrize(("patience", "rule"), [(None, "never"), (1.0, True), (2.0, "never")])
+def test_a_certificate_searches_by_the_rule_that_is_written(
+    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
+    patience: float | None, rule: Any,
+) -> None:  # fmt: skip
+    bundle = make()
+    decode = replace(bundle.config.decode, patience=patience, beam_size=2)
+    write(bundle._replace(config=bundle.config.model_copy(update={"decode": decode})), tmp_path)
+    written = json.loads((tmp_path / "generation_config.json").read_text(encoding="utf-8"))
+    assert written["early_stopping"] == rule
+    assert ("decode.patience = 2 is not held by Hugging Face, only 1" in caplog.text) == (patience == 2)
+    there, rules = HuggingFace(tmp_path, CPU), []
+    generate = there.model.generate
+
+    def recorded(src: torch.Tensor, **options: Any) -> Any:
+        rules.append(options["generation_config"].early_stopping)
+        return generate(src, **options)
+
+    monkeypatch.setattr(there.model, "generate", recorded)
+    there.search([Segment(ids=[9, 7])], SearchSettings(decode=decode))
+    assert rules == [rule]
+    assert any("2 times as many" in reason for reason in why_different(decode)) == (patience == 2)
+
+
+def test_a_translation_is_no_longer_than_the_table_of_positions(make: Make, tmp_path: Path) -> None:
+    bundle = make(positions="learned", norm="pre")
+    assert bundle.config.data.max_tokens + bundle.config.decode.max_extra_tokens > SIZES["max_len"]
+    write(bundle, tmp_path)
+    generation = json.loads((tmp_path / "generation_config.json").read_text(encoding="utf-8"))
+    assert generation["max_length"] == SIZES["max_len"]
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)

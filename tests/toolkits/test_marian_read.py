@@ -334,6 +334,53 @@ def test_a_word_penalty_is_refused_by_name(trained: Callable[..., Path], tmp_pat
         dragoman.import_model(folder, tmp_path / "run")
 
 
+def decode_of(run: Path) -> tuple[int, float]:
+    decode = load_bundle(run).config.decode
+    return decode.beam_size, decode.length_penalty
+
+
+def test_the_search_is_that_of_the_decoder_and_not_of_the_validation(marian: Make, tmp_path: Path) -> None:
+    folder = marian()  # whose decoder.yml has beam 6 and normalize 1
+    training = {"beam-size": 12, "normalize": 0, "word-penalty": 0.3, "vocabs": ["joint.vocab.yml"] * 2}
+    (folder / "model.npz.yml").write_text(yaml.safe_dump(training), encoding="utf-8")
+    with pytest.raises(BundleError, match="word-penalty must be 0"):  # no decoder.yml says otherwise
+        dragoman.import_model(folder, tmp_path / "none")
+    search = {**yaml.safe_load((folder / "decoder.yml").read_text(encoding="utf-8")), "word-penalty": 0}
+    (folder / "decoder.yml").write_text(yaml.safe_dump(search), encoding="utf-8")
+    assert decode_of(dragoman.import_model(folder, tmp_path / "run")) == (6, 1.0)
+    (folder / "model.npz.decoder.yml").write_text("{beam-size: 3}", encoding="utf-8")
+    assert decode_of(dragoman.import_model(folder, tmp_path / "other")) == (3, 1.0)
+
+
+def test_settings_of_the_search_that_are_missing_are_those_of_marian(
+    marian: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = marian()
+    (folder / "decoder.yml").write_text("vocabs: [joint.vocab.yml, joint.vocab.yml]", encoding="utf-8")
+    with caplog.at_level("INFO"):
+        assert decode_of(dragoman.import_model(folder, tmp_path / "run")) == (12, 0.0)
+    for name, value in (("beam-size", 12), ("normalize", 0)):
+        assert f"its settings lack {name}; Marian's default, {value}, is used" in caplog.text
+
+
+@pytest.mark.parametrize("value", [True, ["full"], ["topk", 10]])
+def test_sampling_is_refused_by_name(trained: Callable[..., Path], tmp_path: Path, value: Any) -> None:
+    folder = trained(("m/v.spm", "m/v.spm"), **{"output-sampling": value})
+    with pytest.raises(BundleError, match=r"output-sampling must be off in its decoder.yml, got"):
+        dragoman.import_model(folder, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("value", [False, []])
+def test_a_shortlist_and_sampling_that_is_off_pass(
+    trained: Callable[..., Path], tmp_path: Path, caplog: pytest.LogCaptureFixture, value: Any
+) -> None:
+    folder = trained(("m/v.spm", "m/v.spm"), **{"output-sampling": value, "shortlist": ["lex.s2t.gz", 50, 50]})
+    with caplog.at_level("INFO"):
+        assert dragoman.import_model(folder, tmp_path / "run").is_dir()
+    assert "its shortlist is ignored" in caplog.text
+
+
 @pytest.mark.parametrize("name", ["", "/", "..", "x" * 5000, "a\0b", "/dev/zero"])
 def test_a_name_that_is_no_file_is_no_vocabulary(trained: Callable[..., Path], tmp_path: Path, name: str) -> None:
     folder = trained(("m/v.spm", "m/v.spm"))

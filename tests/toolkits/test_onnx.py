@@ -175,6 +175,22 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+def test_a_translation_is_no_longer_than_the_table_of_positions(make: Make, tmp_path: Path) -> None:
+    bundle = make(positions="learned")
+    assert bundle.config.data.max_tokens + bundle.config.decode.max_extra_tokens > SIZES["max_len"]
+    write(bundle, tmp_path)
+    generation = json.loads((tmp_path / "generation_config.json").read_text(encoding="utf-8"))
+    assert generation["max_length"] == SIZES["max_len"]
+
+
+def test_an_import_of_an_export_says_that_it_is_onnx(tiny_run: Path, tmp_path: Path) -> None:
+    folder = dragoman.export(tiny_run, "onnx", tmp_path / "there")
+    graphs = r"\(decoder_model_merged.onnx, encoder_model.onnx\)"
+    with pytest.raises(BundleError, match=rf"there: is a model of ONNX {graphs}, which cannot be imported"):
+        dragoman.import_model(folder, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(("fields", "reason"), REFUSED)
 def test_what_it_cannot_hold_is_refused_in_one_line(fields: dict[str, Any], reason: str) -> None:
     sizes = {} if "architecture" in fields else SIZES

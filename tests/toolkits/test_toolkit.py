@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dragoman.toolkits import writers
+from dragoman.toolkits.argos import BYTES
 from dragoman.toolkits.table import answers, table
 from dragoman.toolkits.toolkit import Writer
 from dragoman.toolkits.writing import format_of
@@ -27,6 +28,11 @@ def test_the_table_is_that_of_the_reference_and_of_the_command(command: Callable
     page = (Path(__file__).parents[2] / "docs/reference/formats.md").read_text(encoding="utf-8")
     assert "\n<!-- made: formats -->\n" in page  # where the site puts the table
     assert command("formats").out.decode() == f"{table()}\n"
+
+
+def test_the_table_says_what_exact_leaves_out() -> None:
+    assert f"\n\n`exact` for argos is about numbers. {BYTES}" in table()
+    assert list(answers().notes) == ["argos"]
 
 
 @pytest.mark.parametrize("columns", [60, 100])

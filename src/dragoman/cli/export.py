@@ -137,3 +137,5 @@ def _show(answers_of: Answers) -> None:
     for name, quantizations in answers_of.quantizations.items():
         rounded.add_row(name, ", ".join(quantizations))
     print_tables(grid, *[reasons] * bool(answers_of.reasons), rounded)
+    for note in answers_of.in_sentences():
+        print(note)

@@ -122,7 +122,7 @@ def translate(
 
         for warning in check_sides(run, (plan.src_lang, plan.tgt_lang), options.from_lang, file):
             say(f"warning: {warning}")
-    if output.out is not None and not output.out.is_dir():
+    if output.out is not None and not output.out.exists():
         made = doubt_about_name(Side(output.out, plan.tgt_lang, f"{run} translates into"))
         if made is not None:
             say(f"warning: {made}")

@@ -2,6 +2,8 @@
 
 A run keeps beam, length penalty and stopping rule. Every other setting that changes which translation is chosen must
 have its neutral value. Any other value is refused by name, so that none is dropped silently.
+
+As in transformers, ``config.json`` gives settings of the search only if there is no ``generation_config.json``.
 """
 
 from __future__ import annotations
@@ -66,13 +68,15 @@ def ordered_search(folder: Path, theirs: Mapping[str, Any], never: Collection[in
         BundleError: A run cannot hold a setting; the message names it.
     """
     path = folder / FILE
-    orders = read_object(path, wanted) if path.is_file() else {}
-    search = {**{name: value for name, value in theirs.items() if name in KNOWN}, **orders}
+    if path.is_file():
+        search = read_object(path, wanted)
+    else:
+        path = folder / "config.json"
+        search = {name: value for name, value in theirs.items() if name in KNOWN}
 
     def refuse(name: str, allowed: str, advice: str = "") -> BundleError:
-        file = FILE if name in orders else "config.json"
         return BundleError(
-            f"{folder / file}: {name} = {shown(search[name])} orders a search that a run cannot hold, only "
+            f"{path}: {name} = {shown(search[name])} orders a search that a run cannot hold, only "
             f"{allowed}; remove it there to import the model without it{advice}"
         )
 
@@ -102,11 +106,12 @@ def ordered_search(folder: Path, theirs: Mapping[str, Any], never: Collection[in
         raise refuse("length_penalty", "0 to 10")
     if stops not in (None, False, True, "never"):
         raise refuse("early_stopping", "true, false or 'never'")
+    beam_size = 1 if beams is None else beams  # its default is greedy search
     return dict(
-        beam_size=4 if beams is None else beams,
+        beam_size=beam_size,
         length_penalty=1.0 if penalty is None else penalty,
         length_penalty_form="power",
-        patience=1.0 if stops is True and beams != 1 else None,  # it stops at num_beams finished translations
+        patience=1.0 if stops is True and beam_size != 1 else None,  # it stops at num_beams finished translations
     )
 
 

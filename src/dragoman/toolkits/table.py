@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dragoman.config import ModelConfig
-from dragoman.toolkits import writers
+from dragoman.toolkits import TOOLKITS, writers
 from dragoman.toolkits.writing import format_of
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -46,6 +46,11 @@ class Answers(NamedTuple):
     rows: dict[str, list[int]]  # by model, for each format: 0 for exact, or the number of the reason why not
     reasons: list[str]
     quantizations: dict[str, tuple[str, ...]]  # by format
+    notes: dict[str, str]  # by format: what may differ although it is exact
+
+    def in_sentences(self) -> list[str]:
+        """Return the notes, each with its format."""
+        return [f"`exact` for {name} is about numbers. {note}" for name, note in self.notes.items()]
 
 
 def answers(models: Mapping[str, ModelConfig] | None = None) -> Answers:
@@ -69,13 +74,15 @@ def answers(models: Mapping[str, ModelConfig] | None = None) -> Answers:
                     titles.append(form.TITLE)
             rows[model].append(list(titles_of).index(reason) + 1 if reason else 0)
     reasons = [f"{', '.join(titles)}: {reason}" for reason, titles in titles_of.items()]
-    return Answers(rows, reasons, {name: form.QUANTIZATIONS for name, form in zip(writers(), forms, strict=True)})
+    quantizations = {name: form.QUANTIZATIONS for name, form in zip(writers(), forms, strict=True)}
+    notes = {toolkit.name: toolkit.beyond_exact for toolkit in TOOLKITS if toolkit.beyond_exact}
+    return Answers(rows, reasons, quantizations, notes)
 
 
 def table(models: Mapping[str, ModelConfig] | None = None) -> str:
     """Return the answers in Markdown: for each model and format ``exact``, or ``no`` and the number of a reason.
 
-    The last row lists each format's quantizations; the reasons follow below the table.
+    The last row lists each format's quantizations; the reasons, and notes on what ``exact`` leaves out, follow below.
 
     Args:
         models: As ``answers``.
@@ -85,6 +92,8 @@ def table(models: Mapping[str, ModelConfig] | None = None) -> str:
     rows += [[model, *(f"no ({n})" if n else "exact" for n in numbers)] for model, numbers in summary.rows.items()]
     rows.append(["`--quantization`", *(", ".join(names) for names in summary.quantizations.values())])
     lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(
-        [*lines, *([""] if summary.reasons else []), *(f"{n}. {reason}" for n, reason in enumerate(summary.reasons, 1))]
-    )
+    if summary.reasons:
+        lines += ["", *(f"{n}. {reason}" for n, reason in enumerate(summary.reasons, 1))]
+    if summary.notes:
+        lines += ["", *summary.in_sentences()]
+    return "\n".join(lines)

@@ -115,6 +115,8 @@ class Toolkit:
     name: str
     """Name of its format in ``--format``."""
     writer: Callable[[], Writer] | None = None
+    beyond_exact: str = ""
+    """What may differ where the writer holds a model exactly; "" if nothing does."""
     reader: Callable[[], Reader] | None = None
     reads: str = ""
     """Description of the input of the reader, such as ``a folder of CTranslate2 (model.bin)``."""

@@ -98,3 +98,9 @@ def n_positions(bundle: Bundle) -> int:
         return config.n_positions
     data, decode = bundle.config.data, bundle.config.decode
     return max(LEAST_POSITIONS, data.max_tokens + decode.max_extra_tokens + 1)
+
+
+def most_tokens(bundle: Bundle) -> int:
+    """Return the largest length of a translation in tokens, bos included: learned positions limit it too."""
+    most = bundle.config.data.max_tokens + bundle.config.decode.max_extra_tokens
+    return min(most, n_positions(bundle))

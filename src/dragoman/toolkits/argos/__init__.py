@@ -15,9 +15,16 @@ def recognises(source: Path, names: Collection[str]) -> bool:
     return any(name.endswith("/metadata.json") for name in names)
 
 
+BYTES = (
+    "Argos Translate joins subwords without SentencePiece. So a character that is no subword of the model appears in a "
+    "translation as its bytes, such as <0xE2><0x82><0xAC> for €. The format ctranslate2 does not have this fault."
+)
+"""Fault of a package whose target side has subwords that are single bytes."""
+
 TOOLKIT = Toolkit(
     name="argos",
     writer=lazily(__name__, "write"),
+    beyond_exact=BYTES,
     reader=lazily(__name__, "read"),
     reads="a package of Argos Translate (.argosmodel)",
     recognises=recognises,

@@ -15,6 +15,7 @@ See https://github.com/argosopentech/argos-translate, ``package.py`` and ``sbd.p
 from __future__ import annotations
 
 import json
+import logging
 import zipfile
 from pathlib import Path
 
@@ -28,7 +29,10 @@ from dragoman.files import temporary_folder
 from dragoman.languages.codes import primary, tag_of, variety
 from dragoman.languages.known import known
 from dragoman.languages.sentence_ends import ENDS
+from dragoman.toolkits.argos import BYTES
 from dragoman.toolkits.ctranslate2 import write as ctranslate2
+
+logger = logging.getLogger(__name__)
 
 TITLE = "Argos Translate"
 FILE = ".argosmodel"
@@ -72,6 +76,9 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
         to_code=codes[1], to_name=known(codes[1]).name,
     )  # fmt: skip
     readme = f"{about['from_name']} to {about['to_name']}, {quantization}, made with dragoman {__version__}.\n"
+    if bundle.tgt_tokenizer.byte_ids:
+        logger.warning("%s", BYTES)
+        readme += f"\n{BYTES}\n"
     with temporary_folder(folder / "model") as model, zipfile.ZipFile(folder / f"{name}{FILE}", "w") as package:
         ctranslate2.write(bundle, model, quantization)
         contents = {

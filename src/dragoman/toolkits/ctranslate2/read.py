@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from dragoman.files import MANIFEST
 from dragoman.toolkits.ctranslate2.model_bin import SINCE_CONFIG, Variables
 from dragoman.toolkits.ctranslate2.write import ACTIVATIONS
 from dragoman.toolkits.huggingface.write import parameters
-from dragoman.toolkits.reading import Imported, facts_of, order_of_sinusoids, read_bytes, read_object, shown
+from dragoman.toolkits.reading import Imported, facts_of, listing, order_of_sinusoids, read_bytes, read_object, shown
 from dragoman.toolkits.subwords import (
     Vocabulary,
     check_belongs,
@@ -44,6 +45,8 @@ SUBWORDS = (("joint.spm",), ("src.spm", "tgt.spm"), ("source.spm", "target.spm")
 SIDES = ("encoder", "decoder")
 GATE = "encoder/layer_0/ffn/linear_0_noact/weight"  # exists if the activation is gated
 PADS = ("<pad>", "<blank>")
+LANGUAGE = re.compile("__[a-z]{2,3}__|[a-z]{3}_[A-Z][a-z]{3}|[a-z]{2}_[A-Z]{2}")
+"""Language tokens of M2M100 (``__de__``), NLLB (``deu_Latn``) and mBART (``de_DE``)."""
 WANTED = "a model of CTranslate2 has it"
 
 
@@ -58,9 +61,10 @@ def read(
     """
     variables = Variables(source / "model.bin")
     about = _about(variables, source)
+    lists = _lists(source)
+    _refuse_language_tokens(lists, source)
     paths = subwords or _subwords(source)
     models = [read_model(read_bytes(path, WANTED), str(path)) for path in paths]
-    lists = _lists(source)
     pieces = None if texts is None else needed(models, texts)
     vocabularies = []
     for i, listed in enumerate(lists):
@@ -332,6 +336,16 @@ def _lists(folder: Path) -> list[list[str]]:
     return lists
 
 
+def _refuse_language_tokens(lists: Sequence[Sequence[str]], folder: Path) -> None:
+    """Refuse a model whose texts begin with the token of a language, which our sources and targets do not hold."""
+    tokens = {piece for pieces in lists for piece in pieces if LANGUAGE.fullmatch(piece)}
+    if len(tokens) > 1:  # one may be an odd subword
+        raise BundleError(
+            f"{folder}: its vocabulary has {listing(tokens)}: it translates by language tokens, "
+            "which cannot be imported"
+        )
+
+
 def _subwords(folder: Path) -> list[Path]:
     """Return the paths of its SentencePiece models."""
     for names in SUBWORDS:
@@ -363,14 +377,15 @@ def _has_source_eos(about: Mapping[str, Any], variables: Variables, folder: Path
     """True if its sources end with eos, as those of Marian do and those of OpenNMT do not.
 
     Raises:
-        BundleError: Its files leave it open: in M2M100 and mBART only the tokenizer adds eos.
+        BundleError: Its files leave it open: in Pegasus only the tokenizer adds eos.
     """
     if about.get("add_source_eos") or variables.flag("decoder/start_from_zero_embedding"):
         return True
-    if about.get("decoder_start_token") != about.get("bos_token"):
+    start = about.get("decoder_start_token")
+    if start != about.get("bos_token") or start in PADS:  # OpenNMT starts with bos, Pegasus with padding
         raise BundleError(
             f"{folder}/config.json: add_source_eos = false and decoder_start_token = "
-            f"{shown(about.get('decoder_start_token'))}: nothing says whether sources end with eos. If they do, "
+            f"{shown(start)}: nothing says whether sources end with eos. If they do, "
             "write add_source_eos = true there"
         )
     return False

@@ -49,6 +49,7 @@ WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]) -> Imported:
     """Read a folder; see ``toolkit.Reader``."""
+    _refuse_onnx(folder)
     theirs = read_object(folder / "config.json", WANTED)
     _refuse_what_is_not_held(theirs, folder)
     paths = [folder / f"{side}.spm" for side in ("source", "target")]
@@ -81,6 +82,17 @@ def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[
     if bias is not None:
         weights["generator.bias"] = bias
     return Imported(config, model, weights, src, tgt, facts_of(name, theirs["model_type"], digest, models))
+
+
+def _refuse_onnx(folder: Path) -> None:
+    """Refuse a folder that has graphs of ONNX in place of weights."""
+    has_weights = any((folder / file).is_file() for name in WEIGHTS for file in (name, index_of(name)))
+    graphs = [path.name for path in folder.glob("*.onnx")]
+    if graphs and not has_weights:
+        raise BundleError(
+            f"{folder}: is a model of ONNX ({listing(graphs)}), which cannot be imported; "
+            "import the weights that it was made from"
+        )
 
 
 def _refuse_what_is_not_held(theirs: Mapping[str, Any], folder: Path) -> None:
@@ -263,10 +275,15 @@ def _config(
 
 
 def _positions(raw: Mapping[str, Tensor]) -> str:
-    """Return the kind of positions: sinusoidal, unless a table holds something else."""
+    """Return the kind of positions: sinusoidal, unless a table is not all sines, then all cosines."""
     tables = [raw.get(f"model.{side}.embed_positions.weight") for side in SIDES]
-    hold = [table is None or order_of_sinusoids(table) is not None for table in tables]
-    return "sinusoidal" if all(hold) else "learned"
+    return "sinusoidal" if all(table is None or _has_sines_first(table) for table in tables) else "learned"
+
+
+def _has_sines_first(table: Tensor) -> bool:
+    """True if a table holds the paper's sinusoids in the order of ``write.order``."""
+    found, channels = order_of_sinusoids(table), torch.arange(table.size(1))
+    return found is not None and torch.equal(found, torch.cat((channels[0::2], channels[1::2])))
 
 
 def _bias(raw: Mapping[str, Tensor]) -> Tensor | None:

@@ -2,7 +2,7 @@
 
 Users cannot choose it as an engine, as ours is faster. Model, ids and the limit of a sentence are those of our search.
 Its beam search keeps 2 x ``beam_size`` extensions as ours does, but divides by n ** p. With ``early_stopping="never"``
-it searches until no better hypothesis is possible at the limit.
+it searches until no better hypothesis is possible at the limit. Each search stops by the rule that ``write.py`` writes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dragoman.decoding.search import NOT_FINITE, scored
 from dragoman.errors import DecodeError
 from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
 from dragoman.toolkits.huggingface.tokenizer_json import cut_differently_by_json
-from dragoman.toolkits.huggingface.write import power
+from dragoman.toolkits.huggingface.write import early_stopping, power
 from dragoman.toolkits.toolkit import import_package
 
 BATCH = 32  # sentences of one length
@@ -96,7 +96,7 @@ class HuggingFace:
         decode = settings.decode
         beam: dict[str, Any] = {}
         if decode.beam_size > 1:
-            beam = dict(length_penalty=power(decode), early_stopping="never" if decode.patience is None else True)
+            beam = dict(length_penalty=power(decode), early_stopping=early_stopping(decode))
         return self.transformers.GenerationConfig(
             num_beams=decode.beam_size, num_return_sequences=settings.n_best, do_sample=False, max_new_tokens=limit,
             pad_token_id=PAD_ID, bos_token_id=BOS_ID, eos_token_id=EOS_ID, decoder_start_token_id=BOS_ID,
@@ -148,7 +148,8 @@ def why_different(decode: DecodeConfig) -> list[str]:
     reasons = ["B ends a hypothesis that reaches the limit of its sentence for free, A with the probability of eos"]
     if decode.patience not in (None, 1):
         reasons.append(
-            f"B stops a sentence at as many finished hypotheses as the beam, A at {decode.patience:g} times as many"
+            f"A stops a sentence at {decode.patience:g} times as many finished hypotheses as the beam, "
+            "B when no better one can come"
         )
     if decode.length_penalty_form == "gnmt":
         reasons.append(f"B divides by n ** {power(decode):g}, A by {decode.penalty.formula}")

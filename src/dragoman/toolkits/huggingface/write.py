@@ -15,9 +15,10 @@ belongs to the residual stream is reordered: even channels, then odd ones. This 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -29,7 +30,9 @@ from dragoman.model.embedding import sinusoids
 from dragoman.model.weights import save_weights
 from dragoman.toolkits.huggingface.model_card import model_card
 from dragoman.toolkits.huggingface.tokenizer_json import write_tokenizer_json
-from dragoman.toolkits.writing import n_positions, not_held, weights_of, write_json
+from dragoman.toolkits.writing import most_tokens, n_positions, not_held, weights_of, write_json
+
+logger = logging.getLogger(__name__)
 
 TITLE = "Hugging Face"
 FILE = ""
@@ -138,15 +141,25 @@ def power(decode: DecodeConfig) -> float:
     raise unknown("decode.length_penalty_form", decode.length_penalty_form)
 
 
+def early_stopping(decode: DecodeConfig) -> bool | Literal["never"]:
+    """Return its rule of stopping: it stops at as many finished hypotheses as the beam, or when none can be better."""
+    return True if decode.patience == 1 else "never"
+
+
 def _generation(bundle: Bundle) -> dict[str, Any]:
     """Return the content of ``generation_config.json``: our search, except for the form of the length penalty."""
     decode = bundle.config.decode
     is_beam = decode.beam_size > 1
+    if is_beam and decode.patience not in (None, 1):
+        logger.warning(
+            "decode.patience = %g is not held by %s, only 1: it will search until no better hypothesis is possible",
+            decode.patience, TITLE,
+        )  # fmt: skip
     return {
         "pad_token_id": PAD_ID, "bos_token_id": BOS_ID, "eos_token_id": EOS_ID, "decoder_start_token_id": BOS_ID,
         "suppress_tokens": [PAD_ID, UNK_ID, BOS_ID], "num_beams": decode.beam_size,
-        **({"length_penalty": power(decode), "early_stopping": "never"} if is_beam else {}),
-        "max_length": bundle.config.data.max_tokens + decode.max_extra_tokens,
+        **({"length_penalty": power(decode), "early_stopping": early_stopping(decode)} if is_beam else {}),
+        "max_length": most_tokens(bundle),
     }  # fmt: skip
 
 

@@ -54,6 +54,8 @@ SUPPORTED: dict[str, tuple[Any, ...]] = {
     "lemma-dim-emb": (0,), "input-types": ([], ["sequence"], ["sequence", "sequence"]),
 }  # fmt: skip
 """Options of the model, each with its supported values; a missing option has the first."""
+DEFAULTS = {"beam-size": 12, "normalize": 0}
+"""Settings of the search that a run keeps, and Marian's values if no file has them."""
 LAYERS = {
     ("", "dan", ""): "post",  # steps before a sub-layer, after it, after the stack
     ("n", "da", "n"): "pre",
@@ -74,7 +76,7 @@ def read(
     arrays = Arrays(file)
     options = arrays.options
     norm = _refuse_what_is_not_held(options, file)
-    _refuse_other_searches(about, file)
+    search = _search(file)
     paths = _vocabulary_paths(file, about)
     lists, models = _lists(paths, folder)
     pieces = None if texts is None else needed(models, texts)
@@ -95,7 +97,7 @@ def read(
                 max_tokens=max(1, min(256, settings["max_len"] - 1)), tokenizer=dict(joint=len(lists) == 1),
             ),
             "decode": dict(
-                beam_size=about.get("beam-size", 6), length_penalty=about.get("normalize", 1.0),
+                beam_size=search["beam-size"], length_penalty=search["normalize"],
                 length_penalty_form="power",  # Marian divides by n ** normalize
             ),
         },
@@ -207,8 +209,27 @@ def _is_a_step_of(name: str, model: str) -> bool:
 
 def _settings(file: Path) -> dict[str, Any]:
     """Return the settings in the folder of a model; a file with the model's name overrides ``decoder.yml``."""
-    nearest_last = ("decoder.yml", f"{file.name}.yml", f"{file.name}.decoder.yml")
-    return {name: value for yml in nearest_last for name, value in _yaml(file.with_name(yml)).items()}
+    return _merged(file, ("decoder.yml", f"{file.name}.yml", f"{file.name}.decoder.yml"))
+
+
+def _search(file: Path) -> dict[str, Any]:
+    """Return the settings of the search, with Marian's defaults; refuse those that a run cannot keep.
+
+    The options of the training come last: their beam is that of its validation.
+    """
+    search = _merged(file, (f"{file.name}.yml", "decoder.yml", f"{file.name}.decoder.yml"))
+    _refuse_other_searches(search, file)
+    if search.get("shortlist"):
+        logger.info("%s: its shortlist is ignored: each translation is chosen from the whole vocabulary", file)
+    for name, value in DEFAULTS.items():
+        if name not in search:
+            logger.info("%s: its settings lack %s; Marian's default, %s, is used", file, name, value)
+    return DEFAULTS | search
+
+
+def _merged(file: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of files in the folder of a model; a later file overrides an earlier one."""
+    return {setting: value for name in names for setting, value in _yaml(file.with_name(name)).items()}
 
 
 def _yaml(path: Path) -> dict[str, Any]:
@@ -256,6 +277,11 @@ def _refuse_other_searches(about: Mapping[str, Any], file: Path) -> None:
         raise BundleError(
             f"{file}: word-penalty must be 0 in its decoder.yml, got {shown(penalty)}; "
             "set it to 0 there to import the model without it"
+        )
+    if sampling := about.get("output-sampling"):
+        raise BundleError(
+            f"{file}: output-sampling must be off in its decoder.yml, got {shown(sampling)}; "
+            "remove it there to import the model without it"
         )
 
 

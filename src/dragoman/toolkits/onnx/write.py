@@ -19,7 +19,7 @@ from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from dragoman.toolkits.huggingface.tokenizer_json import write_tokenizer_json
-from dragoman.toolkits.writing import n_positions, not_held, weights_of, write_json
+from dragoman.toolkits.writing import most_tokens, n_positions, not_held, weights_of, write_json
 
 TITLE = "ONNX"
 FILE = ""
@@ -56,7 +56,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
     write_json(folder / "config.json", _config(config, most))
     write_json(folder / "generation_config.json", {
         **SPECIAL, "bad_words_ids": [[PAD_ID], [UNK_ID], [BOS_ID]], "num_beams": 1,
-        "max_length": bundle.config.data.max_tokens + bundle.config.decode.max_extra_tokens,
+        "max_length": most_tokens(bundle),
     })  # fmt: skip
     if bundle.src_tokenizer.shares_pieces(bundle.tgt_tokenizer):
         bundle.src_tokenizer.save(folder / "joint.spm")
