@@ -72,7 +72,9 @@ def main() -> None:
         journal = Path(f"{out}.journal")
         records = journal.read_bytes().split(b"\n")[1:-1] if journal.exists() else []
         found["taken_over"] += json.loads(records[-1])["lines"] if records else 0
-    os.waitpid(start(arguments, (Path, "replace")), 0)
+    # The last kill may have left a finished file, whose next process renames nothing.
+    while os.waitstatus_to_exitcode(os.waitpid(start(arguments, (Path, "replace")), 0)[1]) == 0:
+        keep(Path(out), found)
     found["last_from"] = json.loads(Path(f"{out}.journal").read_bytes().split(b"\n")[-2])["lines"]
     assert os.waitstatus_to_exitcode(os.waitpid(start(arguments, said=f"{out}.said"), 0)[1]) == 0
     keep(Path(out), found)
