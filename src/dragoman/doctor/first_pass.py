@@ -107,8 +107,8 @@ class FirstPass:
 
 
 def share_no_script(scripts: Sequence[tuple[str, ...]]) -> bool:
-    """Return True if no script is one of both languages."""
-    return set(scripts[0]).isdisjoint(scripts[1])
+    """Return True if no script is one of both languages; False where none is known, as there is no pair."""
+    return bool(scripts) and set(scripts[0]).isdisjoint(scripts[1])
 
 
 def pair_problems(

@@ -59,20 +59,17 @@ def learn_from_sample(first: FirstPass) -> Knowledge:
     Pairs whose sides are surely exchanged are exchanged again first: else a text of which they are two fifths would
     teach that most words belong to both sides.
     """
-    sides, corpus = first.sample.sides(), first.corpus
+    (src, tgt, src_words, tgt_words), corpus = first.sample.sides(), first.corpus
     languages = primary(corpus.src_lang), primary(corpus.tgt_lang)
-    others = main_language(sides[2], corpus.src_lang), main_language(sides[3], corpus.tgt_lang)
-    ignored = ambiguous(sides[2], corpus.src_lang), ambiguous(sides[3], corpus.tgt_lang)
-    exchanged = _exchanged(sides[2:], languages, ignored)
+    others = main_language(src_words, corpus.src_lang), main_language(tgt_words, corpus.tgt_lang)
+    ignored = ambiguous(src_words, corpus.src_lang), ambiguous(tgt_words, corpus.tgt_lang)
+    exchanged = _exchanged((src_words, tgt_words), languages, ignored)
     if share_no_script(first.scripts):
-        wrong = [
-            in_another_script(count_classes(side), scripts) for side, scripts in zip(sides, first.scripts, strict=False)
-        ]
+        wrong = [in_another_script(count_classes(side), first.scripts[i]) for i, side in enumerate((src, tgt))]
         exchanged |= wrong[0] & wrong[1]
     for row in np.flatnonzero(exchanged).tolist():
-        for own, other in ((sides[0], sides[1]), (sides[2], sides[3])):
-            own[row], other[row] = other[row], own[row]
-    src, tgt, src_words, tgt_words = sides
+        src[row], tgt[row] = tgt[row], src[row]
+        src_words[row], tgt_words[row] = tgt_words[row], src_words[row]
     lexicon = alignment.learn_lexicon(src, tgt, src_words, tgt_words)
     preferences = {} if lexicon is None else side_preferences(src_words, tgt_words)
     return Knowledge(languages, lexicon, preferences, ignored, others)
