@@ -114,16 +114,17 @@ def test_a_damaged_file_of_the_prepared_text_is_noticed(config: dragoman.Config,
 def test_a_longer_time_names_the_steps_that_the_run_makes_in_it_at_its_own_speed(
     whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run of 4 steps in 6 of its 60 seconds was told 8 steps for two minutes, and one that needs no more was told."""
+    """A run of 4 steps in 6 of its 60 seconds was told 8 steps for two minutes."""
     run = tmp_path / "run"
     shutil.copytree(whole, run)
     settings = (run / "config.yaml").read_text(encoding="utf-8")
     assert settings.count("max_minutes: null") == 1
     (run / "config.yaml").write_text(settings.replace("max_minutes: null", "max_minutes: 1"), encoding="utf-8")
-    for seconds, said in ((6.0, "resume with --set train.max_steps=80\n"), (120.0, "")):
+    for seconds, said in (
+        (6.0, "resume with --set train.max_steps=80\n"),
+        (120.0, "resume with --set train.max_steps=8\n"),
+    ):
         with (run / "log.jsonl").open("a", encoding="utf-8") as log:
             log.write(f'{{"event": "end", "step": 4, "reason": "max_steps", "seconds": {seconds}}}\n')
         ready_to_resume(run, ["train.max_minutes=2"], False, Ticker())
-        message = capsys.readouterr().err
-        assert said in message
-        assert ("train.max_steps" in message) == bool(said)
+        assert said in capsys.readouterr().err

@@ -136,6 +136,7 @@ def _show(answers_of: Answers) -> None:
     rounded = table(["", "--quantization"])
     for name, quantizations in answers_of.quantizations.items():
         rounded.add_row(name, ", ".join(quantizations))
-    print_tables(grid, *[reasons] * bool(answers_of.reasons), rounded)
-    for note in answers_of.in_sentences():
-        print(note)
+    noted = table(["exact", "of its numbers; but"])
+    for name, note in answers_of.notes.items():
+        noted.add_row(name, escape(note))
+    print_tables(grid, *[reasons] * bool(answers_of.reasons), rounded, noted)

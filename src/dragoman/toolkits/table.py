@@ -48,10 +48,6 @@ class Answers(NamedTuple):
     quantizations: dict[str, tuple[str, ...]]  # by format
     notes: dict[str, str]  # by format: what may differ although it is exact
 
-    def in_sentences(self) -> list[str]:
-        """Return the notes, each with its format."""
-        return [f"`exact` for {name} is about numbers. {note}" for name, note in self.notes.items()]
-
 
 def answers(models: Mapping[str, ModelConfig] | None = None) -> Answers:
     """Return for each model and format whether the format can hold the model.
@@ -95,5 +91,5 @@ def table(models: Mapping[str, ModelConfig] | None = None) -> str:
     if summary.reasons:
         lines += ["", *(f"{n}. {reason}" for n, reason in enumerate(summary.reasons, 1))]
     if summary.notes:
-        lines += ["", *summary.in_sentences()]
+        lines += ["", *(f"`exact` for {name} is about numbers. {note}" for name, note in summary.notes.items())]
     return "\n".join(lines)

@@ -198,11 +198,12 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
         ticker.say("train.max_steps has changed, and with it the rest of the cosine schedule")
     before, now = saved.train, config.train
     is_longer = now.max_minutes and before.max_minutes and now.max_minutes > before.max_minutes
-    fit = _steps_in(now.max_minutes or 0, run)
-    if is_longer and now.max_steps == before.max_steps and fit > now.max_steps:
+    if is_longer and now.max_steps == before.max_steps:
+        in_proportion = now.max_steps * (now.max_minutes or 0) / (before.max_minutes or 1)
+        fit = max(in_proportion, _steps_in(now.max_minutes or 0, run))
         ticker.say(
-            f"train.max_minutes is {now.max_minutes:g} now, but train.max_steps still {now.max_steps:,}, which will "
-            f"end it before its time: for all of it resume with --set train.max_steps={fit}"
+            f"train.max_minutes is {now.max_minutes:g} now, but train.max_steps still {now.max_steps:,}: if that ends "
+            f"it before its time, resume with --set train.max_steps={fit:.0f}"
         )
     tokenizers = check_prepared(run, accept_changed_text, ticker)
     if begins:
