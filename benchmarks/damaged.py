@@ -147,25 +147,29 @@ def other_language(d: Damaged, chance: random.Random) -> bool:
 
 def swapped_block(d: Damaged, chance: random.Random) -> bool:
     """Source and target of a block are exchanged."""
-    count = len(d.src) // 8
-    at = chance.randrange(len(d.src) - count)
-    d.src[at : at + count], d.tgt[at : at + count] = d.tgt[at : at + count], d.src[at : at + count]
-    return _block(d, ("swapped-sides",), 2, at, count)
+    return _swapped_block(d, chance, len(d.src) // 8)
 
 
 def large_swapped_block(d: Damaged, chance: random.Random) -> bool:
     """Source and target of a block of two fifths are exchanged."""
-    count = len(d.src) * 2 // 5
+    return _swapped_block(d, chance, len(d.src) * 2 // 5)
+
+
+def _swapped_block(d: Damaged, chance: random.Random, count: int) -> bool:
     at = chance.randrange(len(d.src) - count)
-    d.src[at : at + count], d.tgt[at : at + count] = d.tgt[at : at + count], d.src[at : at + count]
+    _exchange(d, range(at, at + count))
     return _block(d, ("swapped-sides",), 2, at, count)
+
+
+def _exchange(d: Damaged, rows: Sequence[int]) -> None:
+    for i in rows:
+        d.src[i], d.tgt[i] = d.tgt[i], d.src[i]
 
 
 def scattered_swaps(d: Damaged, chance: random.Random) -> bool:
     """Source and target of a fifth of the pairs, drawn one by one, are exchanged."""
     rows = sorted(chance.sample(range(len(d.src)), len(d.src) // 5))
-    for i in rows:
-        d.src[i], d.tgt[i] = d.tgt[i], d.src[i]
+    _exchange(d, rows)
     d.names, d.places, d.touched = ("swapped-sides",), [(2, i + 1, i + 1) for i in rows], set(rows)
     return True
 

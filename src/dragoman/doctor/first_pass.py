@@ -90,8 +90,10 @@ class FirstPass:
 
     def exchanged_scripts(self) -> frozenset[int]:
         """Return the pairs, from 0, of which each side is in a wrong script, where the languages share no script."""
+        if not share_no_script(self.scripts):
+            return frozenset()
         src, tgt = ({pair for pair, _ in lines} for lines in self._in_other_script)
-        return frozenset(src & tgt) if share_no_script(self.scripts) else frozenset()
+        return frozenset(src & tgt)
 
     def count_scripts(self, tallies: dict[str, Tally], explained: NDArray[np.bool_]) -> None:
         """Add the lines in a wrong script to the tallies, without the pairs that another finding explains.
