@@ -6,6 +6,7 @@ import asyncio
 import html
 import http.client
 import json
+import logging
 import re
 import socket
 from collections.abc import Callable
@@ -26,12 +27,13 @@ from dragoman.serving.http import translate_markup
 from dragoman.serving.keys import Keys, make_key
 from dragoman.serving.options import ServeOptions
 from dragoman.serving.parsing import tagged
+from dragoman.serving.refusals import UnfinishedError
 from dragoman.serving.service import Answer, Part, Service
 from dragoman.translation.assemble import Translation
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.translator import Translator
 from echo import Echo
-from limits import cpu_limit
+from limits import cpu_limit, wait_until
 
 Json = Any
 
@@ -65,6 +67,21 @@ def test_streaming_sends_each_sentence_and_then_all(live: Any) -> None:
     events = re.findall(r"event: (\w+)\ndata: (.*)\n\n", answer.body.decode())
     assert [name for name, _ in events] == ["sentence", "sentence", "done"]
     assert json.loads(events[-1][1])["translations"][0]["text"] == plain["translations"][0]["text"]
+
+
+def test_a_stream_that_fails_after_its_start_says_so_and_is_not_counted(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = serving()
+    monkeypatch.setattr(server.state.service.batcher, "submit", lambda ticket: ticket.fail(UnfinishedError()))
+    caplog.set_level(logging.INFO, "dragoman.serving")
+    answer = server("/v1/translate", {"text": "the dog", "stream": True})
+    (event,) = re.findall(r"event: (\w+)\ndata: (.*)\n\n", answer.body.decode())
+    assert (event[0], json.loads(event[1])) == ("error", {"error": {"message": str(UnfinishedError())}})
+    assert not server.state.metrics.n_characters
+    counted = 'dragoman_requests_total{method="POST",route="/v1/translate",status="503"} 1.0'
+    wait_until(lambda: counted in server("/metrics").body.decode())
+    wait_until(lambda: any('"route": "/v1/translate", "status": 503' in line for line in caplog.messages))
 
 
 def test_a_stream_that_cannot_begin_is_refused_as_any_request(
@@ -216,6 +233,23 @@ def test_libretranslate_detects_lists_alternatives_and_aliases(live: Any) -> Non
     assert {"code": "en", "name": "English", "targets": ["de"]} in languages
     assert live("/frontend/settings").json["language"]["target"]["code"] == "de"
     assert live("/health").json == {"status": "ok"}
+
+
+def test_alternatives_of_several_lines_join_those_of_each_line(live: Any) -> None:
+    def translated(text: str) -> Any:
+        return live("/translate", {"q": text, "source": "en", "target": "de", "alternatives": 2}).json
+
+    dog, cat, both = translated("the dog"), translated("a cat"), translated("the dog\r\n\na cat\n")
+    assert both["translatedText"] == f"{dog['translatedText']}\r\n\n{cat['translatedText']}\n"
+    pairs = zip(dog["alternatives"], cat["alternatives"], strict=True)
+    assert both["alternatives"] == [f"{one}\r\n\n{other}\n" for one, other in pairs]
+    assert len(both["alternatives"]) == 2
+
+
+def test_a_line_with_fewer_alternatives_has_its_best_translation_there() -> None:
+    first = Translation("a", 0.0, alternatives=(Translation("b", -1.0), Translation("c", -2.0)))
+    second = Translation("x", 0.0, alternatives=(Translation("y", -1.0),))
+    assert Answer("a\nx", (first, second), (), ("\n", "")).alternatives == ["b\ny", "c\nx"]
 
 
 def test_a_text_in_the_target_language_is_returned_by_every_api_if_the_source_is_detected(live: Any) -> None:
@@ -732,16 +766,22 @@ def test_a_server_with_narrow_beams_translates(serving: Callable[..., Any]) -> N
     assert plan.search.decode.beam_size == 2
 
 
+def with_french(serving: Callable[..., Any], tiny_run: Path) -> Any:
+    """Return a server from English and French to German; its translations of French are their sources."""
+    real = load_bundle(tiny_run)
+    echo: Any = Echo(real.tgt_tokenizer.vocab_size)
+    french = Translator(Bundle(real.config, echo, *real[2:4], {}))
+    french.languages = replace(french.languages, src_lang="fr")
+    server = serving(french)
+    server.state.service.defaults = replace(server.state.service.defaults, guard=False)
+    return server
+
+
 def test_each_text_of_a_request_is_translated_from_its_own_language(
     serving: Callable[..., Any], tiny_run: Path
 ) -> None:
     """All went through the model of one of the languages, whatever the answer said."""
-    real = load_bundle(tiny_run)
-    echo: Any = Echo(real.tgt_tokenizer.vocab_size)
-    french = Translator(Bundle(real.config, echo, *real[2:4], {}))  # its translations are their sources
-    french.languages = replace(french.languages, src_lang="fr")
-    server = serving(french)
-    server.state.service.defaults = replace(server.state.service.defaults, guard=False)
+    server = with_french(serving, tiny_run)
     texts = [
         "The weather is fine today.",
         "Le temps est beau et nous sortons ce soir.",
@@ -773,3 +813,29 @@ def test_each_text_of_a_request_is_translated_from_its_own_language(
     assert sorted(event["text"] for event in events[:-1]) == [0, 1, 2]
     assert events[-1] == own
     assert sum(n_chars.values()) == len(texts[0]) + 5 * sum(map(len, texts)) + 7 * len(texts)
+
+
+def test_each_line_has_its_own_prefix_whatever_its_language(
+    serving: Callable[..., Any], tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = with_french(serving, tiny_run)
+    texts = [
+        "The weather is fine today.\nThe dog sees the cat in the garden.",
+        "Guten Morgen, wie geht es dir?\nMir geht es gut.",
+        "Le temps est beau et nous sortons ce soir.\nNous mangeons dans la rue.",
+    ]
+    prefixes = ["der ", "ein ", "nie ", "nie ", "die ", "das "]
+    asked = {"text": texts, "target": "de", "prefix": prefixes}
+    answer = server("/v1/translate", asked).json
+    english, german, french = (one["text"] for one in answer["translations"])
+    lines = [*english.split("\n"), *french.split("\n")]
+    assert [line[:4] for line in lines] == [*prefixes[:2], *prefixes[4:]]
+    assert german == texts[1]
+    streamed = server("/v1/translate", {**asked, "stream": True}).body.decode()
+    assert json.loads(streamed.split("data: ")[-1]) == answer
+    monkeypatch.setattr(server.state.service.batcher, "submit", None)  # nothing is searched
+    for n in (3, 4, 5, 7):
+        for stream in (False, True):
+            refused = server("/v1/translate", {**asked, "prefix": ["der "] * n, "stream": stream})
+            assert refused.status == 400
+            assert f"{n} prefixes for 6 lines" in refused.json["error"]["message"]

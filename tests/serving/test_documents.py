@@ -22,7 +22,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+import worker_tasks
 from dragoman.documents.formats import FORMATS
+from dragoman.errors import DataError
 from dragoman.serving import documents as of_server
 from dragoman.serving import jobs, parsing, pieces
 from dragoman.serving.limits import Shares
@@ -438,8 +440,9 @@ def test_what_was_accepted_has_more_time_and_memory_to_be_written(
 
 
 @pytest.mark.parametrize(("path", "field"), [("/v2/document", "target_lang"), ("/translate_file", "target")])
+@pytest.mark.parametrize("step", ["survey", "aligned"])
 def test_an_upload_whose_client_leaves_before_it_is_accepted_is_removed(
-    path: str, field: str, serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    step: str, path: str, field: str, serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DeepL's library gives up after ten seconds and sends the document again, five times."""
     begun, goes_on = threading.Event(), asyncio.Event()
@@ -448,9 +451,9 @@ def test_an_upload_whose_client_leaves_before_it_is_accepted_is_removed(
         begun.set()
         await goes_on.wait()
 
-    monkeypatch.setattr(parsing, "survey", slow)
     monkeypatch.setattr(of_server, "MOST_WAITING", 1)
     server = serving(documents=tmp_path)
+    monkeypatch.setattr(parsing if step == "survey" else server.state.service, step, slow)
     body, kind = form("a.txt", b"the dog", **{field: "de"})
     place = urlsplit(server.url)
     client = http.client.HTTPConnection(place.hostname or "", place.port, timeout=LONG_S)
@@ -462,6 +465,68 @@ def test_an_upload_whose_client_leaves_before_it_is_accepted_is_removed(
     documents = server.state.documents
     wait_until(lambda: (documents.tasks, documents.jobs.under_way) == ({}, set()))
     documents.refuse_if_full("")
+
+
+def test_an_upload_whose_translation_cannot_be_planned_leaves_nothing(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise DataError("a term is blank")
+
+    server = serving(documents=tmp_path)
+    monkeypatch.setattr(server.state.service, "plan", refuse)
+    reply = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE")
+    assert (reply.status, reply.json["message"]) == (400, "a term is blank")
+    assert not [folder for folder in tmp_path.iterdir() if folder.is_dir()]
+    documents = server.state.documents
+    assert (documents.tasks, documents.jobs.under_way) == ({}, set())
+
+
+def test_a_document_is_removed_once_nothing_writes_there(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that has begun to write ends its work, whoever has left meanwhile."""
+    server, begun, go, calls = serving(documents=tmp_path), threading.Event(), threading.Event(), list[str]()
+    documents = server.state.documents
+    source, run = documents.jobs.source, documents.jobs.disk.run
+
+    def slow(job: jobs.Job) -> Any:
+        begun.set()
+        assert go.wait(LONG_S)
+        return source(job)
+
+    def noted(owner: str, work: Any, *arguments: Any) -> Any:
+        calls.append(work.__name__)
+        return run(owner, work, *arguments)
+
+    async def forget(job: jobs.Job) -> list[str]:
+        forgetting = asyncio.create_task(documents.forget(job))
+        await asyncio.sleep(0)  # until it waits
+        calls_before = list(calls)
+        go.set()
+        await forgetting
+        return calls_before
+
+    monkeypatch.setattr(documents.jobs, "source", slow)
+    monkeypatch.setattr(documents.jobs.disk, "run", noted)
+    id_ = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").json["document_id"]
+    assert begun.wait(LONG_S)
+    loop = documents.tasks[id_].get_loop()
+    calls_before = asyncio.run_coroutine_threadsafe(forget(documents.jobs.read(id_)), loop).result(LONG_S)
+    assert "remove" not in calls_before
+    assert calls[-1] == "remove"
+    assert not (tmp_path / id_).exists()
+
+
+def test_a_bug_of_a_parser_is_logged_without_the_name_of_the_file(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(parsing.opening, "texts", worker_tasks.fail)  # which takes no document
+    server = serving()
+    made = upload(server, "/v2/document", "divorce of Ann.txt", b"the dog", target_lang="DE").json
+    assert done(server, made)["error_message"] == "internal error; the log has its traceback"
+    assert "the worker that parses the document failed" in caplog.text
+    assert "Ann" not in caplog.text
 
 
 def test_what_is_done_for_a_client_that_leaves_meanwhile_is_undone() -> None:

@@ -14,6 +14,8 @@ from dragoman.serving.glossaries import Dictionary, Glossaries
 from dragoman.serving.limits import Shares
 from dragoman.serving.refusals import MalformedError
 
+COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
+
 TERMS = {f"term {i}": f"Begriff {i}" for i in range(50)}
 
 
@@ -51,3 +53,31 @@ def test_changes_add_up_to_the_limit_of_terms_and_names_are_short(
     assert server("/v3/glossaries", long).status == 400
     assert server(path, {"name": "n" * 1025}, method="PATCH").status == 400
     assert server("/v3/glossaries", {**long, "name": "n" * 1024}).status == 201
+
+
+def test_composed_and_decomposed_terms_are_one(serving: Callable[..., Any], tmp_path: Path) -> None:
+    """A glossary where they had two translations was stored, and no translation could use it."""
+    server = serving(glossaries=tmp_path)
+
+    def terms(*entries: str) -> dict[str, Any]:
+        return {"dictionaries": [{"source_lang": "en", "target_lang": "de", "entries": "\n".join(entries)}]}
+
+    refused = server("/v3/glossaries", {"name": "g", **terms(f"{COMPOSED}\tbaum", f"{DECOMPOSED}\thaus")})
+    assert (refused.status, "translates 'caf\u00e9' a second time" in refused.json["message"]) == (400, True)
+    made = server("/v3/glossaries", {"name": "g", **terms(f"{DECOMPOSED}\tbaum")})
+    path = f"/v3/glossaries/{made.json['glossary_id']}"
+    for term, translation in ((COMPOSED, "hund"), (DECOMPOSED, "haus")):
+        changed = server(path, terms(f"{term}\t{translation}"), method="PATCH").json
+        assert changed["dictionaries"][0]["entry_count"] == 1
+        (shown,) = server(f"{path}/entries?source_lang=en&target_lang=de").json["dictionaries"]
+        assert shown["entries"] == f"{COMPOSED}\t{translation}"
+
+
+def test_the_terms_of_a_stored_file_are_composed_when_it_is_read(serving: Callable[..., Any], tmp_path: Path) -> None:
+    made = Glossaries(tmp_path).add("", "g", [Dictionary("en", "de", {COMPOSED: "baum", DECOMPOSED: "haus"})])
+    server = serving(glossaries=tmp_path)
+    assert server(f"/v2/glossaries/{made.id}").json["entry_count"] == 1
+    asked = {"text": [f"the {COMPOSED}"], "source_lang": "EN", "target_lang": "DE", "glossary_id": made.id}
+    reply = server("/v2/translate", asked)
+    assert reply.status == 200
+    assert "haus" in reply.json["translations"][0]["text"].split()

@@ -304,11 +304,12 @@ def test_the_openapi_document_is_written_once(live: Any, monkeypatch: pytest.Mon
         ("/v2/translate", "text", {"target_lang": "DE"}),
     ],
 )  # fmt: skip
+@pytest.mark.parametrize("n_texts", [5, 40])
 def test_languages_of_many_texts_are_detected_outside_of_the_event_loop(
-    live: Any, monkeypatch: pytest.MonkeyPatch, path: str, name: str, others: dict[str, str]
+    live: Any, monkeypatch: pytest.MonkeyPatch, path: str, name: str, others: dict[str, str], n_texts: int
 ) -> None:
     """With one pair nothing is detected there: the source of all together is the only one."""
-    threads, n_texts = list[str](), 40
+    threads = list[str]()
     likelihoods = detection.likelihoods
 
     def noted(text: str) -> Any:

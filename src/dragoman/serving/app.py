@@ -31,13 +31,13 @@ from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import GROWTH, Glossaries
 from dragoman.serving.helpers import can_start_thread
 from dragoman.serving.hosts import Hosts
-from dragoman.serving.http import check_key, key_of, state_of, unknown_field
+from dragoman.serving.http import check_key, key_of, refusal_for, state_of, unknown_field
 from dragoman.serving.keys import Keys
 from dragoman.serving.limits import Limits, Shares
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.options import LOOPBACK, ServeOptions
 from dragoman.serving.pairs import Pairs
-from dragoman.serving.refusals import BusyError, ClientLeft, DeniedError, MalformedError, RefusalError
+from dragoman.serving.refusals import BusyError, ClientLeft, MalformedError
 from dragoman.serving.request_json import invalid_json
 from dragoman.serving.service import Service
 from dragoman.serving.state import State
@@ -207,15 +207,8 @@ def _errors(app: FastAPI, error_body: ErrorBody) -> None:
 
     @app.exception_handler(DragomanError)
     async def refuse(request: Request, error: DragomanError) -> JSONResponse:
-        # While the server starts or stops, other errors are consequences of that and would puzzle the client.
-        if not state_of(request).service.ready and not isinstance(error, DeniedError | BusyError):
-            return answer(request, 503, "the server is starting or shutting down: try again later")
-        # The text of an error of the disk names files of this machine.
-        if not isinstance(error, RefusalError) and isinstance(error.__cause__, OSError):
-            logger.error("%s", error)
-            error = refusal_of(error.__cause__)
-        status = error.status if isinstance(error, RefusalError) else RefusalError.status
-        return answer(request, status, str(error), error.headers if isinstance(error, RefusalError) else None)
+        refusal = refusal_for(request, error)
+        return answer(request, refusal.status, str(refusal), refusal.headers)
 
     @app.exception_handler(OSError)
     async def disk(request: Request, error: OSError) -> JSONResponse:

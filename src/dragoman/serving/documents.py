@@ -121,7 +121,10 @@ class Documents:
     async def _stored(
         self, job: Job, data: bytes, info: DocumentInfo, options: TranslateOptions
     ) -> tuple[Job, Pair, TranslateOptions]:
-        """Store an upload with the room for its translation, and read it; nothing of it is left if that fails."""
+        """Store an upload with the room for its translation, read it, and plan its translation.
+
+        Nothing of the upload is left if that fails.
+        """
         try:
             await self.jobs.disk.change(job.owner, self.jobs.create, job, data, self._shares)
             with self._touched(job):
@@ -133,12 +136,13 @@ class Documents:
                 info = replace(unknown, src_lang=pair.src, tgt_lang=pair.tgt)
                 _, n_chars = await parsing.survey(data, info, job.owner)
                 job = replace(job, pair=pair.name, n_chars=n_chars)
+                options = await self._service.aligned(pair, options, job.owner)
                 await self.jobs.disk.run(job.owner, self.jobs.reserve_pieces, job, room_of_pieces(n_chars))
                 await self.jobs.disk.run(job.owner, self.jobs.keep, job)
         except BaseException:
             await asyncio.shield(self.jobs.disk.run(job.owner, self.jobs.remove, job.id))
             raise
-        return job, pair, await self._service.aligned(pair, options, job.owner)
+        return job, pair, options
 
     async def get(self, id_: str, secret: str | None = None, owner: str | None = None) -> Job:
         """Return a job by its id, and check ``secret`` and ``owner`` if they are given.
@@ -168,10 +172,11 @@ class Documents:
         return await self.get(id_)
 
     async def forget(self, job: Job) -> None:
-        """Cancel a job and delete its folder."""
+        """Cancel a job, and delete its folder once nothing writes there."""
         task = self.tasks.get(job.id)
         if task is not None:
             task.cancel()
+            await asyncio.wait({task})
         await self.jobs.disk.run(job.owner, self.jobs.remove, job.id)
 
     async def forget_added(self, added: tuple[Job, str]) -> None:

@@ -17,11 +17,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from dragoman.errors import ConfigError
 from dragoman.files import explained, remove_leftovers, write_text
+from dragoman.languages.composition import compose
 from dragoman.locks import one_at_a_time
 from dragoman.serving.limits import Shares
 from dragoman.serving.memory import TextCache
@@ -48,13 +50,21 @@ NOBODY = ""
 """Owner of glossaries that a server without keys stored, or one of a version without owners."""
 
 
+def _composed(entries: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the terms of a file, which a former version may have written, with their sources composed.
+
+    Of terms that are equal then, the last one counts, as it does in a change of a glossary.
+    """
+    return {compose(src.strip()): tgt for src, tgt in entries.items()}
+
+
 @dataclass(frozen=True)
 class Dictionary:
     """Terms of a glossary for one language pair."""
 
     src: str
     tgt: str
-    entries: Mapping[str, str]
+    entries: Annotated[Mapping[str, str], AfterValidator(_composed)]  # by ``_STORED``, when a file is read
 
 
 @dataclass(frozen=True)

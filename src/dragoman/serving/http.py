@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -18,14 +19,18 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.options import FormatOptions
+from dragoman.errors import DragomanError
 from dragoman.options import Options, declaration_of, must, no_switch_for_a_number, refusals
 from dragoman.serving.pairs import Pair
 from dragoman.serving.parsing import Tagged
-from dragoman.serving.refusals import DeniedError, MalformedError, TooMuchError
+from dragoman.serving.refusals import BusyError, DeniedError, MalformedError, RefusalError, TooMuchError, UnreadyError
 from dragoman.serving.request_json import MOST_FIELDS, strict_json
 from dragoman.serving.service import Part, Service
 from dragoman.serving.state import State
+from dragoman.serving.storage import refusal_of
 from dragoman.translation.options import TranslateOptions
+
+logger = logging.getLogger("dragoman.serving")
 
 R = TypeVar("R")
 
@@ -46,6 +51,20 @@ def state_of(request: Request) -> State:
     """Return the parts of the server that received a request."""
     state: State = request.app.state.dragoman
     return state
+
+
+def refusal_for(request: Request, error: DragomanError) -> RefusalError:
+    """Return what the client of a request is told of an error."""
+    # While the server starts or stops, other errors are consequences of that and would puzzle the client.
+    if not state_of(request).service.ready and not isinstance(error, DeniedError | BusyError):
+        return UnreadyError()
+    if isinstance(error, RefusalError):
+        return error
+    # The text of an error of the disk names files of this machine.
+    if isinstance(error.__cause__, OSError):
+        logger.error("%s", error)
+        return refusal_of(error.__cause__)
+    return RefusalError(str(error))
 
 
 def body_of(model: type[BaseModel]) -> dict[str, Any]:

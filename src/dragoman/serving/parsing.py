@@ -50,6 +50,9 @@ MOST_WAITING = 64
 AGAIN_AFTER_S = 2.0
 """Advice to a client that has too many parsings waiting."""
 
+UPLOADED = "the document"
+"""Name of an upload in messages of the workers, which the log may get: the name of its file is the client's."""
+
 PRELOAD = opening.__name__
 TEXTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS["texts"], short_s=SHORT_S)
 DOCUMENTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS["documents"])
@@ -75,14 +78,14 @@ async def survey(data: bytes, info: DocumentInfo, owner: str) -> tuple[list[str]
         BusyError: Too many parsings of this client wait.
     """
     task: dict[str, Any] = {"data": data, "info": fields_of(info)}
-    facts = await _parsed(DOCUMENTS, UPLOAD, info.name, opening.survey, owner, **task)
+    facts = await _parsed(DOCUMENTS, UPLOAD, UPLOADED, opening.survey, owner, **task)
     return facts["sample"], facts["n_chars"]
 
 
 async def texts(data: bytes, info: DocumentInfo, owner: str) -> list[str]:
     """Return every text of a document to translate, once, in document order; see ``survey``."""
     task: dict[str, Any] = {"data": data, "info": fields_of(info)}
-    return list((await _parsed(DOCUMENTS, UPLOAD, info.name, opening.texts, owner, **task))["texts"])
+    return list((await _parsed(DOCUMENTS, UPLOAD, UPLOADED, opening.texts, owner, **task))["texts"])
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ async def finished(data: bytes, info: DocumentInfo, pieces: Pieces, owner: str) 
     lang = info.tgt_lang or ""
     task: dict[str, Any] = {"translations": pieces.translated(lang), "untranslated": pieces.untranslated(lang)}
     task |= {"data": data, "info": fields_of(info)}
-    result = await _parsed(DOCUMENTS, WRITING, info.name, opening.finished, owner, **task)
+    result = await _parsed(DOCUMENTS, WRITING, UPLOADED, opening.finished, owner, **task)
     return Finished(result["content"], result["found"], [(text, why) for text, why in result["left"]])
 
 

@@ -109,6 +109,15 @@ class LaterError(RefusalError):
         return {"retry-after": str(round(self.retry_after_s + 0.5))}
 
 
+class UnreadyError(RefusalError):
+    """The server starts or stops."""
+
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("the server is starting or shutting down: try again later")
+
+
 class BusyError(LaterError):
     """The queue, or a key's share of it, is full, or there is no room for a body."""
 

@@ -38,6 +38,9 @@ LANGUAGE_OPTIONS = ("to", "from_lang")
 SHORT, FEW = 1000, 32
 """Most characters and most texts of a request that is prepared without a thread, which takes some milliseconds."""
 
+FEW_DETECTED = 4
+"""Most texts of a request whose languages are detected without a thread: that takes up to 5 ms for each."""
+
 T = TypeVar("T")
 
 PART = 128
@@ -70,12 +73,25 @@ class Answer:
     text: str
     lines: tuple[Translation, ...]
     notes: tuple[Note, ...]  # of all lines
+    ends: tuple[str, ...] = ("",)  # line end of each line; the last has none
 
     @property
     def confidence(self) -> float | None:
         """Lowest confidence of its lines, 0 to 1; None if not known."""
         known = [line.confidence for line in self.lines if line.n_tokens and line.confidence is not None]
         return min(known, default=None)
+
+    @property
+    def alternatives(self) -> list[str]:
+        """Other translations, best first: each has the line of its rank, or the best of a line that has fewer."""
+        most = max((len(line.alternatives) for line in self.lines), default=0)
+        return [
+            "".join(
+                (line.alternatives[rank] if rank < len(line.alternatives) else line).text + end
+                for line, end in zip(self.lines, self.ends, strict=True)
+            )
+            for rank in range(most)
+        ]
 
     @property
     def quality(self) -> Quality | None:
@@ -142,7 +158,7 @@ class Service:
         if not is_auto(source):
             pair = self.pair(source, target, texts)
             return Directions(pair, (pair,) * len(texts))
-        return await self._off_the_loop(texts, owner, self._directions, source, target, texts)
+        return await self._off_the_loop(_few(texts), owner, self._directions, source, target, texts)
 
     def _directions(self, source: str, target: str | None, texts: Sequence[str]) -> Directions:
         unchanged = self._in_target(match(target, self.pairs.targets), texts) if target else frozenset[int]()
@@ -168,7 +184,7 @@ class Service:
                 return self.pairs.detect(text, pair.tgt)
             return self.pairs.probability(text, pair.src, pair.tgt)
 
-        return await self._off_the_loop(texts, owner, lambda: [of(i, text) for i, text in enumerate(texts)])
+        return await self._off_the_loop(_few(texts), owner, lambda: [of(i, text) for i, text in enumerate(texts)])
 
     def options(self, **changes: Any) -> TranslateOptions:
         """Return the operator's options, changed by those of a request.
@@ -354,8 +370,12 @@ class Service:
         self, texts: Sequence[str], pair: Pair, options: TranslateOptions, limited: bool, unchanged: frozenset[int]
     ) -> _Work:
         plan = self.plan(pair, options)
-        pieces = [_LINE_END.split("" if i in unchanged else text) for i, text in enumerate(texts)]
-        lines = [line for parts in pieces for line in parts[::2]]
+        pieces = [_LINE_END.split(text) for text in texts]
+        # Lines of other texts are blank here, and not left out: each line has a prefix of its own, if the request has.
+        lines = ["" if i in unchanged else line for i, parts in enumerate(pieces) for line in parts[::2]]
+        if not isinstance(options.prefix, str) and len(options.prefix) != len(lines):
+            numbers = f"{len(options.prefix):,} prefixes for {len(lines):,} lines"
+            raise ConfigError(f"{numbers}: give one for all, or one for each line of all texts")
         text_of_line = [number for number, parts in enumerate(pieces) for _ in parts[::2]]
         segments = segment(lines, plan, Events())
         if limited:
@@ -396,6 +416,11 @@ class Directions:
             metrics.translated(pair.name, n_chars, owner)
 
 
+def _few(texts: Sequence[str]) -> Sequence[str] | None:
+    """Return the texts whose length says how long detecting their languages takes; None if they are many."""
+    return texts if len(texts) <= FEW_DETECTED else None
+
+
 def _short(texts: Sequence[str], options: TranslateOptions) -> Sequence[str] | None:
     """Return the texts whose length says how long preparing them takes; None if a glossary may take long."""
     return None if options.glossary else texts
@@ -418,7 +443,7 @@ class _Work:
         answers = []
         for i, parts in enumerate(self.pieces):
             own = [next(translations) for _ in parts[::2]]
-            ends = [*parts[1::2], ""]
+            ends = (*parts[1::2], "")
             text = "".join(line.text + end for line, end in zip(own, ends, strict=True))
             notes = tuple(
                 replace(note, where=f"line {number}") if len(own) > 1 else note
@@ -428,7 +453,7 @@ class _Work:
             if i in self.unchanged:
                 message = f"not translated: it is in the target language already ({self.plan.tgt_lang})"
                 text, notes = self.unchanged[i], (Note("same_language", message),)
-            answers.append(Answer(text, tuple(own), notes))
+            answers.append(Answer(text, tuple(own), notes, ends))
         return answers
 
 

@@ -83,7 +83,11 @@ class Envelope:
 
         try:
             await self.app(scope, receive, answer)
+        except Exception:
+            status = 500  # also where the answer had begun
+            raise
         finally:
+            status = scope.get("failed", status)  # of an answer that says after its start that it failed
             seconds = time.perf_counter() - started
             route = getattr(scope.get("route"), "path", scope.get("shed"))  # not the path itself: few labels
             self.metrics.request(scope["method"], route or "other", status, seconds)

@@ -16,6 +16,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel, Field
 
 from dragoman.languages.codes import match, variety
+from dragoman.languages.composition import compose
 from dragoman.serving.apis.api import Api
 from dragoman.serving.glossaries import MOST_NAME, Dictionary, Glossaries, Outline, Stored
 from dragoman.serving.http import AnyCase, FullText, Text, body_of, check_key, fields_of, read, state_of
@@ -159,7 +160,7 @@ def _of_languages(row: list[str], number: int, languages: tuple[str, str] | None
 
 
 def terms_of(entries: str, form: str, languages: tuple[str, str] | None = None) -> dict[str, str]:
-    """Return the terms of ``entries``, which are ``tsv`` or ``csv``.
+    """Return the terms of ``entries``, which are ``tsv`` or ``csv``; their sources are composed as in a ``Glossary``.
 
     Args:
         languages: Source and target of the dictionary, which those that a row of CSV names must be.
@@ -182,7 +183,7 @@ def terms_of(entries: str, form: str, languages: tuple[str, str] | None = None) 
         if len(row) != 2 or not all(field.strip() for field in row):
             quotes = " (in CSV, put a term with a comma between quotes)" if form == "csv" and len(row) > 2 else ""
             raise MalformedError(f"entry {number} of the glossary must have a source term and a target term{quotes}")
-        src, tgt = row[0].strip(), row[1].strip()
+        src, tgt = compose(row[0].strip()), row[1].strip()
         if any(character in src + tgt for character in NOT_IN_A_TERM):  # the list of entries would have other lines
             raise MalformedError(f"a term of entry {number} has a tab, a line end or a NUL: leave it out")
         n_bytes = max(len(term.encode("utf-8", "surrogatepass")) for term in (src, tgt))

@@ -33,7 +33,7 @@ from dragoman.serving.http import (
 )
 from dragoman.serving.pairs import Pair, name_of
 from dragoman.serving.refusals import ClientLeft, MalformedError, UnknownError
-from dragoman.serving.service import Answer, Part, is_auto
+from dragoman.serving.service import Part, is_auto
 from dragoman.serving.state import State
 from dragoman.serving.transport import until_client_leaves
 from dragoman.translation.options import TranslateOptions
@@ -48,7 +48,7 @@ class LibreRequest(BaseModel):
     source: Text = Field("auto", description="Source language, or auto.")
     target: Text = Field(description="Target language.")
     format: Literal["text", "html"] = Field("text", description="html keeps the tags.")
-    alternatives: int = Field(0, ge=0, description="Number of other translations.")
+    alternatives: int = Field(0, ge=0, description="Number of other translations; none of HTML.")
     api_key: Text = Field("", description="API key.")
 
 
@@ -87,7 +87,7 @@ async def translate(request: Request) -> Any:
         if tagged:
             return [(text, []) for text in await translate_markup(state.service, tagged, pair, options, part)]
         answers = await state.service.translate(texts, pair, options, owner, part)
-        return [(one.text, _alternatives(one)) for one in answers]
+        return [(one.text, one.alternatives) for one in answers]
 
     translated = await until_client_leaves(request.receive, directions.each(work))
     directions.count(state.metrics, texts, owner)
@@ -99,10 +99,6 @@ async def translate(request: Request) -> Any:
     if not isinstance(fields["q"], list):
         answer = {name: values[0] for name, values in answer.items()}
     return JSONResponse(answer)
-
-
-def _alternatives(answer: Answer) -> list[str]:
-    return [other.text for other in answer.lines[0].alternatives] if len(answer.lines) == 1 else []
 
 
 def _with_others(state: State, n_others: int) -> TranslateOptions:

@@ -6,18 +6,19 @@ The fields of a request are made from the declarations in ``TranslateOptions``.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Annotated, Any, get_type_hints
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, DragomanError, shortened
 from dragoman.options import declaration_of, no_switch_for_a_number
 from dragoman.serving.apis.api import Api
-from dragoman.serving.http import JsonRoute, Text, Texts, check_key, state_of
+from dragoman.serving.http import JsonRoute, Text, Texts, check_key, refusal_for, state_of
 from dragoman.serving.pairs import Pair, name_of
 from dragoman.serving.service import Answer, Directions, Part, Service, request_options
 from dragoman.serving.transport import until_client_leaves
@@ -35,7 +36,7 @@ class _RequestBase(BaseModel):
     source: Annotated[Text, Field(description="Source language; auto: detect it among those served.")] = "auto"
     target: Annotated[Text | None, Field(description="Target language; optional if the source has only one.")] = None
     stream: Annotated[
-        bool, Field(description="Answer with server-sent events: sentence by sentence, then the whole.")
+        bool, Field(description="Answer with server-sent events: each `sentence`, then `done` with all, or `error`.")
     ] = False
 
     @field_validator("*", mode="before")
@@ -159,10 +160,8 @@ async def translate(body: TranslateRequest, request: Request) -> Any:
             await service.helpers.run(owner, service.plan, pair, options)
         streams = {pair: service.stream(texts, pair, options, owner, part) for pair, part in parts.items()}
         await anext(streams[next(iter(parts))])
-        directions.count(state.metrics, texts, owner)
-        return StreamingResponse(
-            _events(streams, directions, options), media_type="text/event-stream", headers={"cache-control": "no-store"}
-        )
+        events = _events(streams, directions, options, request, partial(directions.count, state.metrics, texts, owner))
+        return StreamingResponse(events, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
     def work(pair: Pair, part: Part) -> Awaitable[list[Answer]]:
         return service.translate(texts, pair, options, owner, part)
@@ -211,16 +210,29 @@ def _translation(answer: Answer, options: TranslateOptions, source: str | None) 
 
 
 async def _events(
-    streams: Mapping[Pair, AsyncGenerator[Any, None]], directions: Directions, options: TranslateOptions
-) -> AsyncIterator[str]:
+    streams: Mapping[Pair, AsyncGenerator[Any, None]], directions: Directions, options: TranslateOptions,
+    request: Request, count: Callable[[], object],
+) -> AsyncIterator[str]:  # fmt: skip
+    """Yield each sentence, then all translations, or the error with which the request failed.
+
+    Args:
+        count: Called once all translations have come.
+    """
     answers_of: dict[Pair, list[Answer]] = {}
-    for pair, stream in streams.items():
-        async with aclosing(stream):
-            async for step in stream:
-                if isinstance(step, list):
-                    answers_of[pair] = step
-                elif step is not None and directions.pairs[step[0]] is pair:
-                    yield _event("sentence", {"text": step[0], "translation": step[1]})
+    try:
+        for pair, stream in streams.items():
+            async with aclosing(stream):
+                async for step in stream:
+                    if isinstance(step, list):
+                        answers_of[pair] = step
+                    elif step is not None and directions.pairs[step[0]] is pair:
+                        yield _event("sentence", {"text": step[0], "translation": step[1]})
+    except DragomanError as error:
+        refusal = refusal_for(request, error)
+        request.scope["failed"] = refusal.status  # for the log and the metrics: the answer began with another one
+        yield _event("error", API.error(shortened(str(refusal))))
+        return
+    count()
     answers = [answers_of[pair][i] for i, pair in enumerate(directions.pairs)]
     yield _event("done", _response(directions, answers, options).model_dump(exclude_none=True))
 
