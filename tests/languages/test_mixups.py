@@ -133,3 +133,14 @@ def test_one_text_on_both_sides() -> None:
     assert are_one_text(lines, lines)
     assert not are_one_text(lines[:4], lines[:4])
     assert not are_one_text(lines, lines[::-1])
+
+
+def test_a_few_kana_make_no_japanese_of_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mixups, "has_detector", lambda: False)
+    chinese = ["约翰・史密斯和玛丽・安・琼斯在公园里散步，这时开始下雨，他们就回家了。"]
+    brand = ["优の美味的饼干在超市里卖得很好，孩子们都喜欢吃，大人们也常常买来送给朋友和邻居。"]
+    assert written_in(chinese, "zh") is None
+    assert written_in(brand, "zh") is None
+    assert written_in(chinese, "ja") == written_in(brand, "ja") == "zh"
+    assert written_in([SENTENCES["ja"]] * 3, "zh") == "ja"
+    assert written_in(["東京都新宿区で開催された国際会議に多数の研究者が参加し、最新技術を発表した。"], "zh") == "ja"

@@ -57,3 +57,25 @@ def test_only_some_languages_are_known() -> None:
     assert has_words("cmn_Hans")
     assert not has_words("hu")
     assert not has_words(None)
+
+
+@pytest.mark.parametrize(
+    ("lang", "value", "text"),
+    [
+        ("en", 20, "in the twentieth century"), ("en", 21, "in the twenty-first century"), ("en", 19, "the nineteenth"),
+        ("en", 90, "in the nineties"), ("en", 53, "the fifty-third"), ("en", 20, "twenty third-party tools"),
+        ("zh", 10_000_000, "一千万人"), ("zh", 100_000_000, "一亿人"), ("zh-TW", 300_000_000, "三億人"),
+        ("ja", 8_000_000, "八百万人"), ("zh", 1_200_000_000, "十二亿人"),
+    ],
+)  # fmt: skip
+def test_ordinals_decades_and_the_great_numbers_of_chinese_are_found(lang: str, value: int, text: str) -> None:
+    assert Words(text, lang).take(value)
+
+
+@pytest.mark.parametrize(
+    ("lang", "value", "text"),
+    [("en", 20, "the twenty-first century"), ("en", 21, "the twentieth"), ("zh", 100_000_000, "三亿人"),
+     ("zh", 10_000_000, "一百万人"), ("zh", 10_000, "一亿人")],
+)  # fmt: skip
+def test_a_part_of_such_a_number_is_not_found(lang: str, value: int, text: str) -> None:
+    assert not Words(text, lang).take(value)

@@ -10,7 +10,12 @@ _0_TO_16 = "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf
 _17_TO_90 = "siebzehn achtzehn neunzehn zwanzig drei(?:ß|ss)ig vierzig fünfzig sechzig siebzig achtzig neunzig"
 _WORDS = [*_0_TO_16.split(), *_17_TO_90.split()]
 LONGER = f"(?:und)?(?:{'|'.join(_WORDS)}|hundert|tausend)"
-_ORDINAL = re.compile(r"\b(?:im|am|vom|zu[mr]|beim|d(?:er|ie|as|en|em|es)|[smd]ein\w*) \d+\.\s+$", re.IGNORECASE)
+_ARTICLE = (
+    "im|am|vom|zu[mr]|beim|d(?:er|ie|as|en|em|es)|[smdk]?ein\\w*|ihre\\w*|unser\\w*|eu(?:er|re)\\w*|jede\\w*|diese\\w*"
+)
+_ORDINAL = re.compile(
+    rf"(?:\b(?:{_ARTICLE})\s|\d\.(?:\s(?:und|oder|bis|sowie)\s|,\s|/))\d+\.\s+$", re.IGNORECASE
+)  # "am 3. ", "19. und 20. "
 
 
 def is_ordinal(tail: str, piece: str) -> bool:

@@ -7,15 +7,17 @@ from dragoman.languages.language import Language, NumberWords
 _0_TO_16 = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _17_TO_90 = "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety"
 _WORDS = [*_0_TO_16.split(), *_17_TO_90.split()]
-LONGER = rf",?(?: and)?[- ](?:{'|'.join(_WORDS)}|hundred|thousand)\b"
+_ORDINALS = {1: "first", 2: "second", 3: "third", 5: "fifth", 9: "ninth"}
+LONGER = rf",?(?: and)?(?:[- ](?:{'|'.join(_WORDS)}|hundred|thousand)|-(?:{'|'.join(_ORDINALS.values())}))\b"
 
 
 def spelled(n: int) -> str:
-    """Return the pattern of a number below a million in words, such as ``twenty[- ]?one``."""
+    """Return the pattern of a number below a million in words, such as ``twent(?:y|ie)[- ]?(?:one|first)``."""
     if n < 20:
-        return _WORDS[n]
+        return f"(?:{_WORDS[n]}|{_ORDINALS[n]})" if n in _ORDINALS else _WORDS[n]
     if n < 100:
-        return _WORDS[18 + n // 10] + (f"[- ]?{_WORDS[n % 10]}" if n % 10 else "")
+        tens = f"{_WORDS[18 + n // 10][:-1]}(?:y|ie)"  # twenty, twentieth, the twenties
+        return tens + (f"[- ]?{spelled(n % 10)}" if n % 10 else "")
     size, name = (100, "hundred") if n < 1000 else (1000, "thousand")
     count = "(?:one|a)" if n // size == 1 else spelled(n // size)
     return f"{count}[- ]{name}" + (f",?(?: and)?[- ]{spelled(n % size)}" if n % size else "")

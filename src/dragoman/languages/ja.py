@@ -17,12 +17,13 @@ LANGUAGE = Language(
     scripts=("kana", "han"),
     spaces=False,
     family="han",
-    letters="\u3040-\u30ff",
+    letters="\u3040-\u30fa\u30fc-\u30ff",  # the dot between is of Chinese names too
     continues=is_quoted,
     numbers=NumberWords(
         stems="零 一|初 二|両 三 四 五 六 七 八 九 十 十一 十二",
         half="半",
         spelled=spelled,
         longer=LONGER,
+        limit=10**12,
     ),
 )

@@ -15,7 +15,9 @@ class NumberWords:
     half: str
     """Pattern of the word for half an hour."""
     spelled: Callable[[int], str] | None = None
-    """Function from a number (13 to 999,999) to its pattern; None: only the words of ``stems`` are known."""
+    """Function from a number (from 13, below ``limit``) to its pattern; None: only the words of ``stems`` are known."""
+    limit: int = 1_000_000
+    """Least number that ``spelled`` cannot write."""
     longer: str = ""
     """Pattern of a word after a number that makes it part of a longer number, such as "hundred"."""
 

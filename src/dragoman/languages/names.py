@@ -57,12 +57,12 @@ NAMES = {
     "da": (
         "Danish|Dänisch|danois|danés|danese|dinamarquês|Deens|датский|duński|丹麦语|デンマーク語|덴마크어|Danca|dansk"
     ),
-    "de": "German|Deutsch|allemand|alemán|tedesco|alemão|Duits|немецкий|niemiecki|德语|ドイツ語|독일어|Almanca",
+    "de": "German|Deutsch|allemand|alemán|tedesco|alemão|Duits|немецкий|niemiecki|德语|ドイツ語|독일어|Almanca|独語",
     "el": (
         "Greek|Griechisch|grec|griego|greco|grego|Grieks|греческий|grecki|希腊语|ギリシャ語|그리스어|Yunanca|"
         "Ελληνικά|Modern Greek"
     ),
-    "en": "English|Englisch|anglais|inglés|inglese|inglês|Engels|английский|angielski|英语|英語|영어|İngilizce",
+    "en": "English|Englisch|anglais|inglés|inglese|inglês|Engels|английский|angielski|英语|英語|영어|İngilizce|영문",
     "eo": "Esperanto|espéranto|эсперанто|世界语|エスペラント語|에스페란토어",
     "es": (
         "Spanish|Spanisch|espagnol|español|spagnolo|espanhol|Spaans|испанский|hiszpański|西班牙语|スペイン語|"
@@ -84,7 +84,7 @@ NAMES = {
     "fil": ("Filipino|filippino|Filipijns|филиппинский|filipiński|菲律宾语|フィリピノ語|필리핀어|Filipince|Tagalog"),
     "fr": (
         "French|Französisch|français|francés|francese|francês|Frans|французский|francuski|法语|フランス語|"
-        "프랑스어|Fransızca"
+        "프랑스어|Fransızca|仏語"
     ),
     "ga": (
         "Irish|Irisch|irlandais|irlandés|irlandese|irlandês|Iers|ирландский|irlandzki|爱尔兰语|アイルランド語|"
@@ -104,7 +104,7 @@ NAMES = {
     ),
     "hi": "Hindi|híndi|хинди|印地语|ヒンディー語|힌디어|Hintçe|हिन्दी",
     "hr": (
-        "Croatian|Kroatisch|croate|croata|croato|хорватский|chorwacki|克罗地亚语|クロアチア語|크로아티아어|"
+        "Croatian|Kroatisch|croate|croata|croato|хорватский|chorwacki|克罗地亚语|クロアチア語|크로아티아어|克羅埃西亞語|"
         "Hırvatça|hrvatski"
     ),
     "hu": (
@@ -117,17 +117,17 @@ NAMES = {
     ),
     "id": (
         "Indonesian|Indonesisch|indonésien|indonesio|indonesiano|indonésio|индонезийский|indonezyjski|"
-        "印度尼西亚语|インドネシア語|인도네시아어|Endonezce|Indonesia"
+        "印度尼西亚语|インドネシア語|인도네시아어|Endonezce|Indonesia|印尼语"
     ),
     "is": (
         "Icelandic|Isländisch|islandais|islandés|islandese|islandês|IJslands|исландский|islandzki|冰岛语|"
         "アイスランド語|아이슬란드어|İzlandaca|íslenska"
     ),
     "it": (
-        "Italian|Italienisch|italien|italiano|Italiaans|итальянский|włoski|意大利语|イタリア語|이탈리아어|İtalyanca"
+        "Italian|Italienisch|italien|italiano|Italiaans|итальянский|włoski|意大利语|イタリア語|이탈리아어|İtalyanca|義大利語|意语"
     ),
     "ja": (
-        "Japanese|Japanisch|japonais|japonés|giapponese|japonês|Japans|японский|japoński|日语|日本語|일본어|Japonca"
+        "Japanese|Japanisch|japonais|japonés|giapponese|japonês|Japans|японский|japoński|日语|日本語|일본어|Japonca|和文|일문"
     ),
     "ka": (
         "Georgian|Georgisch|géorgien|georgiano|грузинский|gruziński|格鲁吉亚语|ジョージア語|조지아어|Gürcüce|ქართული"
@@ -136,15 +136,18 @@ NAMES = {
         "Kazakh|Kasachisch|kazajo|kazako|cazaque|Kazachs|казахский|kazachski|哈萨克语|カザフ語|카자흐어|Kazakça|"
         "қазақ тілі"
     ),
-    "km": "Khmer|jemer|кхмерский|khmerski|高棉语|クメール語|크메르어|Khmer dili|ខ្មែរ|Cambodian",
+    "km": "Khmer|jemer|кхмерский|khmerski|高棉语|クメール語|크메르어|Khmer dili|ខ្មែរ|Cambodian|柬埔寨语",
     "kn": "Kannada|canarés|canarim|каннада|卡纳达语|カンナダ語|칸나다어|Kannada dili|ಕನ್ನಡ",
-    "ko": "Korean|Koreanisch|coréen|coreano|Koreaans|корейский|koreański|韩语|韓国語|한국어|Korece|한국말",
+    "ko": (
+        "Korean|Koreanisch|coréen|coreano|Koreaans|корейский|koreański|韩语|韓国語|한국어|Korece|한국말|韩国语|"
+        "朝鲜语|국문|한글"
+    ),
     "ky": (
         "Kyrgyz|Kirgisisch|kirghize|kirguís|kirghiso|quirguiz|Kirgizisch|киргизский|kirgiski|柯尔克孜语|"
         "キルギス語|키르기스어|Kırgızca|кыргызча"
     ),
     "la": "Latin|Latein|latín|latino|latim|Latijn|латинский|łaciński|拉丁语|ラテン語|라틴어|Latince|Latina",
-    "lo": "Lao|Laotisch|laosiano|Laotiaans|лаосский|laotański|老挝语|ラオ語|라오어|Lao dili|ລາວ|Laotian",
+    "lo": "Lao|Laotisch|laosiano|Laotiaans|лаосский|laotański|老挝语|ラオ語|라오어|Lao dili|ລາວ|Laotian|寮語",
     "lt": (
         "Lithuanian|Litauisch|lituanien|lituano|Litouws|литовский|litewski|立陶宛语|リトアニア語|리투아니아어|"
         "Litvanca|lietuvių"
@@ -202,13 +205,13 @@ NAMES = {
     "ps": ("Pashto|Paschtu|pachto|pastún|Pasjtoe|пушту|paszto|普什图语|パシュトゥー語|파슈토어|Peştuca|پښتو|Pushto"),
     "pt": (
         "Portuguese|Portugiesisch|portugais|portugués|portoghese|português|Portugees|португальский|portugalski|"
-        "葡萄牙语|ポルトガル語|포르투갈어|Portekizce"
+        "葡萄牙语|ポルトガル語|포르투갈어|Portekizce|葡语"
     ),
     "ro": (
         "Romanian|Rumänisch|roumain|rumano|rumeno|romeno|Roemeens|румынский|rumuński|罗马尼亚语|ルーマニア語|"
         "루마니아어|Rumence|română|Moldovan"
     ),
-    "ru": "Russian|Russisch|russe|ruso|russo|русский|rosyjski|俄语|ロシア語|러시아어|Rusça",
+    "ru": "Russian|Russisch|russe|ruso|russo|русский|rosyjski|俄语|ロシア語|러시아어|Rusça|俄罗斯语|露語",
     "sa": (
         "Sanskrit|sánscrito|sanscrito|sânscrito|Sanskriet|санскрит|sanskryt|梵语|サンスクリット語|산스크리트어|"
         "संस्कृत भाषा"
@@ -219,7 +222,7 @@ NAMES = {
     ),
     "sl": (
         "Slovenian|Slowenisch|slovène|esloveno|sloveno|Sloveens|словенский|słoweński|斯洛文尼亚语|スロベニア語|"
-        "슬로베니아어|Slovence|slovenščina"
+        "슬로베니아어|Slovence|斯洛維尼亞語|slovenščina"
     ),
     "sq": (
         "Albanian|Albanisch|albanais|albanés|albanese|albanês|Albanees|албанский|albański|阿尔巴尼亚语|"
@@ -253,18 +256,27 @@ NAMES = {
     ),
     "vi": (
         "Vietnamese|Vietnamesisch|vietnamien|vietnamita|Vietnamees|вьетнамский|wietnamski|越南语|ベトナム語|"
-        "베트남어|Vietnamca|Tiếng Việt"
+        "베트남어|Vietnamca|Tiếng Việt|越语"
     ),
     "yi": "Yiddish|Jiddisch|yidis|iídiche|идиш|jidysz|意第绪语|イディッシュ語|이디시어|Yidiş|ייִדיש",
     "zh": (
         "Chinese|Chinesisch|chinois|chino|cinese|chinês|Chinees|китайский|chiński|中文|中国語|중국어|Çince|"
-        "Mandarin|Mandarin Chinese|汉语|漢語|中國語"
+        "Mandarin|Mandarin Chinese|汉语|漢語|中國語|华语|國語|普通话|普通話|중문"
     ),
 }
 """Names by language code, with a bar between them."""
 
+_ENDINGS = "语語文"
+"""Endings of names of languages in Chinese: who knows one form of a name knows the others."""
+_TRADITIONAL = str.maketrans(
+    "韩兰萨图亚罗尔麦腊爱宾来岛鲁纳达挝脱维马顿缅书诺奥卢乌兹别绪汉华鲜",
+    "韓蘭薩圖亞羅爾麥臘愛賓來島魯納達撾脫維馬頓緬書諾奧盧烏茲別緒漢華鮮",
+)
+
 VARIANTS = {
-    "simplified": "Hans", "traditional": "Hant", "简体": "Hans", "繁體": "Hant", "繁体": "Hant", "mainland": "Hans",
+    "simplified": "Hans", "mainland": "Hans", "简体": "Hans", "简体字": "Hans", "簡體": "Hans", "簡体": "Hans",
+    "簡体字": "Hans", "간체": "Hans", "traditional": "Hant", "繁體": "Hant", "繁体": "Hant", "繁体字": "Hant",
+    "正體": "Hant", "正体": "Hant", "번체": "Hant",
     "us": "US", "american": "US", "united states": "US", "uk": "GB", "gb": "GB", "british": "GB",
     "united kingdom": "GB", "brazil": "BR", "brazilian": "BR", "brasil": "BR", "latin": "Latn", "cyrillic": "Cyrl",
 }  # fmt: skip
@@ -274,24 +286,34 @@ VARIANTS = {
 @functools.cache
 def _codes() -> dict[str, str]:
     """Return the code of each name, in the form of ``_plain``."""
-    return {_plain(name): code for code, names in NAMES.items() for name in names.split("|")}
+    return {_plain(form): code for code, names in NAMES.items() for name in names.split("|") for form in _forms(name)}
+
+
+def _forms(name: str) -> list[str]:
+    """Return a name in all the forms that Chinese has for it, as 韩语, 韓語, 韩文 and 韓文; any other by itself."""
+    if name[-1] not in _ENDINGS:
+        return [name]
+    return [stem + end for stem in (name[:-1], name[:-1].translate(_TRADITIONAL)) for end in _ENDINGS]
 
 
 def _plain(name: str) -> str:
-    """Return a name in the form in which names are compared: composed characters, no capitals, single spaces."""
-    return " ".join(compose(name).casefold().split())
+    """Return a name in the form in which names are compared: composed, no capitals, single spaces, one before "("."""
+    name = compose(name).replace("（", "(").replace("）", ")").replace("(", " (")
+    return " ".join(name.casefold().split())
 
 
 def code_named(name: str) -> str | None:
     """Return the code of a language by its name, with the script or region next to it; None for any other text."""
-    text = _plain(name)
-    if code := _codes().get(text):
+    text, codes = _plain(name), _codes()
+    if code := codes.get(text):
         return code
-    if (match := re.fullmatch(r"([^()]+) \(([^()]+)\)", text)) and (code := _codes().get(match[1])):
-        first = match[2].split(",")[0].strip()
+    if (match := re.fullmatch(r"([^()]+) \(([^()]+)\)", text)) and (code := codes.get(match[1])):
+        first = re.split("[,，、]", match[2])[0].strip()
         variant = VARIANTS.get(first) or VARIANTS.get(first.removesuffix(" han"))
         return f"{code}-{variant}" if variant else code
-    first, _, others = text.partition(" ")
-    if first in VARIANTS and (code := _codes().get(others)):
-        return f"{code}-{VARIANTS[first]}"
+    for variant, tag in VARIANTS.items():
+        space = " " if variant.isascii() else ""
+        for language in (text.removeprefix(variant + space), text.removesuffix(space + variant)):
+            if language != text and (code := codes.get(language.strip())):
+                return f"{code}-{tag}"
     return None

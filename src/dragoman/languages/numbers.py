@@ -1,4 +1,4 @@
-"""Numbers written out: up to twelve in ten languages, below a million in English, German, Chinese and Japanese.
+"""Numbers written out: up to twelve in ten languages, and far beyond in English, German, Chinese and Japanese.
 
 Words("Zwei Hunde, zwei Katzen", "de").take(2)    # True, twice
 """
@@ -58,7 +58,7 @@ def pattern_of(value: int, numbers: NumberWords, spaces: bool) -> str:
     if value < len(stems):
         any_stem = "|".join(sorted(map(re.escape, stems[value].split("|")), key=len, reverse=True))
         return rf"(?<!\w)(?:{any_stem})" if spaces else any_stem
-    if value >= 1_000_000 or numbers.spelled is None:
+    if numbers.spelled is None or value >= numbers.limit:
         return ""
     # the match must be neither the end nor the beginning of a longer number
     before = r"\w" if spaces else numbers.longer

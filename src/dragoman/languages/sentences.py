@@ -26,7 +26,16 @@ _ITEM = re.compile(
 _CLOSED = re.compile(
     r"\s*+[(\[][^()\[\]]*+(?<=[.!?…])[)\]]\s++(?=\S)"
 )  # a sentence within brackets, and what comes after it
-_VOLUME = re.compile(r"\b(?:vol|ch|chap|sect?|eq|ca|approx|bd|abs|kap)\.\s+$", re.IGNORECASE)
+_VOLUME = re.compile(
+    r"\b(?:(?:vol|ch|chap|sect?|eq|ca|approx|bd|abs|kap|pp?|arts?|fig|tab|nr|núm|čl|стр|ст|т)\.\s+(?:[A-Z]\.\s+)?|"
+    r"articles?\s+[A-Z]\.\s+)$",
+    re.IGNORECASE,
+)  # "vol. ", "art. L. "
+_LABEL = re.compile(r"\d|[IVXLC]{2,}\b|[IVXLC](?=[,;)]\s(?:[^\W\d_]{1,4}\.|§|\d))|[A-Z]\.\s*(?:\d|$)|§")
+"""Number of a volume or an article: 3, II, L. 123."""
+_CITED = re.compile(r"(?:vol|ch|chap|sec|arts?|no|pp?)\.\s(?=\d|[IVXLC]+\b)")  # behind "U.S. Const. "
+_SHORTENED = re.compile(r"(?:\d|\.[^\W\d_]+|\b[^\W\d_]|\b[b-df-hj-np-tv-xzčřšž]{2,4})\.\s+$")
+"""A number, letter or abbreviation that ends no sentence before a small letter: 17. mai, f.eks. mange."""
 WINDOW = 4096
 """Number of characters that ``sentencex`` gets at a time."""
 
@@ -118,7 +127,8 @@ def _ends_of_words(piece: str, language: Language) -> list[int]:
     if not language.no_abbreviations:
         return []
     words = re.finditer(rf"\b(?:{language.no_abbreviations})[.]\s+(?=[^\W\d_])", piece)
-    return [word.end() for word in words if piece[word.end()].isupper()]
+    ends = [word.end() for word in words]
+    return [end for end in ends if piece[end].isupper() and not _LABEL.match(piece, end)]
 
 
 @cache
@@ -137,7 +147,11 @@ def _continues(tail: str, has_letters: bool, piece: str, language: Language) -> 
     """
     if not _has_letter(piece) and not any(map(str.isdigit, piece)):  # a bracket, dots, a smile
         return True
-    if not has_letters or _ITEM.search(tail) or (_VOLUME.search(tail) and piece[0].isdigit()):
+    if not has_letters or _ITEM.search(tail) or _CITED.match(piece):
+        return True
+    if _LABEL.match(piece) and _VOLUME.search(tail):
+        return True
+    if piece[0].islower() and _SHORTENED.search(tail):
         return True
     if tail[-2:-1].isdigit() and piece[0].isdigit():  # a number in full width
         return True

@@ -41,17 +41,22 @@ def _letters() -> dict[str, re.Pattern[str]]:
     return {language.code: re.compile(f"[{language.letters}]") for language in LANGUAGES if language.letters}
 
 
+LEAST_KANA = 0.05
+"""Least number of kana for each Chinese character of a text that is Japanese."""
+
+
 def language_scores(text: str) -> dict[str, float]:
     """Return the number of telling words and own characters of each language in a text.
 
-    Chinese characters count as Japanese if the text has kana. Languages without either are left out.
+    Chinese characters count as Japanese in a text with enough kana (``LEAST_KANA``): a name or a brand may have some in
+    Chinese. Languages without either are left out.
     """
     owner = telling_words()
     scores: Counter[str] = Counter(owner[word] for word in words_of(text) if word in owner)
     for code, pattern in _letters().items():
         if n := len(pattern.findall(text)):
             scores[code] += n
-    if scores["ja"]:
+    if scores["ja"] > LEAST_KANA * scores["zh"]:
         scores["ja"] += scores.pop("zh", 0)
     return {code: float(n) for code, n in scores.items() if n}
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dragoman.languages.language import Language, NumberWords
 
-DIGITS = "零〇一二三四五六七八九十百千万萬两兩"
+DIGITS = "零〇一二三四五六七八九十百千万萬亿億两兩"
 LONGER = f"[{DIGITS}]"
 
 
 def spelled(n: int) -> str:
-    """Return the pattern of a number below a million in Chinese characters, by places or digit by digit."""
+    """Return the pattern of a number below 10^12 in Chinese characters, by places or digit by digit."""
     digits = "零一二三四五六七八九"
     one_by_one = "".join("[零〇]" if digit == "0" else digits[int(digit)] for digit in str(n))
     by_places = ""
-    for size, name in ((10_000, "[万萬]"), (1000, "千"), (100, "百"), (10, "十"), (1, "")):
+    for size, name in ((100_000_000, "[亿億]"), (10_000, "[万萬]"), (1000, "千"), (100, "百"), (10, "十"), (1, "")):
         count, remainder = n // size, n % size
         if count:
             word = spelled(count) if count > 9 else digits[count]
@@ -38,5 +38,6 @@ LANGUAGE = Language(
         half="半",
         spelled=spelled,
         longer=LONGER,
+        limit=10**12,
     ),
 )

@@ -9,6 +9,7 @@ import pytest
 
 from dragoman.errors import DataError
 from dragoman.translation.keeping.glossary import Glossary, Match
+from dragoman.translation.keeping.glossary_entries import read_entries
 
 TERMS = Glossary(
     [
@@ -119,3 +120,15 @@ def test_a_term_is_part_of_one_line(end: str) -> None:
         with pytest.raises(DataError, match="has a tab, a line end or a NUL"):
             Glossary(terms)
     assert Glossary([(" dog ", "  Hund ")]).terms == {"dog": "Hund"}
+
+
+@pytest.mark.parametrize(
+    "heading", ["英文\t德文", "中文（简体）\t英文", "简体中文\t繁體中文", "日文\tEnglish", "한국어 = 영문"]
+)
+def test_a_row_of_names_of_languages_is_a_heading(heading: str) -> None:
+    assert [entry.source for entry in read_entries([heading, "狗\tdog"], "terms")] == ["狗"]
+
+
+@pytest.mark.parametrize("row", ["英文\tEnglish", "中文\tChinese", "作文\tessay", "德文书\tGerman books"])
+def test_a_row_with_one_language_or_none_is_a_term(row: str) -> None:
+    assert [entry.source for entry in read_entries([row, "狗\tdog"], "terms")] == [row.split("\t")[0], "狗"]

@@ -27,6 +27,8 @@ def kinds(text: str) -> list[str]:
         "Das Hündchen läuft: ein Mann, eine Frau – „schön“!",
         "一只狗在海滩上跑。他说：“好！”",
         "Собака бежит по пляжу.",
+        "Er kommt morgen, d.h. am Montag.",
+        "Hij was a.h.w. weg; m.h.t. dette, ca. a.c./d.c., h.c. og c.c. e.h.",
         "the a\u00ad4 or a\x017 or b\x01\x7f7 or QM6\x0f7",  # read as a4, a7, b7 and QM67
     ],
 )  # fmt: skip
@@ -61,6 +63,8 @@ def test_ordinary_text_has_nothing_to_protect(text: str) -> None:
         ("/usr/bin/x, C:\\x\\y, file.txt, foo_bar, f(), `x y`",
          ["/usr/bin/x", "C:\\x\\y", "file.txt", "foo_bar", "f()", "`x y`"]),
         ("见https://a.org/x的网页，邮箱info@example.org，共3个。", ["https://a.org/x", "info@example.org", "3"]),
+        ("<0>Save</0> it <1/> or <12 /> now, I <3 you", ["<0>", "</0>", "<1/>", "<12 />", "<3"]),
+        ("Wähle <3>dies</3> jetzt <3", ["<3>", "</3>", "<3"]),
     ],
 )  # fmt: skip
 def test_what_must_arrive_is_found_where_it_stands(text: str, expected: list[str]) -> None:
@@ -81,6 +85,12 @@ def test_what_must_arrive_is_found_where_it_stands(text: str, expected: list[str
         ("请看「报告.pdf」，不是其他.exe", ["报告.pdf"]),
         ("他/她/它，和/或", []),
         ("naïve.txt ist na\u0131ve.txt", ["naïve.txt", "naıve.txt"]),
+        ("https://example.com에서 확인하세요. https://ko.wikipedia.org/wiki/한국 참조",
+         ["https://example.com", "https://ko.wikipedia.org/wiki/한국"]),
+        ("www.example.com/a2을 https://a.org/x_(y)에서", ["www.example.com/a2", "https://a.org/x_(y)"]),
+        ("ดูที่https://example.com/aที่นี่ https://th.wikipedia.org/wiki/ไทย",
+         ["https://example.com/a", "https://th.wikipedia.org/wiki/ไทย"]),
+        ("ເບິ່ງ https://example.comແລ້ວ https://example.comတွင် https://example.comនៅ", ["https://example.com"] * 3),
     ],
 )  # fmt: skip
 def test_words_without_spaces_beside_a_name_are_no_part_of_it(text: str, expected: list[str]) -> None:
@@ -224,3 +234,7 @@ def test_what_is_plainly_no_text_is_named(line: str, what: str) -> None:
 )  # fmt: skip
 def test_text_is_not_taken_for_something_else(line: str) -> None:
     assert not_text(line) == ""
+
+
+def test_files_of_one_letter_are_found_where_no_abbreviation_is() -> None:
+    assert spans("Open main.c, b.h and a.c now; see x.c.txt.") == ["main.c", "b.h", "a.c", "x.c.txt"]

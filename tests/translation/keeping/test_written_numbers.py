@@ -68,6 +68,9 @@ def lost(src: str, translation: str, lang: str | None = "de") -> list[str]:
         ("5km", "5 Kilometer", "de"), ("20°C", "20 Grad", "de"), ("20 °C", "摄氏20度", "zh"),
         ("5m²", "5 Quadratmeter", "de"),
         ("0x1F", "0x1f", "de"), ("１，０００．５", "1.000,5", "de"),
+        ("5%", "5 persen", "id"), ("5%", "5 phần trăm", "vi"), ("5%", "5 फीसदी", "hi"), ("5%", "5 فیصد", "ur"),
+        ("5%", "5 אחוז", "he"), ("5%", "5 posto", "hr"), ("5%", "пет посто", "sr"), ("5%", "5 protsenti", "et"),
+        ("5%", "5 peratus", "ms"), ("5%", "5 la sută", "ro"),
     ],
 )  # fmt: skip
 def test_the_same_number_in_the_style_of_its_reader(src: str, translation: str, lang: str | None) -> None:
@@ -82,6 +85,7 @@ def test_the_same_number_in_the_style_of_its_reader(src: str, translation: str, 
         ("10⁻³", "10³", ["10⁻³"]),
         ("10⁻³", "10", ["10⁻³"]), ("10e-5", "10e5", ["10e-5"]), ("0x1F", "0x2F", ["0x1F"]),
         ("$5", "5 €", ["$5"]), ("$5", "5", ["$5"]),
+        ("5%", "5 de imposto", ["5%"]), ("5%", "5 Personen", ["5%"]), ("5%", "5 постоянных", ["5%"]),
         ("5%", "5", ["5%"]), ("5‰", "5 %", ["5‰"]), ("20°C", "20.", ["20°C"]), ("٥٫٥", "55", ["٥٫٥"]),
         ("a m² of it", "ein m davon", ["m²"]),
         ("-5 and -5", "-5", ["-5"]), ("$5 and $5", "$5 und 5.", ["$5"]),

@@ -220,8 +220,10 @@ def put_in(
     unspaced = plan.reader.src_unspaced, plan.reader.tgt_unspaced
     parts = []
     for i, k in flat:
-        segment, ids = changed[i].segment, plan.tgt_tokenizer.encode([results[i].texts[k]])[0]
-        parts.append([TextPart(segment.text, word_numbers(segment.text, unspaced[0]), segment.search.ids, ids)])
+        segment, target = changed[i].segment, results[i].texts[k]
+        ids = plan.tgt_tokenizer.encode([target])[0]
+        numbers = word_numbers(segment.text, unspaced[0])
+        parts.append([TextPart(segment.text, numbers, segment.search.ids, ids, target)])
     texts = {i: [_unmasked(text, bare.masks) for text in results[i].texts] for i, bare in changed.items() if bare.out}
     for (i, k), links in zip(flat, plan.reader.align(parts, plan.search.decode.batch_tokens), strict=True):
         constraints, text, bare = segments[i].constraints, texts[i][k], changed[i]

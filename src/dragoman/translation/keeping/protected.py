@@ -3,26 +3,29 @@
 ``find`` returns the spans of a text, by one table of patterns; ``missing`` those that a translation lacks. All but
 numbers must be there character by character. A number may be written differently: with other separators ("1,000.5" and
 "1.000,5"), in words ("2" and "zwei", "2:30" and "halb drei": ``languages.numbers``), with another power of ten
-("20 million" and "2000万"), a decade by two digits or four, a date in another order or with the name of its month.
+("20 million" and "2000万"), a decade by two digits or four, a date in another order or with the name of its month, a
+century in Roman numerals, an hour on the other clock (``dates``).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
 from dragoman.languages.numbers import Words, has_words
 from dragoman.languages.words import INVISIBLE, marks_as_letters
-from dragoman.translation.keeping.same_numbers import UnusedNumbers, groups_of, without_grouping
+from dragoman.translation.keeping.dates import TIME, Calendar, hours, is_day_and_month, is_month
+from dragoman.translation.keeping.same_numbers import UnusedNumbers, groups_of, powers_of, without_grouping
 from dragoman.translation.keeping.written_numbers import (
-    AROUND,
     NUMBERS,
     UNIT,
     Context,
     Number,
+    around,
     fraction_in,
+    in_ascii,
     parse,
     sign_in,
     symbol_in,
@@ -36,13 +39,19 @@ _W = rf"[^\W{_ALONE}]"
 _START = rf"(?<![^\W\u00aa{_ALONE}])(?!\u00aa)"
 """No word goes on here; what stands for a mark (``marks_as_letters``) belongs to the letter before it."""
 _MARK_OF_CJK = "\u3000-\u303f\uff00-\uff0f\uff1a-\uff20"
-_URL_INSIDE = rf"""(?:[^\s<>"'()\[\]{{}}{_CJK}]|\([^\s()<>{_CJK}]*\))"""
-_URL_LAST = rf"""(?:[^\s<>"'()\[\]{{}}.,;:!?…{_CJK}]|\([^\s()<>{_CJK}]*\))"""
+_PARTICLES = "\u0e00-\u0fff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\uac00-\ud7a3"
+"""Letters of scripts that a URL may have, but that begin the next word right behind ASCII: Thai, Lao, Tibetan, Burmese,
+Khmer, Hangul."""
+_OWN_LETTER = rf"(?<![A-Za-z0-9)])[{_PARTICLES}]"  # /wiki/한국, but not the particle in .com에서
+_NOT_IN_URL = rf"\s<>\"'()\[\]{{}}{_CJK}{_PARTICLES}"
+_URL_INSIDE = rf"(?:[^{_NOT_IN_URL}]|{_OWN_LETTER}|\([^\s()<>{_CJK}]*\))"
+_URL_LAST = rf"(?:[^{_NOT_IN_URL}.,;:!?…]|{_OWN_LETTER}|\([^\s()<>{_CJK}]*\))"
 _DOMAINS = "com|org|net|edu|gov|io|info|dev|app|eu|de|at|ch|fr|uk|cn|jp"
 _FILES = (
     "txt|pdf|csv|tsv|json|ya?ml|toml|xml|html?|css|js|ts|py|c|h|cpp|rs|go|java|sh|md|rst|log|ini|cfg|docx?|xlsx?|pptx?|odt|"
     "zip|tar|gz|zst|png|jpe?g|gif|svg|webp|mp3|mp4|wav|srt|vtt|po|tmx|xliff?|exe|dll|so|db|sql"
 )
+_ABBREVIATION = r"(?:[^\W\d_]\.)+[ch]\.(?!\w\w)"  # d.h., a.h.w., c.c.: no files of C
 _EMOJI = "[\u203c\u2049\u2190-\u21ff\u231a-\u23ff\u25a0-\u27bf\u2934\u2935\u2b00-\u2bff\U0001f000-\U0001faff]"
 _EMOJI_UNIT = rf"{_EMOJI}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
 
@@ -53,6 +62,7 @@ PATTERNS = {
     ),
     "markup": (
         r"<!--(?:[^<]|<(?!!--)){0,2000}?-->",
+        r"</?\d{1,3}(?:\s?/)?>",  # numbered tags of localisation
         # Without a value, more than four words are no tag but text in angle brackets.
         r"</?[A-Za-z][\w:.-]*(?:(?:\s+[^\s<>]{1,60}){0,3}\s*|\s[^<>=]{0,300}=[^<>]{0,1000})/?>",
         r"&(?:#\d{1,7}|#x[0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
@@ -92,7 +102,7 @@ PATTERNS = {
     "path": (
         rf"{_START}(?<![/.~])(?:~|\.{{1,2}})?/(?:{_W}|[.+-])+/(?:[\w.+-]+/)*(?:{_W}|[.+-])*(?<![.,;:])",
         rf"{_START}[A-Za-z]:\\[^\s\"<>|{_MARK_OF_CJK}]*[^\s\"<>|.,;:!?{_MARK_OF_CJK}]",
-        rf"{_START}(?<![.-])(?:{_W}++|-)++(?:\.(?:{_W}++|-)++)*\.(?:{_FILES})(?!{_W}|-)",
+        rf"{_START}(?<![.-])(?!{_ABBREVIATION})(?:{_W}++|-)++(?:\.(?:{_W}++|-)++)*\.(?:{_FILES})(?!{_W}|-)",
         # Only between signs is it clear where a name in such a script begins.
         rf"(?<=[\"'“‘「『《«(（])[\w-]+(?:\.[\w-]+)*\.(?:{_FILES})(?=[\"'”’」』》»)）])",
     ),
@@ -211,17 +221,46 @@ def unmatched(sides: Sides) -> list[Span]:
     numbers = [span for span in find(sides.src) if span.kind == "number"]
     own = [*_numbers(sides.translation)]
     _, unused, left = _compared(numbers, own, sides)
-    words = Words(sides.src, sides.src_lang) if sides.src_lang and has_words(sides.src_lang) else None
+    words, calendar = _words(sides.src, sides.src_lang), Calendar(sides.src, sides.translation)
     alone = []
     for span in unused:
-        groups = Counter(groups_of(span.text))
+        groups = Counter(_groups(span.text))
         if span.kind != "number" or not groups or any(left[group] < n for group, n in groups.items()):
             continue
         left -= groups
+        context = around(sides.translation, span.start, span.end)
+        if calendar.take(in_ascii(span.text), context):
+            continue
         value = next(iter(groups))
-        as_word = groups.total() == 1 and (words.take(value) if words is not None else value <= MOST_AS_WORD)
+        as_word = groups.total() == 1 and (
+            any(map(words.take, _values(value, context))) if words is not None else value <= MOST_AS_WORD
+        )
         alone += [] if as_word else [span]
     return alone
+
+
+def _words(text: str, lang: str | None) -> Words | None:
+    """Return the number words of a text; None if those of its language are not known."""
+    return Words(text, lang) if lang and has_words(lang) else None
+
+
+def _groups(text: str) -> tuple[int, ...]:
+    """Return the groups of digits of a number of a translation; the 30 of 30,000 is no number of its own."""
+    return groups_of(without_grouping(text))
+
+
+def _values(value: int, context: Context) -> list[int]:
+    """Return a number, and what it is with the word after it, as 10,000,000 for the 10 of "10 million"."""
+    return [value, *(value * 10**power for power in powers_of(context.after))]
+
+
+class _Rest(NamedTuple):
+    """What of a translation is left for the numbers that it has in no single number."""
+
+    text: str
+    left: Counter[int]  # groups of digits of the numbers that are left
+    words: Words | None
+    calendar: Calendar
 
 
 def _compared(
@@ -231,29 +270,41 @@ def _compared(
     by_text = [(span.text, context) for span, context in own]
     unused = UnusedNumbers(by_text, [parse(span.text).symbol for span in numbers])
     # what has no partner may be written in words, or in parts, as a date with the name of its month
-    longest_first = sorted(numbers, key=lambda span: -len(span.text))
-    lost = [number for number in longest_first if not unused.take(number.text, sides.src, number.end)]
+    contexts = {span: around(sides.src, span.start, span.end) for span in numbers}
+    in_order = sorted(numbers, key=lambda span: (*_rank(span, contexts[span]), -len(span.text)))
+    lost = [number for number in in_order if not unused.take(number.text, sides.src, number.end)]
     alone = [own[i][0] for i in unused.left()]
-    left = Counter(group for span in alone for group in groups_of(span.text))
-    words = Words(sides.translation, sides.tgt_lang) if sides.tgt_lang and has_words(sides.tgt_lang) else None
-    lost = [span for span in lost if not _is_written_out(parse(span.text), sides.translation, left, words)]
+    left = Counter(group for span in alone for group in _groups(span.text))
+    words = _words(sides.translation, sides.tgt_lang)
+    rest = _Rest(sides.translation, left, words, Calendar(sides.translation, sides.src))
+    lost = [span for span in lost if not _is_written_out(parse(span.text), contexts[span], rest)]
     return lost, alone, left
 
 
-def _is_written_out(number: Number, translation: str, left: Counter[int], words: Words | None) -> bool:
+def _rank(span: Span, context: Context) -> tuple[bool, bool]:
+    """Return the order of numbers in which the fewest compete: full hours first, months last, for they have names."""
+    core = in_ascii(span.text)
+    return is_month(core, context), not (core.isdecimal() and hours(core, context) is not None)
+
+
+def _is_written_out(number: Number, context: Context, rest: _Rest) -> bool:
     """True if a number is there in words or in parts, and with it a word or a sign for each of its marks."""
-    if number.power or not sign_in(number.sign, translation) or not symbol_in(number.symbol, translation):
+    if number.power or not sign_in(number.sign, rest.text) or not symbol_in(number.symbol, rest.text):
         return False
-    if number.has_fraction and number.fraction is not None and fraction_in(number.fraction, translation):
+    if number.has_fraction and number.fraction is not None and fraction_in(number.fraction, rest.text):
         whole = int(number.fraction)
-        return not whole or _in_parts(str(whole), left, words)
+        return not whole or _in_parts(str(whole), rest)
     groups = groups_of(number.core)
     # a superscript is not written out; "ein" beside a unit is mostly an article
     if not groups or (number.has_fraction and len(groups) < 2) or (number.symbol == UNIT and groups == (1,)):
         return False
-    # digits without the mark that belongs to them do not count: only a word does
-    digits = left if not (number.sign or number.symbol) else Counter[int]()
-    return _as_word(number.core, digits, words) or _in_parts(number.core, digits, words)
+    if number.sign or number.symbol:
+        # digits without the mark that belongs to them do not count: only a word does
+        rest = rest._replace(left=Counter())
+    elif rest.calendar.take(number.core, context):
+        return True
+    names = rest.calendar.months if is_day_and_month(number.core, context) else frozenset[int]()
+    return _as_word(number.core, context, rest) or _in_parts(number.core, rest, names)
 
 
 def _numbers(text: str) -> Iterable[tuple[Span, Context]]:
@@ -261,16 +312,19 @@ def _numbers(text: str) -> Iterable[tuple[Span, Context]]:
     for match in _ALL.finditer(_as_read(text)):
         start, end = match.span()
         if _KINDS[match.lastgroup or ""] == "number":
-            around = Context(text[max(0, start - AROUND) : start], text[end : end + AROUND])
-            yield Span("number", text[start:end], start), around
+            yield Span("number", text[start:end], start), around(text, start, end)
         else:  # numbers inside other spans, such as "21-D"
             for inner in re.finditer(r"\d+(?:[.,]\d+)*", match[0]):
                 yield Span("", inner[0], start + inner.start()), Context()
 
 
-def _in_parts(text: str, left: Counter[int], words: Words | None) -> bool:
-    """True if each group of digits is there, as digits or as a word; the month of a date may be a name."""
-    groups = groups_of(text)
+def _in_parts(text: str, rest: _Rest, names: Container[int] = ()) -> bool:
+    """True if each group of digits is there, as digits or as a word; the month of a date may be a name.
+
+    Args:
+        names: Groups of digits of which one may be absent, as the translation names them.
+    """
+    groups, left, words = groups_of(text), rest.left, rest.words
     is_date = len(groups) == 3 and re.fullmatch(r"\d+([./-])\d+\1\d+", text) is not None
     absent, used = [], Counter[int]()
     for group in groups:
@@ -278,23 +332,25 @@ def _in_parts(text: str, left: Counter[int], words: Words | None) -> bool:
             used[group] += 1
         elif words is None or not words.take(group):
             absent.append(group)
-    is_there = not absent or (is_date and len(absent) == 1 and 1 <= absent[0] <= 12)
+    is_there = not absent or (len(absent) == 1 and (absent[0] in names or (is_date and 1 <= absent[0] <= 12)))
     if is_there:
         left.subtract(used)  # a number that is not there takes nothing from the others
     return is_there or (words is None and len(groups) == 1 and groups[0] <= MOST_AS_WORD)
 
 
-def _as_word(text: str, left: Counter[int], words: Words | None) -> bool:
+def _as_word(text: str, context: Context, rest: _Rest) -> bool:
     """True if a number is written in words, as "zehntausend"; or a full or half hour, as "3 Uhr" and "halb drei"."""
-    plain = without_grouping(text)
+    plain, left, words = without_grouping(text), rest.left, rest.words
     if plain.isdecimal():
-        return words is not None and len(plain) < 7 and words.take(int(plain))
-    time = re.fullmatch(r"(\d{1,2}):(00|30)", text)
-    if time is None or (time[2] == "30" and (words is None or not words.has_half)):
+        return words is not None and len(plain) < 7 and any(map(words.take, _values(int(plain), context)))
+    time = TIME.fullmatch(text)
+    if time is None or "." in text or time[2] not in ("00", "30"):
         return False
-    hours = {int(time[1]), int(time[1]) % 12, int(time[1]) % 12 + 12}
-    hours |= {hour + 1 for hour in hours} if time[2] == "30" else set()  # "halb drei"
-    for hour in sorted(hours):
+    if time[2] == "30" and (words is None or not words.has_half):
+        return False
+    of_day = {int(time[1]), int(time[1]) % 12, int(time[1]) % 12 + 12}
+    of_day |= {hour + 1 for hour in of_day} if time[2] == "30" else set()  # "halb drei"
+    for hour in sorted(of_day):
         if left[hour] > 0:
             left[hour] -= 1
             return True

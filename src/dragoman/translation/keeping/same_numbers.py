@@ -11,18 +11,71 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 
-from dragoman.translation.keeping.written_numbers import Context, Number, has_symbol, in_ascii, parse, signs_of
+from dragoman.translation.keeping.dates import Hours, hours, is_decade
+from dragoman.translation.keeping.written_numbers import (
+    Context,
+    Number,
+    around,
+    has_symbol,
+    in_ascii,
+    parse,
+    signs_of,
+)
 
+_SCALES = (
+    ((1,), "十"),
+    ((2,), "[百백]|hundred|hundert|hundr[ae]\\b"),
+    (
+        (3,),
+        "[千천]|thousand|tausend|tsd\\b|mille\\b|mil\\b|mila\\b|mii\\b|duizend|tusen|tusind|þúsund|tis[ií]|tys|tisuć|tisoč|"
+        "hilja|tuha|ezer|tūkst|bin\\b|mijë|ribu|libo|k\\b|тыс|тис|хиляд|хиљад|илјад|мың|мянга|χιλιάδ|nghìn|ngàn|ألف|آلاف|"
+        "هزار|ہزار|אלף|אלפים|हज़ार|हजार|হাজার|હજાર|ಸಾವಿರ|వేల|ஆயிர|ആയിര|พัน|ພັນ|ពាន់",
+    ),
+    ((4,), "[万萬만]|หมื่น|ໝື່ນ|ម៉ឺន|vạn\\b"),
+    ((5,), "lakh|lac\\b|लाख|লাখ|লক্ষ|લાખ|ਲੱਖ|لاکھ|లక్ష|ಲಕ್ಷ|ലക്ഷ|லட்ச|แสน|ແສນ|សែន"),
+    (
+        (6,),
+        "mil+[ijy]*[oóuő]|milh[ãõ]|mio\\b|mln|mn\\b|м[иі]л+[иіь]?[ийоё]+н|милиј?у?н|мілён|млн|εκατομ|triệu|juta|مليون|ملايين|"
+        "میلیون|ملین|מיליון|मिलियन|মিলিয়ন|મિલિયન|மில்லியன்|ล้าน|ລ້ານ|លាន",
+    ),
+    ((7,), "crore|करोड़|करोड|कोटी|কোটি|કરોડ|ਕਰੋੜ|کروڑ|కోట్ల|ಕೋಟಿ|കോടി|கோடி"),
+    ((8,), "[亿億억]"),
+    (
+        (9,),
+        "mil+[ijy]+ar|mld|mrd|mlrd|bn\\b|м[иі]л+[ьи]?[ия]рд|милиј?ард|мільярд|млрд|δισεκατομ|tỷ|tỉ\\b|مليار|میلیارد|ارب|"
+        "מיליארד|अरब",
+    ),
+    ((9, 12), "bil+[ijyh]*[oóuõã]|б[иі]л+[ьи]?[ийоё]+н"),
+    ((12,), "[兆조]|трлн"),
+    ((12, 18), "tril+[ijyh]*[oóuõã]|тр[иі]л+[ьи]?[ийоё]+н"),
+)
+"""Words for powers of ten in many languages; the powers of billion and trillion differ between countries."""
+_POWERS = {f"s{i}": powers for i, (powers, _) in enumerate(_SCALES)}
 _SCALE = re.compile(
-    "\\s?(?:[十百千万亿萬億만억]|(?:hundred|thousand|million|billion|trillion|tausend|Million|Milliarde|mille|milliard|mil|"
-    "milione|miliard|тысяч|миллион)s?)", re.IGNORECASE,
-)  # fmt: skip
-_DECADE = re.compile(r"(?<=0)(?:['’]?s\b|er|年代)")  # behind "1990"
-_TIME = re.compile(r"(\d{1,2})[:.](\d\d)")
+    r"[\s-]?(?:de\s)?[多余餘几幾数數여]?(?:"
+    + "|".join(f"(?P<s{i}>{words})" for i, (_, words) in enumerate(_SCALES))
+    + ")",
+    re.IGNORECASE,
+)
+MOST_SCALES = 4
+"""Largest number of words of a power of ten: 千 and 万, or "hundred thousand", are two."""
+
 _GROUPING = re.compile(r"(?<=\d)[.,'’\u00a0\u2007\u2009\u202f\u066c\uff0c\uff0e_ ](?=\d{3}(?!\d))")
 _UNEVEN_GROUPS = re.compile(r"(?<![\d,])(?:\d{1,2}(?:,\d\d)+,\d{3}|\d{1,4}(?:,\d{4})+)(?!\d)")  # 12,34,567 and 1,2345
+
+
+def powers_of(after: str) -> frozenset[int]:
+    """Return the powers of ten that the words right after a number may be, as 6 for "million"; none without a word."""
+    powers, place = frozenset({0}), 0
+    for _ in range(MOST_SCALES):
+        scale = _SCALE.match(after, place)
+        if scale is None:
+            break
+        place = scale.end()
+        powers = frozenset(power + more for power in powers for more in _POWERS[scale.lastgroup or ""])
+    return powers if place else frozenset()
 
 
 def groups_of(text: str) -> tuple[int, ...]:
@@ -40,6 +93,24 @@ def _digits(text: str) -> list[str]:
     return re.findall(r"\d+", in_ascii(text))
 
 
+def _sizes(number: str, powers: Collection[int]) -> Iterator[tuple[str, int]]:
+    """Yield the digits of a number without zeros at their ends, and how many digits its value has before the point.
+
+    A point or comma may be that of thousands or of decimals: both are tried.
+
+    Args:
+        powers: Powers of ten after the number; none: it is its own value.
+    """
+    groups = _digits(number)
+    digits = "".join(groups)
+    bare = digits.strip("0")
+    if not bare:
+        return
+    n_zeros = len(digits) - len(digits.lstrip("0"))
+    for n_whole in {len(digits), len(digits) - (len(groups[-1]) if len(groups) > 1 else 0)}:
+        yield from ((bare, n_whole - n_zeros + power) for power in powers or (0,))
+
+
 def _same(number: Number) -> Iterator[Hashable]:
     """Yield keys of a number; numbers with a common key differ only in separators, as "1,000", "1.000" and "1000"."""
     if number.fraction is not None:
@@ -51,6 +122,11 @@ def _same(number: Number) -> Iterator[Hashable]:
         # 1.05 and 1.5 differ, but a date may have zeros, as 05.01.2024
         yield "groups", groups, None if len(groups) == 3 else len(re.findall(r"\d", number.core))
         yield "digits", *_digits(without_grouping(number.core))
+
+
+def _hours(text: str, number: Number, context: Context) -> Hours | None:
+    """Return the times that a number may be, by the text around it; its unit may be the word for hours, as in "20h"."""
+    return hours(number.core, Context(context.before, text[len(number.core) :] + context.after))
 
 
 _ANY = "any"
@@ -65,33 +141,31 @@ class UnusedNumbers:
         self._numbers = list(numbers)
         self._is_used = [False] * len(self._numbers)
         self._by_key: dict[Hashable, deque[int]] = {}
-        self._lengths: dict[str, set[int]] = {}  # numbers of digits of all numbers that differ only in zeros at the end
         wanted = dict.fromkeys(["", *symbols])
         for i, (text, context) in enumerate(self._numbers):
             number = parse(text)
             signs = signs_of(number, context)
             owned = [symbol for symbol in wanted if has_symbol(symbol, number, context)]
-            keys = list(self._keys(number, context.after))
+            keys = list(dict.fromkeys(self._keys(text, number, context)))
             # a number without a sign in the source may be taken as a signed one: the hyphen may be a mark of a list
             for sign in dict.fromkeys([*signs, _ANY]):
                 for symbol in owned:
                     for key in keys:
                         self._by_key.setdefault((sign, number.power, symbol, key), deque()).append(i)
 
-    def _keys(self, number: Number, after: str) -> Iterator[Hashable]:
+    def _keys(self, text: str, number: Number, context: Context) -> Iterator[Hashable]:
         """Yield all keys by which ``take`` looks a number up."""
         yield from _same(number)
-        text = number.core
-        if time := _TIME.fullmatch(text):
-            yield "time", int(time[1]), int(time[2])
-        digits = "".join(_digits(text))
-        bare = digits.strip("0")
-        self._lengths.setdefault(bare, set()).add(len(digits))
-        yield "length", bare, len(digits)
-        if _SCALE.match(after):
-            yield "scaled", bare
-        if len(text) == 2 or (len(text) == 4 and text.isdigit()):
-            yield "decade", len(text), text[-2:]
+        if clock := _hours(text, number, context):
+            for time in clock.times:
+                yield "time", time
+                if clock.is_clock:
+                    yield "clock", time
+        core, powers = number.core, powers_of(context.after)
+        for size in _sizes(core, powers):
+            yield "scaled" if powers else "unscaled", size
+        if len(core) == 2 or (len(core) == 4 and core.isdigit()):
+            yield "decade", len(core), core[-2:]
 
     def left(self) -> list[int]:
         """Return the indices of the numbers that are left."""
@@ -103,13 +177,15 @@ class UnusedNumbers:
         Args:
             text: Number of the source.
             src: The source text.
-            end: End of the number in it; the word after it ("million") matters.
+            end: End of the number in it; the words around it ("million", "pm") matter.
         """
-        number = parse(text)
-        signs = [number.sign] if number.sign else ["", _ANY]
-        for sign in signs:
+        number, context = parse(text), around(src, end - len(text), end)
+        equal, at_time = [*_same(number)], [*self._at_time(text, number, context)]
+        # of "3 Hunde um 15 Uhr" the second number is "3 pm"
+        first = (at_time, equal) if number.core.isdecimal() else ([*equal, *at_time],)
+        for sign in [number.sign] if number.sign else ["", _ANY]:
             mark = sign, number.power, number.symbol
-            for keys in (self._equal(number), self._scaled(number.core, src, end), self._decade(number.core, src, end)):
+            for keys in (*first, self._scaled(number.core, context), self._decade(number.core, context)):
                 places = [place for key in keys if (place := self._first((*mark, key))) is not None]
                 if places:
                     self._is_used[min(places)] = True
@@ -123,22 +199,23 @@ class UnusedNumbers:
             places.popleft()
         return places[0] if places else None
 
-    def _equal(self, number: Number) -> Iterator[Hashable]:
-        """Yield the keys of the same number, and of the same time on a clock of 12 and of 24 hours: 3:30 and 15.30."""
-        yield from _same(number)
-        if time := _TIME.fullmatch(number.core):
-            hour, minute = int(time[1]), int(time[2])
-            yield from (("time", other, minute) for other in range(hour % 12, 100, 12) if other != hour)
+    def _at_time(self, text: str, number: Number, context: Context) -> Iterator[Hashable]:
+        """Yield the keys of the same time on a clock of 12 and of 24 hours, as 3:30 pm and 15.30, 3 pm and 15 Uhr.
 
-    def _scaled(self, number: str, src: str, end: int) -> Iterator[Hashable]:
-        """Yield the keys of the same digits with another word for the zeros, as 20 million and 2000万."""
-        digits = "".join(_digits(number))
-        bare = digits.strip("0")
-        yield "scaled", bare
-        if _SCALE.match(src[end : end + 12]):
-            yield from (("length", bare, n) for n in self._lengths.get(bare, ()) if n > len(digits) + 1)
+        One of both must be surely a time: "3 h" and "15 h" are two durations.
+        """
+        if clock := _hours(text, number, context):
+            yield from (("time" if clock.is_clock else "clock", time) for time in clock.times)
 
-    def _decade(self, number: str, src: str, end: int) -> Iterator[Hashable]:
+    def _scaled(self, number: str, context: Context) -> Iterator[Hashable]:
+        """Yield the keys of the same value with another word for the zeros, as 20 million and 2000万."""
+        powers = powers_of(context.after)
+        for size in _sizes(number, powers):
+            yield "scaled", size
+            if powers:
+                yield "unscaled", size
+
+    def _decade(self, number: str, context: Context) -> Iterator[Hashable]:
         """Yield the keys of a decade by four digits and by two, as "the 1990s" and "les années 90"."""
-        if _DECADE.match(src, end) and (len(number) == 2 or (len(number) == 4 and number.isdigit())):
+        if is_decade(number, context):
             yield "decade", 6 - len(number), number[-2:]

@@ -39,6 +39,7 @@ _NO_WORD = rf"(?![^\W{UNSPACED}])"  # after a unit or an exponent
 _EXPONENT = rf"[eE][-+\u2212]?\d{{1,4}}{_NO_WORD}|\^[-+\u2212]?\d{{1,4}}|[\u207a\u207b]?[{_SUPERSCRIPT}]+"
 _WIDE = "(?<=[\uff10-\uff19])[\uff0c\uff0e\uff1a\uff0f\uff0d](?=[\uff10-\uff19])"
 _CORE = (
+    rf"\d{{1,2}}(?:h|[{_SPACE}]h[{_SPACE}]|[Hu])[0-5]\d{_NO_WORD}(?![{_SPACE}]?min)|"  # 15h30
     rf"\d{{1,3}}(?:[ \u2009]\d{{3}})+(?!\d)|(?<!\d_)\d{{1,3}}(?:_\d{{3}})++(?!\w)|"  # 1 000 000, 1_000_000
     rf"\d{{1,6}}[ \u00a0]\d{{1,2}}[/\u2044]\d{{1,3}}(?![\d/.:-])|"  # 3 1/2
     rf"\d+(?:(?:[{_SEPARATORS}]|{_WIDE})\d+)*"
@@ -165,8 +166,11 @@ _WORDS_OF_MINUS = re.compile(
 _WORDS_OF_PLUS = re.compile("plus|más|mais|più|плюс|正|プラス|플러스|زائد", re.IGNORECASE)
 WORDS_OF_SYMBOLS = {
     "%": "per ?cent|pct|prozent|pour[ -]cent|por ?cento|por ciento|per cento|procent|процент|відсот|százalék|yüzde|"
-    "prosent|τοις εκατό|"
-    "بالمئة|بالمائة|في المئة|درصد|प्रतिशत|শতাংশ|ร้อยละ|เปอร์เซ็นต์|百分|个百分点|パーセント|퍼센트|프로",
+    "prosent|prósent|protsen|\\bpersen\\b|persent|peratus|porsiyento|\\bposto\\b|odsto|ehuneko|për ?qind|la sută|"
+    "faiz|foiz|asilimia|phần trăm|τοις εκατό|одсто|\\bпосто\\b|на сто|пайыз|хувь|տոկոս|პროცენტ|אחוז|"
+    "بالمئة|بالمائة|في المئة|في المائة|درصد|فی ?صد|سلنه|प्रतिशत|फ़ीसदी|फीसदी|टक्क|শতাংশ|ટકા|ਪ੍ਰਤੀਸ਼ਤ|ਫੀਸਦੀ|"
+    "சதவீத|சதவிகித|శాతం|ಶೇಕಡ|ಪ್ರತಿಶತ|ശതമാന|සියයට|ร้อยละ|เปอร์เซ็นต์|ເປີເຊັນ|ភាគរយ|ရာခိုင်နှုန်း|"
+    "百分|个百分点|パーセント|퍼센트|프로",
     "\u2030": "per ?mille?|promille|pour mille|por mil|промилле|千分|パーミル",
     "$": "dollar|dólar|dollár|dolar|доллар|долар|USD|peso|دولار|دلار|डॉलर|ডলার|ดอลลาร์|美元|美金|元|ドル|달러|buck",
     "\u20ac": "euro|EUR|евро|євро|ευρώ|يورو|یورو|यूरो|ইউরো|ยูโร|欧元|歐元|ユーロ|유로",
@@ -192,6 +196,11 @@ _WORDS_OF_FRACTIONS = {
 AROUND = 24
 """Number of characters before and after a number in which words for its sign, symbol or unit are looked for."""
 _ANY_UNIT = re.compile(r"[\s\u00a0-]*[^\W\d_]|[\s\u00a0]*[°º\u2032\u2033\u2103\u2109\"'´]")
+
+
+def around(text: str, start: int, end: int) -> Context:
+    """Return the text around ``text[start:end]``."""
+    return Context(text[max(0, start - AROUND) : start], text[end : end + AROUND])
 
 
 def signs_of(number: Number, context: Context) -> tuple[str, ...]:

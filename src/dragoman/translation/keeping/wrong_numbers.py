@@ -26,7 +26,7 @@ MOST_DIGITS = 24
 
 _PLAIN = re.compile(r"\d+")
 _DATE_BEFORE, _DATE_AFTER = re.compile(r"\d[^\w\s]{1,3}$"), re.compile(r"[^\w\s]{1,3}\d")
-_SEPARATED = re.compile(r"\d+(?:[.,:/٫٬‎‏\u00a0\u202f -]+\d+)*")
+_SEPARATED = re.compile(r"\d+(?:[hHu.,:/٫٬‎‏\u00a0\u202f -]+\d+)*")
 
 
 def in_place(text: str, lost: Sequence[Span], wrong: Sequence[Span], alike: bool) -> str | None:

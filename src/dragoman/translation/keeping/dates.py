@@ -1,0 +1,193 @@
+"""Dates and times: months by name, centuries in Roman numerals, decades, hours on clocks of 12 and of 24 hours.
+
+Calendar("May 1, 1990").take("5", Context("1990年", "月1日"))    # True
+hours("3", Context("at ", " pm")).times                       # {(15, 0)}
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cached_property
+from typing import NamedTuple
+
+from dragoman.translation.keeping.written_numbers import Context, in_ascii
+
+_MONTHS = (
+    "jan|jän|jaan|ene(?:ro)?\\b|gen(?:\\b|n|er\\b)|ianu|led(?:en|n)|stycz|siječ|sausi|oca[kğ]|tammi|ιαν|янв|яну|јан|січ|студз|"
+    "يناير|كانون الثاني|ژانویه|जनवरी|มกรา|ינואר",
+    "feb|fev(?:\\b|ereiro)|fév|lut(?:y|eg)|únor|veljač|helmik|veebr|vasar[ij]|şubat|φεβ|фев|феб|лют|فبراير|شباط|فوریه|"
+    "फ़?रवरी|กุมภา|פברואר",
+    "mar(?:\\.|ch|s\\b|z|ç|t(?:\\b|[aeisuāą])|ec|c[au]\\b|et\\b)|mär|maart|mrt\\b|břez|ožuj|márc|maalis|kov[ao]s?\\b|"
+    "μαρ|μάρ|март|берез|сакав|مارس|آذار|मार्च|มีนา|מרץ",
+    "apr(?:\\b|[iīí])|ápr|avr|abr(?:il)?\\b|kwie|dub(?:en|n)|trav(?:anj|nj)|huhti|balan(?:d|dž)|nisan|απρ|апр|квіт|красав|"
+    "أبريل|إبريل|نيسان|آوریل|अप्रैल|เมษา|אפריל",
+    "may(?:o|ıs)?\\b|mai(?:o|g|js|jā)?\\b|mag(?:gio|\\.)|mei\\b|maj(?:a|u|em|s)?\\b|máj|květ|svib|touko|geguž|μάι|μαΐ|"
+    "ма[йяею]\\b|мај|трав|مايو|أيار|मई|พฤษภา|מאי",
+    "jun(?:\\b|[eiy]\\b|[hi])|jún|jūn|juun|juin\\b|giu(?:\\b|gn)|iuni|czerw|červ(?:en\\b|n)|lip(?:anj|nj)|kesäk|birž|haziran|"
+    "ιουν|ιούν|июн|юни|јун|черв|чэрв|يونيو|حزيران|ژوئن|जून|มิถุนา|יוני",
+    "jul|júl|jūl|juul|juil|lug(?:\\b|l)|iuli|lip(?:iec|c)|červen[ec]|srp(?:anj|nj)|heinä|liep(?:a|os|ą)\\b|temmuz|ιουλ|ιούλ|"
+    "июл|юли|јул|лип(?:ень|н)|ліп|يوليو|تموز|ژوئیه|जुलाई|กรกฎา|יולי",
+    "aug(?:\\b|us)|avg|ao[uû]t|agost|agust|ağust|sierp|srp(?:en|n(?!j))|kolovoz|elok|rugpj|αυγ|αύγ|авг|серп|жні|أغسطس|"
+    "آب\\b|اوت\\b|अगस्त|สิงหา|אוגוסט",
+    "sep(?:\\b|t\\.|tem|tiem)|set(?:t?embr|iembr)|wrze|září|ruj(?:an|n)|szept|syys|rugs|eylül|σεπ|сент|септ|верес|верас|"
+    "سبتمبر|أيلول|سپتامبر|सितंबर|सितम्बर|กันยา|ספטמבר",
+    "oct|okt|ott(?:\\b|ob)|outub|paźdz|říj|lokak|spali|ekim|οκτ|окт|жовт|кастр|أكتوبر|تشرين الأول|اکتبر|"
+    "अक्टूबर|अक्तूबर|ตุลา|אוקטובר",
+    "nov(?:\\b|em|iem)|noiem|studen(?:i|og)\\b|marrask|lapkri|kasım|νοε|νοέ|ноя|ное|нов(?:\\b|ем)|листопад|"
+    "лістапад|نوفمبر|تشرين الثاني|نوامبر|नवंबर|नवम्बर|พฤศจิกา|נובמבר",
+    "d[eé]c(?:\\b|em)|dez(?:\\.|em)|dic(?:\\b|em|iem)|desem|detsem|grud(?:zi|ni)|prosin|jouluk|gruod|aralık|δεκ|"
+    "дек(?:\\b|аб|ем)|дец|груд|снеж|ديسمبر|كانون الأول|دسامبر|दिसंबर|दिसम्बर|ธันวา|דצמבר",
+)
+"""Beginnings of the names of the months in many languages, as patterns."""
+_LISTOPAD = frozenset({10, 11})  # a month of autumn: October in Croatian, November in Czech and Polish
+_NAME = re.compile(  # no letters before, but the prefixes of Arabic, Hebrew and Thai
+    "(?<![A-Za-z\u00aa-\u052f])(?:listopad|"
+    + "|".join(f"(?P<m{month}>{names})" for month, names in enumerate(_MONTHS, 1))
+    + ")",
+    re.IGNORECASE,
+)
+
+_MONTH_BEFORE = re.compile(r"(?:tháng|เดือน|ខែ)\s?$", re.IGNORECASE)
+_MONTH_AFTER = re.compile(r"\s?[月월]")
+_DAY_BEFORE = re.compile(r"\d\.\s?$")  # 3. 10. 2024
+_DAY_AND_MONTH = re.compile(r"\d{1,2}([./])\d{1,2}")
+
+_TENS = ("", "X", "XX", "XXX", "XL", "L", "LX", "LXX", "LXXX", "XC")
+_ONES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
+_ROMAN_VALUES = {tens + ones: 10 * t + o for t, tens in enumerate(_TENS) for o, ones in enumerate(_ONES)}
+_IN_LATIN = str.maketrans("\u0406\u0425", "IX")  # the letters of Cyrillic, which Russian and Ukrainian type for them
+_CENTURY = (
+    "century|centuries|jahrh|jh\\b|eeuw|siècle|s\\.|siglo|segle|século|secol|sec\\.|wiek|w\\.|stolet|stoljeć|stuleci|storoč|"
+    "vijek|век|вв?\\.|вік|століт|ст\\.|стаг|αιών|század|vuosisa|sajand|amži|gadsimt|yüzyıl|asır|mendea|thế kỷ"
+)
+_ROMAN = re.compile(
+    rf"(?<![\w.])(?P<before>(?i:{_CENTURY})[^\W\d_]*\s)?(?P<roman>(?=[IVXL])(?:X[CL]|L?X{{0,3}})(?:I[XV]|V?I{{0,3}}))"
+    rf"(?:-?(?P<end>er|re|e|è|ème|eme|º|ª|°|th|st|nd|rd|го|й|м))?(?![\w'’])(?P<after>\.?\s(?i:{_CENTURY}))?"
+)
+_CENTURY_BEFORE_DECADE = re.compile(r"\s?(?:世[纪紀]|세기)\s?(\d0)\s?(?:年代|년대)")
+
+_DECADE_AFTER = re.compile(
+    r"(?:['’]?s\b|er|['’]?l[aeı]r|['’]erne|-?luvu|-?talet|-?årene|-(?:[хеи]|их|ых|те|ті|tych|te|as|es|an)\b|\. l[eé]t|"
+    r"\s?年代|\s?년대)"
+)
+_DECADE_BEFORE = re.compile(
+    r"(?:ann[ée]es|años|anys|anos|anni|anii|jaren|lata|latach|lat|tahun|thập niên|ทศวรรษ(?:ที่)?)\s?['’]?$", re.IGNORECASE
+)
+
+TIME = re.compile(r"(\d{1,2})(?:[:.]|\s?[hH]\s?|u)(\d\d)")
+_MORNING = re.compile(r"\s?[aA]\.?\s?[mM]\b(?!\s[A-ZÄÖÜ])")  # no "3:30 am Montag"
+_EVENING = re.compile(r"\s?[pP]\.?\s?[mM]\b")
+_MORNING_BEFORE, _EVENING_BEFORE = re.compile(r"(?:上午|凌晨|午前|오전)\s?$"), re.compile(r"(?:下午|午[后後]|오후)\s?$")
+_CLOCK_AFTER = re.compile(r"\s?(?:[ap]\.?\s?m\b|uhr|o['’]clock|[点點]|[時时시](?![间間간])|น\.)", re.IGNORECASE)
+_CLOCK_BEFORE = re.compile(r"(?:kl\.?|klo|klockan|[上下]午|午[前后後]|凌晨|오전|오후)\s?$", re.IGNORECASE)
+_HOURS_AFTER = re.compile(
+    r"\s?(?:h\b|hrs?\b|heures?|hor[ae]s?\b|ore\b|uur|час|годин|giờ|godz|hod|óra|ór[áa]kor|saat)", re.IGNORECASE
+)
+
+
+class Hours(NamedTuple):
+    """What a number may be on a clock."""
+
+    times: frozenset[tuple[int, int]]
+    """Hours from 0 to 23, each with its minute."""
+    is_clock: bool
+    """False if the number may as well be a duration, as in "3 h"."""
+
+
+def hours(number: str, context: Context) -> Hours | None:
+    """Return the times that a number may be; None if it is none. The 3 of "3 Uhr" may be of the night or of the day."""
+    time = TIME.fullmatch(number)
+    is_clock = time is not None or _CLOCK_AFTER.match(context.after) or _CLOCK_BEFORE.search(context.before)
+    if time is None and not (
+        len(number) < 3 and number.isdecimal() and (is_clock or _HOURS_AFTER.match(context.after))
+    ):
+        return None
+    hour, minute = (int(time[1]), int(time[2])) if time else (int(number), 0)
+    if hour > 24 or minute > 59:
+        return None
+    is_morning = _MORNING.match(context.after) or _MORNING_BEFORE.search(context.before)
+    is_evening = _EVENING.match(context.after) or _EVENING_BEFORE.search(context.before)
+    of_day = {hour % 24}
+    if hour < 13 and (is_morning or is_evening):
+        of_day = {hour % 12 + (12 if is_evening else 0)}
+    elif 0 < hour < 13:
+        of_day = {hour % 12, hour % 12 + 12}
+    return Hours(frozenset((hour, minute) for hour in of_day), bool(is_clock))
+
+
+def is_decade(number: str, context: Context) -> bool:
+    """True if a number is a decade by its last two digits or by four: the 1990s, les années 90, 90-х."""
+    if len(number) not in (2, 4) or not number.isdecimal() or not number.endswith("0"):
+        return False
+    return _DECADE_AFTER.match(context.after) is not None or _DECADE_BEFORE.search(context.before) is not None
+
+
+def is_month(number: str, context: Context) -> bool:
+    """True if a number is a month by the word or the signs around it, as in 5月, 5월, tháng 5, and 3. 5. 2024."""
+    if len(number) > 2 or not number.isdecimal() or not 1 <= int(number) <= 12:
+        return False
+    if _MONTH_AFTER.match(context.after) or _MONTH_BEFORE.search(context.before):
+        return True
+    return context.after.startswith(".") and _DAY_BEFORE.search(context.before) is not None
+
+
+def is_day_and_month(number: str, context: Context) -> bool:
+    """True if a number is a date without a year, as the German 3.10. and the English 10/3."""
+    written = _DAY_AND_MONTH.fullmatch(number)
+    return written is not None and (written[1] == "/" or context.after.startswith("."))
+
+
+class Calendar:
+    """What a text has of dates by other means than their digits."""
+
+    def __init__(self, text: str, other: str = "") -> None:
+        """Read a text. Roman numerals that the other text has too are no numbers of it: Charles VI is Carlos VI."""
+        self._text, self._other = text, other
+
+    @cached_property
+    def months(self) -> frozenset[int]:
+        """The months whose names are in the text."""
+        months = set[int]()
+        for name in _NAME.finditer(self._text):
+            months |= {int(name.lastgroup[1:])} if name.lastgroup else _LISTOPAD
+        return frozenset(months)
+
+    def take(self, number: str, context: Context) -> bool:
+        """Take a number that the text has as the name of a month, in Roman numerals, or as a part of a decade.
+
+        Each Roman numeral can be taken once. The 20 of 20世纪90年代 is there if 1990 is.
+
+        Args:
+            number: Digits of the number.
+            context: The text around it, in the other text.
+        """
+        if len(number) > 2 or not number.isdecimal():
+            return False
+        value = int(number)
+        if is_month(number, context) and value in self.months:
+            return True
+        decade = _CENTURY_BEFORE_DECADE.match(context.after)
+        if decade is not None and 100 * (value - 1) + int(decade[1]) in self._years:
+            return True
+        if self._roman[value] < 1:
+            return False
+        self._roman[value] -= 1
+        return True
+
+    @cached_property
+    def _years(self) -> frozenset[int]:
+        return frozenset(int(year) for year in re.findall(r"(?<!\d)\d{4}(?!\d)", in_ascii(self._text)))
+
+    @cached_property
+    def _roman(self) -> Counter[int]:
+        return _roman_numerals(self._text) - _roman_numerals(self._other)
+
+
+def _roman_numerals(text: str) -> Counter[int]:
+    """Return the Roman numerals of a text; a single letter counts only beside a century, and as "Ier"."""
+    numerals = Counter[int]()
+    for match in _ROMAN.finditer(text.translate(_IN_LATIN)):
+        if len(match["roman"]) > 1 or match["before"] or match["after"] or match["end"] in ("er", "re"):
+            numerals[_ROMAN_VALUES[match["roman"]]] += 1
+    return numerals

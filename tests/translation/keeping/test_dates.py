@@ -1,0 +1,198 @@
+"""Dates, centuries, decades, hours and powers of ten as each language writes them, and what is none of these."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman.translation.keeping.protected import Sides, find, missing, unmatched
+from dragoman.translation.keeping.same_numbers import powers_of
+
+
+def lost(src: str, translation: str, lang: str | None = "en") -> list[str]:
+    return [span.text for span in missing(find(src), translation, src, lang)]
+
+
+def wrong(src: str, translation: str, langs: tuple[str | None, str | None]) -> list[str]:
+    return [span.text for span in unmatched(Sides(src, translation, *langs))]
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "lang"),
+    [
+        ("他生于1990年5月1日。", "He was born on May 1, 1990.", "en"),
+        ("他生于1990年5月5日。", "He was born on 5 May 1990.", "en"),
+        ("他於１９９０年１２月３１日出生", "Er wurde am 31. Dezember 1990 geboren.", "de"),
+        ("1990年3月2日から4月2日まで", "du 2 mars au 2 avril 1990", "fr"),
+        ("5월 1일에 만나요.", "Nos vemos el 1 de mayo.", "es"),
+        ("9月3日", "3 září", "cs"),
+        ("10月2日", "2. listopada", "cs"), ("11月2日", "2. listopadu", "cs"),
+        ("8月1日", "il 1º agosto", "it"), ("10月2日", "2 de outubro", "pt"),
+        ("5月1日至9日", "op 1 tot 9 mei", "nl"),
+        ("ngày 1 tháng 5 năm 1990", "May 1, 1990", "en"),
+        ("Wir kommen am 3.10. an.", "We arrive on October 3.", "en"), ("am 3.10.", "3 octobre", "fr"),
+        ("am 3.10. und 4.11.", "október 3-án és november 4-én", "hu"), ("on 10/3", "am 3. Oktober", "de"),
+        ("dne 3. 10. 2024", "on October 3, 2024", "en"),
+        ("20世纪90年代", "the 1990s", "en"), ("20世紀60年代", "les années 60 du XXe siècle", "fr"),
+        ("20세기 90년대", "in the 1990s", "en"), ("5月", "in 5/2024", "en"),
+    ],
+)  # fmt: skip
+def test_a_month_may_be_named_and_a_century_be_in_its_decade(src: str, translation: str, lang: str) -> None:
+    assert lost(src, translation, lang) == []
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "expected"),
+    [
+        ("他生于1990年5月1日。", "He was born on March 1, 1990.", ["5"]),
+        ("他生于1990年5月1日。", "He was born on 1, 1990.", ["5"]),
+        ("他生于1990年5月5日。", "He was born in May 1990.", ["5"]),
+        ("5个月", "in May", ["5"]), ("5只狗", "dogs in May", ["5"]), ("13月", "in May", ["13"]),
+        ("5月", "the mayor and the maid", ["5"]), ("8月", "3 years ago", ["8"]), ("10月", "it is out", ["10"]),
+        ("am 3.10.", "on May 3", ["3.10"]), ("am 3.10.", "in October", ["3.10"]), ("it costs 3.10 now", "October 3",
+         ["3.10"]),
+        ("20世纪90年代", "the 1890s", ["20"]), ("20世纪有90人", "in 1990", ["20", "90"]),
+    ],
+)  # fmt: skip
+def test_another_month_or_none_is_missing(src: str, translation: str, expected: list[str]) -> None:
+    assert lost(src, translation) == expected
+
+
+def test_a_month_or_century_that_the_source_has_in_another_way_is_not_wrong() -> None:
+    assert wrong("He was born on May 1, 1990.", "他生于1990年5月1日。", ("en", "zh")) == []
+    assert wrong("He was born on May 1, 1990.", "他生于1990年3月1日。", ("en", "zh")) == ["3"]
+    assert wrong("in the mid-1990s", "在20世纪90年代中期", ("en", "zh")) == []
+    assert wrong("in the mid-1990s", "在21世纪90年代中期", ("en", "zh")) == ["21"]
+    assert wrong("au XIXe siècle", "in the 19th century", ("fr", "en")) == []
+    assert wrong("au XIXe siècle", "in the 18th century", ("fr", "en")) == ["18"]
+    assert wrong("一千万人", "10 million people", ("zh", "en")) == []
+    assert wrong("一千万人", "20 million people", ("zh", "en")) == ["20"]
+    assert wrong("at 3 pm", "um 15 Uhr", ("en", "de")) == []
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "lang"),
+    [
+        ("In the 19th century", "Au XIXe siècle", "fr"), ("In the 19th century", "En el siglo XIX", "es"),
+        ("In the 19th century", "w XIX wieku", "pl"), ("In the 19th century", "в XIX веке", "ru"),
+        ("In the 19th century", "у ХІХ столітті", "uk"),  # in letters of Cyrillic
+        ("In the 21st century", "nel XXI secolo", "it"), ("In the 5th century", "au Ve siècle", "fr"),
+        ("In the 10th century", "siglo X", "es"), ("In the 16th and 17th centuries", "aux XVIe et XVIIe siècles", "fr"),
+        ("World War 2", "II wojna światowa", "pl"), ("Chapter 44", "capítulo XLIV", "es"),
+        ("20世纪", "the twentieth century", "en"), ("21世纪", "the twenty-first century", "en"),
+        ("les années 90", "the 1990s", "en"), ("los años 90", "the 1990s", "en"), ("gli anni '90", "the 1990s", "en"),
+        ("в 90-х годах", "in the 1990s", "en"), ("w latach 90. XX wieku", "in the 1990s", "en"),
+        ("90년대", "the 1990s", "en"), ("90-luvulla", "in the 1990s", "en"), ("1990'larda", "in the 90s", "en"),
+        ("les années 1990", "the 90s", "en"), ("the 1990s", "les années 90", "fr"), ("the 1990s", "anni '90", "it"),
+        ("les années 90", "the nineties", "en"),
+    ],
+)  # fmt: skip
+def test_a_century_may_be_in_roman_numerals_and_a_decade_without_its_century(
+    src: str, translation: str, lang: str
+) -> None:
+    assert lost(src, translation, lang) == []
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "lang", "expected"),
+    [
+        ("In the 19th century", "Au XVIIIe siècle", "fr", ["19"]), ("19 dogs, 19 cats", "XIX perros", "es", ["19"]),
+        ("1 dog", "I stole it", "en", ["1"]), ("50 dogs", "Le chien", "fr", ["50"]),
+        ("5 dogs", "Ve köpek", "fr", ["5"]),
+        ("Charles VI has 6 dogs", "Carlos VI tiene perros", "es", ["6"]), ("14 dogs", "xiv", "es", ["14"]),
+        ("les années 90", "the 1980s", "en", ["90"]), ("il y a 90 ans", "in 1990", "en", ["90"]),
+        ("les années 95", "in 1995", "en", ["95"]), ("90年", "in 1990", "en", ["90"]),
+    ],
+)  # fmt: skip
+def test_another_century_or_decade_is_missing(src: str, translation: str, lang: str, expected: list[str]) -> None:
+    assert lost(src, translation, lang) == expected
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "lang"),
+    [
+        ("有30多万人参加", "More than 300,000 people", "en"), ("有30余萬人參加", "More than 300,000 people", "en"),
+        ("30여만 명", "more than 300,000 people", "en"), ("5천 명", "5,000 people", "en"),
+        ("3백만 명", "3 million", "en"),
+        ("2조 원", "2,000,000,000,000 won", "en"), ("20 million", "2 करोड़", "hi"), ("500,000", "5 लाख", "hi"),
+        ("5 lakh people", "500,000 Menschen", "de"), ("2 crore", "20 million", "en"),
+        ("10 million people", "一千万人", "zh"), ("100 million people", "一亿人", "zh"),
+        ("8 million", "八百万人", "ja"),
+        ("20 тыс. человек", "20,000 people", "en"), ("20 nghìn người", "20,000 people", "en"),
+        ("20 ngàn người", "20,000 people", "en"), ("3 แสนคน", "300,000 people", "en"),
+        ("2 หมื่นคน", "20,000 people", "en"),
+        ("1.5 million", "150万", "zh"), ("2.5万", "25,000", "en"), ("20 mil millones", "20 billion", "en"),
+        ("100 mil millones", "1000亿", "zh"), ("20 de mii", "20,000", "en"), ("0.5 million", "500,000", "en"),
+        ("5 Billionen", "5万亿", "zh"), ("300,000", "300 Tsd.", "de"), ("$5 million", "500万美元", "zh"),
+        ("1 lakh", "one hundred thousand", "en"), ("$20k", "20.000 $", "de"),
+    ],
+)  # fmt: skip
+def test_a_power_of_ten_may_have_another_word(src: str, translation: str, lang: str) -> None:
+    assert lost(src, translation, lang) == []
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "lang", "expected"),
+    [
+        ("有30多万人参加", "More than 30,000 people", "en", ["30"]), ("5천 명", "500 people", "en", ["5"]),
+        ("5천 명", "50,000 people", "en", ["5"]), ("20 million", "2 लाख", "hi", ["20"]),
+        ("3 แสนคน", "3,000,000 people", "en", ["3"]), ("1.5 million", "15万", "zh", ["1.5"]),
+        ("20 million", "200 Hunde", "de", ["20"]), ("20 millimetres", "20000 m", "de", ["20"]),
+        ("10 million people", "一百万人", "zh", ["10"]), ("100 million people", "三亿人", "zh", ["100"]),
+        ("30多人", "300,000 people", "en", ["30"]), ("3.5 l", "35 l", "de", ["3.5"]),
+    ],
+)  # fmt: skip
+def test_another_power_of_ten_is_another_number(src: str, translation: str, lang: str, expected: list[str]) -> None:
+    assert lost(src, translation, lang) == expected
+
+
+def test_words_for_powers_of_ten_add_up() -> None:
+    assert powers_of(" million people") == {6}
+    assert powers_of("百万人") == powers_of("多百万") == {6}
+    assert powers_of(" hundred thousand") == {5}
+    assert powers_of(" milliards") == {9}
+    assert powers_of(" billion") == {9, 12}
+    assert powers_of("") == powers_of(" people") == powers_of(" millimetres") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "lang"),
+    [
+        ("at 3:30 pm", "à 15h30", "fr"), ("um 15:30 Uhr", "à 15 h 30", "fr"), ("à 15h30", "at 3:30 pm", "en"),
+        ("à 15h30", "um 15.30 Uhr", "de"), ("om 15u30", "at 15:30", "en"), ("à 15h30", "um halb vier", "de"),
+        ("at 3 pm", "um 15 Uhr", "de"), ("à 20h", "at 8 pm", "en"), ("at 8 pm", "à 20h", "fr"),
+        ("at 8 p.m.", "à 20 heures", "fr"), ("下午3点", "um 15 Uhr", "de"), ("15点", "at 3 pm", "en"),
+        ("15時に", "at 3 p.m.", "en"), ("오후 3시", "um 15 Uhr", "de"), ("15시", "at 3 pm", "en"),
+        ("at 12 am", "um 0 Uhr", "de"),
+        ("um 15 Uhr", "at 3:00 pm", "en"), ("3 dogs at 3 pm", "um 15 Uhr 3 Hunde", "de"),
+        ("15 dogs at 3 pm", "um 15 Uhr 15 Hunde", "de"), ("3 pm and 3 dogs", "3 Hunde um 15 Uhr", "de"),
+        ("at 3 am", "um 3 Uhr", "de"), ("um 3:30 am Montag", "on Monday at 3:30", "en"),
+    ],
+)  # fmt: skip
+def test_a_time_may_be_on_the_other_clock(src: str, translation: str, lang: str) -> None:
+    assert lost(src, translation, lang) == []
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "lang", "expected"),
+    [
+        ("at 3:30 pm", "à 15h20", "fr", ["3:30"]), ("à 15h30", "à 15h", "fr", ["15h30"]),
+        ("at 3 am", "um 15 Uhr", "de", ["3"]), ("at 3:30 am", "um 15:30 Uhr", "de", ["3:30"]),
+        ("at 3 pm", "um 16 Uhr", "de", ["3"]), ("at 3 pm", "15 Hunde", "de", ["3"]),
+        ("3 dogs", "um 15 Uhr", "de", ["3"]),
+        ("in 3 h", "en 15 h", "es", ["3"]), ("3 heures", "15 hours", "en", ["3"]), ("3시간", "15 o'clock", "en", ["3"]),
+        ("dure 15 h", "takes 3 h", "en", ["15"]),
+    ],
+)  # fmt: skip
+def test_another_time_and_a_duration_are_missing(src: str, translation: str, lang: str, expected: list[str]) -> None:
+    assert lost(src, translation, lang) == expected
+
+
+def test_a_time_with_h_is_one_number_and_two_lengths_of_time_are_two() -> None:
+    texts = ("à 15h30.", "à 9 h 05", "om 15u30", "24h 15 km", "2 h 30 min", "15h30开始", "5h99")
+    found = [[span.text for span in find(text)] for text in texts]
+    assert found[:3] == [["15h30"], ["9 h 05"], ["15u30"]]
+    assert found[3] == ["24h", "15"]
+    assert found[4][0].startswith("2")
+    assert len(found[4]) == 2
+    assert found[5] == ["15h30"]
+    assert found[6] == ["5"]
