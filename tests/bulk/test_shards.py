@@ -191,6 +191,7 @@ def test_a_table_that_cannot_be_read_is_a_shard_that_fails(
         (["in", "--out", "in/out"], "lies in the folder that is read"),
         (["in/a.txt", "--out", "in"], "lies in the folder that is read"),
         (["nowhere", "--out", "out"], "nowhere: no such folder"),
+        (["in", "--out", "out", "--glossary", "none.txt"], "none.txt: no such file"),  # read here, not on the cluster
         (["in", "--out", "out"], "translating on a cluster needs 'dragoman[ray]', which is not installed: pip install"),
     ],
 )

@@ -59,7 +59,9 @@ def test_a_folder_gets_the_page_and_every_figure(found: Trace, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    (["--out", "a.jpeg"], ".html"), (["--show", "everything"], "show must be alignment, cross, encoder, decoder or"),
+    (["--out", "a.jpeg"], ".html"), (["--show", "cross"], "give --out cross.svg too"),
+    (["--show", "cross", "--out", "folder"], "give --out cross.svg too"),
+    (["--show", "everything"], "show must be alignment, cross, encoder, decoder or"),
 ])  # fmt: skip
 def test_refusals_come_before_the_work(
     command: Callable[..., Any], tmp_path: Path, options: list[str], message: str

@@ -326,6 +326,7 @@ def test_translating_refuses_what_is_no_run_and_what_is_no_text(
     assert "beam_size must be 1 or more, got 0" in refused("translate", tiny_run, "--beam-size", "0", stdin=b"a\n")
     assert "device must be auto, cpu or cuda, got 'tpu'" in refused("translate", tiny_run, "--device", "tpu")
     assert "leave out one of them" in refused("translate", tiny_run, "train.en", "-i")
+    assert "leave out --warnings" in refused("translate", tiny_run, "-i", "--warnings", "train.en")
     assert "--out needs a FILE" in refused("translate", tiny_run, "--out", "x")
     assert "--restart overwrites the file of --out" in refused("translate", tiny_run, "train.en", "--restart")
     assert "train.en: is the input" in refused("translate", tiny_run, "train.en", "--out", "train.en")

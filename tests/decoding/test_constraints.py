@@ -113,6 +113,12 @@ def test_a_prefix_continues_without_an_excluded_word_unless_it_holds_one() -> No
     assert following([], Rules(spelling, prefix=b" Hun", exclude=(b"Hun", b"Hund", b"Hunne")), 9, EOS) == ([4], [])
 
 
+def test_a_prefix_that_cannot_go_on_is_given_up_and_never_taken_up_at_a_later_byte() -> None:
+    rules = Rules(Spelling([b"", b"", b"", b" a", b"b", b"xy"]), prefix=b" a\xc2\xa0b")  # no piece spells the two bytes
+    assert following([3], rules, 9, EOS) == ([], [])
+    assert following([3, 5], rules, 9, EOS) == ([], [])  # two other bytes: "b" is not forced after them
+
+
 def test_repeated_ngrams() -> None:
     assert repeating([4, 5, 4, 6, 4], 2) == [5, 6]
     assert repeating([4, 5, 6, 4, 5], 3) == [6]

@@ -20,6 +20,7 @@ from dragoman.distillation.mixing import turned_round
 from dragoman.distillation.text import sides_of
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.translation import resumable
+from dragoman.translation.translator import Translator
 
 Sentences = Callable[[int, int], list[tuple[str, str]]]
 FAST: dict[str, Any] = dict(quiet=True, engine="torch")
@@ -143,6 +144,15 @@ def test_a_kill_while_it_translates_loses_and_repeats_no_line(
     with caplog.at_level("INFO"):
         again = augment(tmp_path / "killed", **given)
     assert any("resuming after line 2,048" in record.getMessage() for record in caplog.records)
+    n_windows = 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resumable, "append_to_disk", killed_after_one_window)
+        with pytest.raises(Killed):
+            augment(tmp_path / "other device", **given)
+        facts = Translator.facts
+        patch.setattr(Translator, "facts", lambda *args: {**facts(*args), "device": "cuda"})
+        with pytest.raises(DragomanError, match=r"was started with another device.*; restore it, or start over: rm '"):
+            augment(tmp_path / "other device", **given)
     whole = augment(tmp_path / "whole", **given)
     assert again.counts == whole.counts
     assert again.counts["forward"].lines == {"read": 2100, "translated": 2100}

@@ -218,6 +218,25 @@ def test_bad_translations_are_dropped_and_the_nearest_is_taken(tiny_run: Path, t
         choose_text([text], [tmp_path / "found"], Translator.load(tiny_run).plan(), sides, 0.0, QUIET)
 
 
+def test_the_teacher_searches_with_the_threads_that_were_asked_for(
+    tiny_run: Path, text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int | None] = []
+
+    class EnoughError(Exception):
+        pass
+
+    def translate_file(self: Any, src: Any, out: Any, plan: Any, **_: Any) -> None:
+        asked.append(plan.search.workers)
+        raise EnoughError
+
+    monkeypatch.setattr(Translator, "translate_file", translate_file)
+    for threads in (1, 3):
+        with pytest.raises(EnoughError):
+            distill(tiny_run, src=text[0], out=tmp_path / f"{threads}", threads=threads, **FEW)
+    assert asked == [1, 3]
+
+
 def test_lines_with_bytes_that_are_not_utf8_are_dropped_and_counted(tiny_run: Path, tmp_path: Path) -> None:
     (tmp_path / "x.en").write_bytes(b"the dog\nthe stra\xdfe\nthe cat\n")
     (tmp_path / "x.de").write_bytes(b"der Hund\ndie Strasse\ndie K\xe4tze\n")

@@ -404,6 +404,29 @@ def test_another_translation_of_the_same_search_is_tried_before_any_other_search
     assert (found.texts, len(world.asked)) == (("ein ganz anderer Satz",), 1)
 
 
+def test_alternatives_are_candidates_and_as_many_are_left_of_what_was_found() -> None:
+    world = World(lambda i, effort: [("ein ganz anderer Satz", -1.0)])
+    segment = TextSegment(owner=0, start=0, text=SENTENCE, search=Segment(ids=list(range(9)), key=0))
+    texts = ("hund " * 8, "der hund sieht", "die katze sieht", "die katze schläft")
+    found = [world.hypothesis(text, -0.1 * rank) for rank, text in enumerate(texts, 1)]
+    result = SegmentResult(tuple(found[:2]), texts[:2], spare=tuple(found[2:]))
+    plan = world.plan(DecodeConfig(beam_size=4, batch_tokens=4096, max_extra_tokens=1000), 500, "en", "de")
+    sampled = plan.search
+    plan.search = dataclasses.replace(sampled, sampling=None)  # type: ignore[misc]
+    [guarded] = guard([result], [segment], plan)
+    assert (guarded.texts, world.asked) == (texts[1:3], [])
+    assert str(guarded.note) == "text was repeated: the next best translation is taken"
+    assert [one.score for one in guarded.hypotheses] == sorted((one.score for one in guarded.hypotheses), reverse=True)
+    # samples stay, even those that are the same as what takes the place of the faulty one
+    plan.search = sampled  # type: ignore[misc]
+    same = world.hypothesis("ein ganz anderer Satz", -1.0)
+    world.answers = None
+    world.search = lambda segments, settings: SearchResult([[same]])  # type: ignore[method-assign]
+    drawn = SegmentResult((found[0], same, same, found[1]), (texts[0], *2 * ["ein ganz anderer Satz"], texts[1]))
+    [guarded] = guard([drawn], [segment], plan)
+    assert guarded.texts == (*3 * ["ein ganz anderer Satz"], texts[1])
+
+
 def test_the_second_choice_of_the_model_is_found(obstinate: Callable[..., Translator]) -> None:
     [found] = obstinate("", "der hund sieht heute").translate([SENTENCE], beam_size=2)
     assert found.text == "der hund sieht heute"

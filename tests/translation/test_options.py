@@ -306,6 +306,21 @@ def test_scoring_is_planned_once_and_what_is_impossible_is_refused_then(translat
         translator.plan_scoring(beam_size=2)
 
 
+def test_no_text_comes_twice_among_the_n_best_and_they_are_best_first(translator: Translator) -> None:
+    with_terms = translator.translate(
+        [f"the dog {text}" for text in texts(20, 3)], n_best=4, glossary={"dog": "wauwau"}
+    )
+    with_spans = translator.translate(
+        [f"{text} https://example.org/a/b/{len(text)}" for text in texts(20, 4)], n_best=4
+    )
+    for found in (*with_terms, *with_spans):
+        listed = [found, *found.alternatives]
+        assert len({one.text for one in listed}) == len(listed)
+    for found in with_spans:
+        scores = [one.score for one in (found, *found.alternatives)]
+        assert found.notes or scores == sorted(scores, reverse=True)  # with a note: what was chosen instead is first
+
+
 def test_words_are_aligned_with_those_they_translate(translator: Translator) -> None:
     """The toy language is translated word by word, so the truth is the diagonal."""
     sources = texts(60, seed=9)

@@ -13,6 +13,7 @@ import pytest
 
 import dragoman
 from dragoman.errors import ConfigError
+from dragoman.evaluation import ledger
 from dragoman.evaluation.bracket_f1 import bracket_scores
 from dragoman.explanation.explain import explain
 from dragoman.parsing.trees import Tree, read_trees, right_branching, tree_of, words_of, write_tree
@@ -82,6 +83,8 @@ def test_it_learns_and_beats_right_branching(parser: dragoman.Translator, treeba
     golds = list(read_trees(treebank.test))
     assert found.scores[:4] == bracket_scores(golds, [tree_of(one.text) for one in found.translations])
     assert baseline.value == bracket_scores(golds, [right_branching(tree.words) for tree in golds])[0].value
+    assert parser.run is not None
+    assert ledger.read(parser.run)[-1]["scores"] == {score.name: score.value for score in found.scores[:4]}
 
 
 def test_the_run_holds_what_a_parser_needs(parser_run: Path, treebank: Treebank) -> None:

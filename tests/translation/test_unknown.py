@@ -271,6 +271,14 @@ def test_what_is_carried_over_unchanged_needs_no_note(without_bytes: Translator)
     ]
 
 
+def test_alignments_count_the_words_of_the_text_that_is_shown(without_bytes: Translator) -> None:
+    lines = ["the dog \U0001f600! a cat", "a cat \U0001f600.", "the dog 123 sees \u2192 a cat. the dog \U0001f600!"]
+    for found in without_bytes.translate(lines, alignments=True):
+        assert "\u2047" not in found.text
+        assert found.alignment is not None
+        assert {tgt for _, tgt in found.alignment} == set(range(len(found.text.split())))
+
+
 def test_bytes_spell_everything(bundle: Bundle) -> None:
     plan = replace(Translator(bundle).plan())
     translation = Translator(bundle).translate("the \u65e5\u672c dog", plan)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,6 +68,26 @@ def test_a_word_begins_after_a_space_or_where_there_are_none_anywhere() -> None:
         for encoder, start in ((spaced, b" "), (unspaced, b"")):
             phrase = constraints(encoder, include=[word]).rules.include[0]
             assert b"".join(TOKENIZER.spelled[i] for i in phrase) == start + word.encode()
+
+
+def test_words_are_compared_as_any_tokenizer_writes_them() -> None:
+    """Imported models normalise by rules of their own (NFKC), which turn a no-break space into a space."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXT), model_writer=model, model_type="unigram", vocab_size=60, minloglevel=2,
+        normalization_rule_name="nmt_nfkc", hard_vocab_limit=False, pad_id=0, unk_id=1, bos_id=2, eos_id=3,
+    )  # fmt: skip
+    nfkc = Tokenizer(model.getvalue())
+    assert not nfkc.composes
+    assert not nfkc.is_exact
+    found = constraints(
+        ConstraintEncoder(nfkc, False), prefix="der\u00a0hund", include=["ka\uff54ze"], exclude=["\uff4dag"]
+    )
+    assert found.rules.prefix == b" der hund"
+    assert found.rules.exclude == (b"mag",)
+    assert found.violations("der hund katze") == ()
+    terms = Glossary([("dog", "der\u00a0hund")]).find("a dog")
+    assert constraints(ConstraintEncoder(nfkc, False), terms).violations("der hund") == ()
 
 
 def test_a_glossary_adds_the_terms_of_the_text() -> None:

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from benchmarks.wordless_lines import lines, wrong
-from dragoman.config import DataConfig
+from dragoman.config import DataConfig, ModelConfig
 from dragoman.data.corpus import Cleaner
 from dragoman.languages.scripts import is_blank
+from dragoman.model.transformer import Transformer
 from dragoman.translation.notes import Events
 from dragoman.translation.segments import segment
 from dragoman.translation.translator import Translator
@@ -52,6 +53,21 @@ def test_n_best_samples_and_alignments_have_the_copy_too(translator: Translator)
     assert line.alignment
     (line,) = translator.translate(["→ ·"], n_best=3, sample=True)
     assert [other.text for other in (line, *line.alternatives)] == ["→ ·"] * 3
+
+
+def test_a_copy_that_is_longer_than_the_model_can_read_is_aligned_with_itself(translator: Translator) -> None:
+    bundle = translator.bundle
+    sizes: dict[str, Any] = dict(
+        d_model=16, d_ff=16, n_heads=2, n_encoder_layers=1, n_decoder_layers=1, positions="learned", max_len=64
+    )
+    n = translator.src_tokenizer.vocab_size
+    model = Transformer(ModelConfig(src_vocab_size=n, tgt_vocab_size=n, **sizes)).eval()
+    config = bundle.config.model_copy(update={"model": model.config})
+    learned = Translator(bundle._replace(model=model, config=config))
+    copy, words = learned.translate(["12 " * 99 + "34", "the dog"], alignments=True)
+    assert copy.text == "12 " * 99 + "34"
+    assert copy.alignment == tuple((i, i) for i in range(100))
+    assert words.alignment
 
 
 def test_words_that_are_asked_for_are_in_the_translation_of_a_line_without_a_word(translator: Translator) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from dragoman.bulk.shards import Folders, Shard, shard_names
 from dragoman.errors import ConfigError
 from dragoman.options import Options, takes
 from dragoman.progress import repeated
+from dragoman.translation.keeping.glossary import Glossary
 from dragoman.translation.notes import QUIET, Events
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.resumable import forget
@@ -101,6 +102,7 @@ def translate_folder(
     machines = Machines.of(machines, _taken(Machines, changes))
     folder_options = FolderOptions.of(None, _taken(FolderOptions, changes))
     options = TranslateOptions.of(options, changes)
+    options = replace(options, glossary=Glossary.of(options.glossary))  # its file is on this machine
     if options.n_best > 1 or options.alignments or not isinstance(options.prefix, str):
         raise ConfigError("n_best, alignments and a prefix for each line are not for a folder: a line gives a line")
     src, out = Path(src).absolute(), Path(out).absolute()

@@ -10,6 +10,7 @@ import typer
 
 from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
+from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.distillation.options import DistillOptions
 from dragoman.errors import as_command
@@ -33,6 +34,7 @@ def distill(
     with loading():
         from dragoman.distillation import distill as api
 
+    use_threads(options.threads)
     if options.quiet:
         logging.getLogger("dragoman").setLevel(logging.ERROR)
     with at_ctrl_c(lambda: f"before {out} was complete; the same command resumes"):

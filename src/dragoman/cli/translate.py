@@ -111,6 +111,8 @@ def translate(
     if machines.actors is not None:
         raise ConfigError("--actors needs a Ray cluster: give --ray too")
     inputs = (STDIN if file is None else file, glossary_file(options.glossary))
+    if interactive and warned.warnings is not None:
+        raise ConfigError("-i shows warnings at once: leave out --warnings")
     is_document = _check(run, file, options, output, interactive)
     _check_outputs(output, warned, inputs)
     _check_formats(file, output, formats, is_document)

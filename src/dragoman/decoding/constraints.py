@@ -166,7 +166,8 @@ def following(ids: Sequence[int], rules: Rules, room: int, eos_id: int) -> tuple
     if len(ids) < len(rules.ids):
         return [rules.ids[len(ids)]], []
     text = rules.spelling.text(ids)
-    in_prefix = len(text) < len(rules.prefix)
+    # A prefix that no subwords spell is given up where it cannot go on: later bytes of it would be in the wrong place.
+    in_prefix = len(text) < len(rules.prefix) and rules.prefix.startswith(text)
     banned = {i for word in rules.exclude for i in completing(text, word, rules.spelling)}
     if in_prefix:
         # the prefix is kept even if it has an excluded word; a piece that goes beyond it must not complete one

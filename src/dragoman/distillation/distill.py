@@ -359,7 +359,7 @@ def _plan(teacher: Translator, names: Sequence[str], options: DistillOptions) ->
     how = options.of_group(EngineOptions) | options.of_group(LanguageOptions)
     if options.beam_size is None and options.best_of > 1:
         how["beam_size"] = max(options.best_of, teacher.config.decode.beam_size)
-    return teacher.plan(TranslateOptions(n_best=options.best_of, protect=False, **how))
+    return teacher.plan(TranslateOptions(n_best=options.best_of, protect=False, threads=options.threads, **how))
 
 
 def _request(texts: Sequence[Text], valid: PairOfFiles | None, job: _Job) -> dict[str, Any]:

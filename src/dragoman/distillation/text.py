@@ -18,7 +18,7 @@ from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import lines_of
 from dragoman.data.sides import Side, doubt, refuse_by_name
 from dragoman.data.text_names import form_of
-from dragoman.errors import ConfigError, DataError, DecodeError
+from dragoman.errors import ConfigError, DataError, DecodeError, DragomanError, as_command
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.files import explained, read_report, whole_files, write_report
 from dragoman.languages.codes import variety
@@ -39,7 +39,7 @@ from dragoman.translation.filters import (
 from dragoman.translation.language_pairs import Langs, LanguagePairs
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.plan import Plan
-from dragoman.translation.resumable import forget
+from dragoman.translation.resumable import UnfinishedFileError, forget
 from dragoman.translation.translator import Translator
 
 CHUNK = 2000
@@ -145,6 +145,9 @@ def translate_text(
     Args:
         files: The text and its translations.
         progress: Called with the number of lines that are translated and read.
+
+    Raises:
+        DragomanError: The partial file cannot be resumed, such as on another device.
     """
     src, out = files
     if out.exists():
@@ -163,6 +166,11 @@ def translate_text(
         if not lost:
             raise
         ticker.say(f"{src}: {lost:,} lines ran out of memory; they have no translation")
+    except UnfinishedFileError as error:
+        remove = as_command("rm", error.partial, error.journal)
+        raise DragomanError(
+            f"{error.partial}: this unfinished file {error.what}; restore it, or start over: {remove}"
+        ) from None
 
 
 def translate_texts(teacher: Translator, plan: Plan, texts: Sequence[Text], folder: Path, ticker: Ticker) -> list[Path]:

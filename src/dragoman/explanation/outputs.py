@@ -18,11 +18,13 @@ def check(out: Path, show: str) -> None:
     """Check where and what to write, before the work of translating.
 
     Raises:
-        ConfigError: ``out`` is not a page, a figure or a folder by its suffix; the figure ``show`` is unknown;
-            matplotlib is missing.
+        ConfigError: ``out`` is not a page, a figure or a folder by its suffix; the figure ``show`` is unknown, or
+            ``out`` is not one figure; matplotlib is missing.
     """
     if show not in FIGURES:
         raise not_among("show", show, FIGURES)
+    if show != FIGURES[0] and (out.suffix not in ENDINGS or out.is_dir()):
+        raise ConfigError(f"--show chooses one figure: give --out {show}.svg too (a page or folder has all)")
     if out.suffix in (".html", ".htm"):
         return
     if out.suffix and out.suffix not in ENDINGS and not out.is_dir():

@@ -7,8 +7,6 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
 
-from dragoman.decoding.request import Hypothesis
-from dragoman.decoding.search import penalised
 from dragoman.decoding.words import Links, word_numbers
 from dragoman.translation.confidence import confidence_features
 from dragoman.translation.faults import without_runs
@@ -124,7 +122,10 @@ def _join(parts: Sequence[tuple[TextSegment, SegmentResult]], plan: Plan) -> Tra
     missing = next((result.note for _, result in parts if not result.hypotheses), None)
     if missing is not None:
         return Translation("", 0.0, len(parts), notes=(missing,))
-    best, *others = (_of_ranks(parts, ranks, plan) for ranks in _ranks([result for _, result in parts], plan))
+    ranked = [_of_ranks(parts, ranks, plan) for ranks in _ranks([result for _, result in parts], plan)]
+    if not plan.options.sample:  # numbers and terms that were put in place may make two of one text
+        ranked = list({translation.text: translation for translation in reversed(ranked)}.values())[::-1]
+    best, *others = ranked
     notes = [
         Note("constraint", violation)
         for segment, result in parts
@@ -142,7 +143,7 @@ def _ranks(results: Sequence[SegmentResult], plan: Plan) -> list[tuple[int, ...]
     """Return the rank of the hypothesis of each part, for the translation and then for each alternative."""
     if plan.options.n_best == 1:
         return [(0,) * len(results)]
-    scores = [[_score(hypothesis, plan) for hypothesis in result.hypotheses] for result in results]
+    scores = [[hypothesis.score for hypothesis in result.hypotheses] for result in results]
     return (paired_by_chance if plan.options.sample else best_sums)(scores, plan.options.n_best)
 
 
@@ -185,7 +186,7 @@ def _of_ranks(parts: Sequence[tuple[TextSegment, SegmentResult]], ranks: Sequenc
         _space(segment, plan) * (i > 0) + _with_given_prefix(segment, result.texts[rank])
         for i, ((segment, result), rank) in enumerate(zip(parts, ranks, strict=True))
     ]
-    score = sum((_score(hypothesis, plan) for hypothesis in chosen), 0.0)
+    score = sum((hypothesis.score for hypothesis in chosen), 0.0)
     log_prob = sum((hypothesis.log_prob for hypothesis in chosen), 0.0)
     n_tokens = sum(len(hypothesis.ids) + 1 for hypothesis in chosen)
     return Translation("".join(texts), score, len(parts), log_prob, n_tokens)
@@ -211,10 +212,6 @@ def _with_outer_space(source: str, translation: Translation) -> Translation:
         return replace(other, text=before + other.text.strip() + after) if other.text else other
 
     return replace(around(translation), alternatives=tuple(map(around, translation.alternatives)))
-
-
-def _score(hypothesis: Hypothesis, plan: Plan) -> float:
-    return penalised(hypothesis.log_prob, len(hypothesis.ids) + 1, plan.search.decode.penalty)
 
 
 def _space(segment: TextSegment, plan: Plan) -> str:
@@ -275,7 +272,8 @@ def _align(
             # the guard may have changed the text after the search
             if results[i].note is not None:
                 ids = plan.tgt_tokenizer.encode([results[i].texts[0]])[0]
-            parts[-1].append(TextPart(segment.text, numbers, segment.search.ids, ids))
+            target, is_copy = results[i].texts[0], results[i].is_copy
+            parts[-1].append(TextPart(segment.text, numbers, segment.search.ids, ids, target, is_copy))
     return plan.reader.align(parts, plan.search.decode.batch_tokens)
 
 

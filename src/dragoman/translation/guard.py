@@ -57,9 +57,10 @@ def guard(results: Sequence[SegmentResult], segments: Sequence[TextSegment], pla
     first = [(segments[i], results[i].hypotheses[0], results[i].texts[0]) for i in translated]
     candidates_of = zip(translated, _checked(first, plan), strict=True)
     bad = {i: [candidate] for i, candidate in candidates_of if candidate.faults}
-    for i, candidate in _best_sound({i: (segments[i], results[i].spare) for i in bad}, bad, plan).items():
+    others = {i: (segments[i], results[i].spare if _samples(plan) else _others(results[i])) for i in bad}
+    for i, candidate in _best_sound(others, bad, plan).items():
         note = _note(bad.pop(i)[0].faults, "the next best translation is taken")
-        guarded[i] = _put_first(results[i], candidate.hypothesis, candidate.text, note, True)
+        guarded[i] = _put_first(results[i], candidate, note, True, plan)
     # first with a wider beam alone, then also under constraints
     wide = min(MOST_BEAM, max(LEAST_BEAM, 2 * plan.search.decode.beam_size))
     for strict in (False, True):
@@ -78,7 +79,7 @@ def guard(results: Sequence[SegmentResult], segments: Sequence[TextSegment], pla
                 how = f"without repeated {NO_REPEAT_NGRAM}-grams" + " or word pairs of the source" * ("copy" in seen)
                 how += " and without an early end" * ("short" in seen)
             note = _note(seen, f"translated again {how}")
-            guarded[i] = _put_first(results[i], candidate.hypothesis, candidate.text, note, True)
+            guarded[i] = _put_first(results[i], candidate, note, True, plan)
     for i, candidates in bad.items():
         guarded[i] = _least_bad(segments[i].text, results[i], candidates, plan)
     return guarded
@@ -155,12 +156,24 @@ def _search_again(segments: Sequence[Segment], beam_size: int, search: EngineSea
     return search.engine.search(segments, settings).hypotheses
 
 
-def _put_first(result: SegmentResult, hypothesis: Hypothesis, text: str, note: Note, sound: bool) -> SegmentResult:
-    """Return the result with another best translation; alternatives with its ids are dropped."""
-    alternatives = zip(result.hypotheses[1:], result.texts[1:], strict=True)
-    others = [(other, its_text) for other, its_text in alternatives if other.ids != hypothesis.ids]
-    hypotheses = (hypothesis, *(other for other, _ in others))
-    return SegmentResult(hypotheses, (text, *(its_text for _, its_text in others)), note, sound)
+def _samples(plan: Plan) -> bool:
+    return plan.search.sampling is not None
+
+
+def _others(result: SegmentResult) -> list[Hypothesis]:
+    """Return all that a search has found but the best."""
+    return [*result.hypotheses[1:], *result.spare]
+
+
+def _put_first(result: SegmentResult, best: _Candidate, note: Note, sound: bool, plan: Plan) -> SegmentResult:
+    """Return the result with another best translation, and as many alternatives as it had, if there are so many.
+
+    Those with its ids are dropped, but for samples: each of these was drawn for itself.
+    """
+    n = len(result.hypotheses) - 1
+    others = [other for other in _others(result) if _samples(plan) or other.ids != best.hypothesis.ids][:n]
+    texts = (best.text, *texts_of(others, plan.tgt_tokenizer))
+    return SegmentResult((best.hypothesis, *others), texts, note, sound)
 
 
 def _least_bad(src: str, result: SegmentResult, candidates: Sequence[_Candidate], plan: Plan) -> SegmentResult:
@@ -176,7 +189,7 @@ def _least_bad(src: str, result: SegmentResult, candidates: Sequence[_Candidate]
     if text != best.text:
         hypothesis = hypothesis._replace(ids=plan.tgt_tokenizer.encode([text])[0])
     note = Note(cast(Kind, candidates[0].faults[0]), message, left=True)
-    return _put_first(result, hypothesis, text, note, False)
+    return _put_first(result, replace(best, hypothesis=hypothesis, text=text), note, False, plan)
 
 
 def _note(seen: Sequence[str], mend: str) -> Note:

@@ -40,6 +40,14 @@ Work = Callable[[list[Line], int, Callable[[Note], None]], list[str]]
 """Function of lines, the number of lines before them and a receiver of warnings; returns a text for each."""
 
 
+class UnfinishedFileError(DragomanError):
+    """An unfinished file cannot be resumed: it is damaged, or was started from something else."""
+
+    def __init__(self, partial: Path, journal: Path, what: str) -> None:
+        super().__init__(f"{partial}: this unfinished file {what}; restore it, or start over with --restart")
+        self.partial, self.journal, self.what = partial, journal, what
+
+
 class Done(NamedTuple):
     """Progress of a file."""
 
@@ -215,10 +223,8 @@ def _is_renamed(out: Path, partial: BinaryIO, done: Done) -> bool:
     return not partial.seek(0, os.SEEK_END) and out.is_file() and sha256(out) == done.sha256
 
 
-def _refusal(out: Path, what: str) -> DragomanError:
-    return DragomanError(
-        f"{_sibling(out, 'partial')}: this unfinished file {what}; restore it, or start over with --restart"
-    )
+def _refusal(out: Path, what: str) -> UnfinishedFileError:
+    return UnfinishedFileError(_sibling(out, "partial"), _sibling(out, "journal"), what)
 
 
 @contextlib.contextmanager

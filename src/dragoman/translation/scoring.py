@@ -205,26 +205,44 @@ class PairReader:
             return attend_all(self.model, pairs, self.device, batch_tokens)
 
     def align(self, parts: Sequence[Sequence[TextPart]], batch_tokens: int) -> list[Links]:
-        """Align the parts of some texts with their translations; a part that runs out of memory has no links."""
-        flat = [part for group in parts for part in group]
-        pairs = [(part.src_ids, part.tgt_ids) for part in flat]
-        attended = iter(self._attended(pairs, batch_tokens))
+        """Align the parts of some texts with their translations.
+
+        A part that runs out of memory, or has more tokens than the model has positions for, has no links.
+        """
+        read = [part for group in parts for part in group if self._can_align(part)]
+        attended = iter(self._attended([(part.src_ids, part.tgt_ids) for part in read], batch_tokens))
         result = []
         for group in parts:
             pairs_of_words: set[tuple[int, int]] = set()
             n_words = 0  # in the translations of the parts before
             for part in group:
-                attention = next(attended)
-                target = b"".join(self.tgt_tokenizer.spelled[i] for i in part.tgt_ids)
-                text = target.removeprefix(b" ").decode("utf-8", "surrogateescape")
+                attention = next(attended) if self._can_align(part) else None
+                text = self._aligned_text(part)
                 numbers = [number + n_words if number >= 0 else -1 for number in word_numbers(text, self.tgt_unspaced)]
+                if part.is_copy:
+                    solid = ([number for number in side if number >= 0] for side in (part.src_numbers, numbers))
+                    pairs_of_words.update(zip(*solid, strict=False))
                 if attention is not None:
                     src_words = words_of_tokens(self.src_tokenizer, part.src_ids, part.text, part.src_numbers)
-                    tgt_words = token_words([self.tgt_tokenizer.spelled[i] for i in part.tgt_ids], text, numbers)
+                    if UNK_ID in part.tgt_ids:
+                        tgt_words = words_of_tokens(self.tgt_tokenizer, part.tgt_ids, text, numbers)
+                    else:
+                        tgt_words = token_words([self.tgt_tokenizer.spelled[i] for i in part.tgt_ids], text, numbers)
                     pairs_of_words.update(links(attention, src_words, tgt_words))
                 n_words = max([n_words - 1, *numbers]) + 1
             result.append(tuple(sorted(pairs_of_words)))
         return result
+
+    def _can_align(self, part: TextPart) -> bool:
+        n = max(len(part.src_ids), len(part.tgt_ids))
+        return not part.is_copy and (self.longest is None or n < self.longest)
+
+    def _aligned_text(self, part: TextPart) -> str:
+        """Return the text whose words are counted: as the ids spell it, unless an id is unknown."""
+        if part.is_copy or UNK_ID in part.tgt_ids:
+            return part.target
+        target = b"".join(self.tgt_tokenizer.spelled[i] for i in part.tgt_ids)
+        return target.removeprefix(b" ").decode("utf-8", "surrogateescape")
 
 
 @dataclass(frozen=True)
@@ -248,6 +266,8 @@ class TextPart:
     src_numbers: Sequence[int]  # word number of each of its characters
     src_ids: Sequence[int]
     tgt_ids: Sequence[int]
+    target: str
+    is_copy: bool = False  # True for a text without words, which the model does not read
 
 
 def _first_words(text: str, parts: Sequence[str], unspaced: bool) -> list[int]:

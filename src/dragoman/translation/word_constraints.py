@@ -90,7 +90,7 @@ class ConstraintEncoder:
         placed = [(self._written(word.strip()), repr(word.strip())) for word in include]
         phrases = [self._phrase(word) for word, _ in placed]
         for match in terms:
-            placed.append((match.target, f"{match.target!r} (the glossary's for {match.source!r})"))
+            placed.append((self._written(match.target), f"{match.target!r} (the glossary's for {match.source!r})"))
         excluded = tuple(self._written(word.strip()) for word in options.exclude)
         rules = Rules(
             self.spelling,
@@ -107,7 +107,7 @@ class ConstraintEncoder:
 
     def _written(self, text: str) -> str:
         """Return a text as the model writes it; a space at its end stays."""
-        if not self.tokenizer.composes:
+        if self.tokenizer.is_exact:
             return text
         clean = self.tokenizer.normalised(text).text
         return clean + " " if clean and text[-1].isspace() and not clean[-1].isspace() else clean
