@@ -52,6 +52,19 @@ def test_text_is_examined(command: Command, folder: Path) -> None:
         assert words in out
 
 
+def test_a_test_set_in_other_languages_than_the_training_text_is_told(command: Command, folder: Path) -> None:
+    done = command("doctor", *TEXT, "--test-src", "test.de", "--test-ref", "test.en", cwd=folder)
+    assert (done.status, done.out) == (2, b"")
+    assert "test.de and test.en: de where train.en and train.de has en" in done.error
+    for lang, name in (("de", "test.src"), ("en", "test.ref")):
+        (folder / name).write_bytes((folder / f"test.{lang}").read_bytes())
+    done = command("doctor", *TEXT, "--test-src", "test.src", "--test-ref", "test.ref", cwd=folder)
+    assert done.status == 0, done.err
+    out = done.out.decode()
+    assert "test.src: looks like German (de), but the test source should be English (en)  [test-language]" in out
+    assert "test.ref: looks like English (en), but the test target should be German (de)  [test-language]" in out
+
+
 def test_several_texts_are_examined_each_and_together(command: Command, folder: Path) -> None:
     for lang in ("en", "de"):
         lines = (folder / f"train.{lang}").read_text(encoding="utf-8").splitlines(keepends=True)

@@ -145,6 +145,8 @@ def test_the_clean_line_of_a_stress_test_is_the_plain_evaluation(
             "--segment-scores compares numbers: leave out",
         ),
         (["a", "b", "--segment-scores", "short", "short", "--metric", "ter"], "--segment-scores compares numbers"),
+        (["a", "b", "--segment-scores", "short", "short", "--device", "cuda"], "leave out --device"),
+        (["a", "b", "--segment-scores", "short", "short", "--beam-size", "2"], "beam_size has no effect on scores of"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(

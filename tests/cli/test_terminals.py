@@ -77,6 +77,15 @@ def test_two_runs_have_their_own_numbers(command: Command, tiny_run: Path, fault
         assert any(line.startswith(f"{name}: test.en:") for line in lines)
 
 
+def test_a_comparison_at_a_terminal_has_the_signatures_of_its_scores(tiny_run: Path, faulty: Path) -> None:
+    args = ("--src", "test.en", "--ref", "test.de", "--beam-size", "1")
+    terminal = Terminal("evaluate", tiny_run, tiny_run, *args, columns=60, cwd=faulty)
+    assert terminal.end() == 0
+    text = "".join(terminal.screen.lines)
+    assert all(part in text for part in ("BLEU: nrefs:1|", "tok:13a|", "chrF2: nrefs:1|", "nc:6|", "TER: nrefs:1|"))
+    assert all(row.endswith(" ") or " " not in row.strip() for row in terminal.screen.wrapped)
+
+
 def test_score_has_a_heading_at_a_terminal_alone(command: Command, tiny_run: Path, corpus: Any) -> None:
     args = ("score", tiny_run, "--src", corpus.valid_src, "--ref", corpus.valid_tgt)
     terminal = Terminal(*args, columns=60)

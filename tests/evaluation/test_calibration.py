@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from dragoman.errors import BundleError, DataError
 from dragoman.evaluation.calibration import learn_confidence
 from dragoman.evaluation.metrics import chrf, sentence_chrf
 from dragoman.translation.confidence import MIN_SENTENCES, Confidence, spearman
+from dragoman.translation.notes import Note
 from dragoman.translation.quality import QUALITIES
 from dragoman.translation.translator import Translator
 
@@ -127,11 +129,32 @@ def test_a_small_validation_set_gives_none_and_few_pairs_are_refused(tiny_run: P
         learn_confidence(translator, ["a", "b"], ["x"])
 
 
+def test_a_language_of_one_sentence_and_a_line_without_memory_end_no_calibration(
+    several_run: Path, pairs: tuple[list[str], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator.load(several_run, "cpu")
+    common, rare = sorted(translator.languages.targets)[:2]
+    langs = [common] * (MIN_SENTENCES + 4) + [rare]
+    n = len(langs)
+    assert learn_confidence(translator, pairs[0][:n], pairs[1][:n], langs).sentences == n
+    translate = Translator.translate
+
+    def short_of_memory(self: Any, texts: Any, *args: Any, **options: Any) -> Any:
+        found = translate(self, texts, *args, **options)
+        lost = Note("memory", "out of memory")
+        options["events"].failed(lost)  # without it an error is raised
+        return [*(replace(one, text="", n_tokens=0, notes=(lost,)) for one in found[:1]), *found[1:]]
+
+    monkeypatch.setattr(Translator, "translate", short_of_memory)
+    assert learn_confidence(translator, pairs[0][:n], pairs[1][:n], langs).sentences == n - 2  # one of each language
+
+
 def test_sentence_chrf_is_that_of_each_sentence_alone() -> None:
     hyps, refs = ["der hund", "", "eine katze sitzt"], ["der hund", "ein mann", "die katze sitzt da"]
     assert sentence_chrf(hyps, refs) == pytest.approx([100.0, 0.0, chrf(hyps[2:], refs[2:]).value], abs=1e-6)
     with pytest.raises(DataError):
         sentence_chrf(hyps, refs[:2])
+    assert sentence_chrf(["", " ", "", "x"], ["", "", "x", ""]) == [100.0, 100.0, 0.0, 0.0]  # where nothing is wrong
 
 
 def test_one_command_calibrates_a_run_without_a_confidence(
@@ -168,6 +191,7 @@ def test_a_run_of_several_languages_is_calibrated_for_one_and_reported_on(
     done = command("calibrate", run, *text, "--to", "de")
     assert done.status == 0, done.err
     assert "confidence learned from 110 lines" in done.out.decode()
+    assert "learned from de alone now, and holds for all its target languages" in done.err
     done = command("report", run, *text, "--to", "de", "--out", tmp_path / "page.html")
     assert done.status == 0, done.err
     assert "--src too" in command("report", run, "--to", "de").error

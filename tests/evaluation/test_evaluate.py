@@ -81,6 +81,20 @@ def test_stress_measures_the_variants(tiny_run: Path, corpus: Any) -> None:
     assert other[4] != found[4]
 
 
+def test_a_run_of_unknown_language_is_stressed_in_that_of_its_references(
+    tiny_run: Path, corpus: Any, tmp_path: Path
+) -> None:
+    bundle = Translator.load(tiny_run).bundle
+    data = bundle.config.data.model_copy(update={"tgt_lang": None})
+    unknown = Translator(bundle._replace(config=bundle.config.model_copy(update={"data": data})))
+    (tmp_path / "ref.zh").write_text("".join(f"他在{i}年买了 USB 盘。\n" for i in range(20)), encoding="utf-8")
+    files: dict[str, Any] = {"src": corpus.valid_src, "ref": tmp_path / "ref.zh", "quiet": True}
+    by_name = {score.name: score for score in dragoman.evaluate(unknown, **files).scores}
+    assert "tok:zh" in by_name["BLEU"].signature
+    clean = dragoman.stress(unknown, **files)[0]
+    assert (clean.bleu, clean.chrf) == pytest.approx((by_name["BLEU"].value, by_name["chrF2"].value))
+
+
 def test_systems_of_different_languages_are_not_compared_nor_translated(
     tiny_run: Path, corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +182,8 @@ def test_options_of_translating_are_refused_for_translations_and_to_is_their_lan
     hyps, refs = ["他在2016年买了手机。"] * 2, ["他在2016年买了一部手机。"] * 2
     with pytest.raises(ConfigError, match="beam_size has no effect on texts that are translated already"):
         dragoman.evaluate(hyps, ref=refs, beam_size=9, quiet=True)
+    with pytest.raises(ConfigError, match="src has no effect on texts that are translated already"):
+        dragoman.evaluate(hyps, src=["He bought a phone."] * 2, ref=refs, quiet=True)
     with pytest.raises(ConfigError, match="glossary has no effect"):
         dragoman.compare(hyps, refs, ref=refs, glossary={"a": "b"}, quiet=True)
     for lang, tokenizer in (("zh", "tok:zh"), (None, "tok:char")):

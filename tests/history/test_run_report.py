@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from dragoman.history.charts import AXES, QUANTITIES, Point, charts, draw
-from dragoman.history.report import different_settings, samples
+from dragoman.history.report import different_settings, different_texts, page, samples
 from dragoman.history.translations import compare_outputs
 from dragoman.training.record import read_run
 
@@ -97,6 +97,18 @@ def test_a_number_that_is_not_finite_leaves_a_gap() -> None:
     assert draw(QUANTITIES[1], [(nothing, [])]) is None
 
 
+def test_runs_that_were_validated_on_different_texts_are_told_apart(runs: Path, tmp_path: Path) -> None:
+    both = [read_run(runs / name) for name in ("a", "b")]
+    assert different_texts(both) == []
+    about = both[1].stores["valid"]
+    about["files"]["tgt.text"]["sha256"] = "0" * 64
+    (said,) = different_texts(both)
+    assert said.startswith("The runs were validated on different texts")
+    assert said in page(both, ["a", "b"], None)
+    both[1].stores.clear()  # deleted to save space: nothing is known
+    assert different_texts(both) == []
+
+
 def test_only_settings_that_differ_are_shown(runs: Path) -> None:
     a, b = read_run(runs / "a"), read_run(runs / "b")
     assert [name for name, _ in different_settings([a, b])] == ["train.lr"]
@@ -155,6 +167,21 @@ def test_outputs_are_scored_in_the_language_that_options_name_or_runs_tell(
     assert "tok:zh" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert command("report", runs / "a", *given, cwd=tmp_path).status == 0  # whose target is German: characters
     assert "tok:char" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_outputs_in_another_language_are_told(command: Command, runs: Path, corpus: Any, tmp_path: Path) -> None:
+    french = "Je ne sais pas ce que vous voulez dire avec cette phrase, mais je suis content de vous voir ici.\n"
+    n_lines = len(corpus.valid_tgt.read_text(encoding="utf-8").splitlines())
+    for name in ("mine.txt", "mine.fr"):
+        (tmp_path / name).write_text(n_lines * french, encoding="utf-8")
+    given = ("report", runs / "a", "--ref", corpus.valid_tgt, "--outputs")
+    done = command(*given, "mine.txt", cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert "mine.txt: looks like French (fr), but the target language is German (de)" in done.err
+    done = command(*given, "mine.fr", "--out", "other.html", cwd=tmp_path)
+    assert done.status == 2
+    assert "mine.fr: French (fr) by its name, but the target language is German (de)" in done.error
+    assert not (tmp_path / "other.html").exists()
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from dragoman.doctor.run_checks import unfinished
 from dragoman.errors import ConfigError
 from dragoman.history.summary import summaries, summary_of
 from dragoman.locks import locked
-from dragoman.training.record import read_log
+from dragoman.training.record import read_log, read_run
 from terminals import Terminal
 
 Command = Callable[..., Any]
@@ -38,6 +39,26 @@ def test_every_run_of_a_folder_is_listed_with_its_state(folder: Path) -> None:
         "finished": "finished", "stopped": "stopped", "torn": "stopped", "broken": "damaged",
         "of others/imported": "bundle",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", ["signal", "steps"])
+def test_a_run_that_was_continued_and_has_no_new_bundle_is_stopped(folder: Path, reason: str) -> None:
+    run = folder / "runs/finished"
+    step = {"step": 300, "loss": 1.0, "tokens": 9000, "seconds": 99.0, "lr": 1e-4}
+    with (run / "log.jsonl").open("a", encoding="utf-8") as log:
+        for event in ({"event": "train", **step}, {"event": "end", **step, "reason": reason}):
+            log.write(json.dumps(event) + "\n")
+    assert summary_of(run).state == "stopped"
+    named = {"signal": "stopped", "steps": "older-bundle"}[reason]
+    assert named in {finding.name for finding in unfinished(read_run(run))}
+
+
+def test_a_run_behind_a_link_is_listed_and_no_circle_is_walked(folder: Path) -> None:
+    (folder / "runs/large").symlink_to(folder / "runs/finished", target_is_directory=True)
+    (folder / "runs/of others/circle").symlink_to(folder / "runs", target_is_directory=True)
+    names = [run.name for run in summaries(folder / "runs")]
+    assert "large" in names
+    assert len(names) == 6
 
 
 def test_facts_of_a_run_are_those_of_its_log(folder: Path) -> None:

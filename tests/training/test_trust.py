@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import math
 import os
 import shlex
 import shutil
@@ -12,7 +14,9 @@ from typing import Any
 
 import pytest
 
+import dragoman
 from dragoman.config import PRESETS, Config, ModelConfig, OneFile, TrainConfig
+from dragoman.data.order import epoch_batches
 from dragoman.data.store import Store
 from dragoman.data.texts import refuse_other_languages
 from dragoman.distillation.sizes import is_smaller, sizes_below
@@ -169,6 +173,29 @@ def test_a_configuration_that_takes_hours_says_so_before_it_begins(
     assert "--minutes N chooses what fits" in said(max_steps=100_000, batch_tokens=25_000)
 
 
+def test_the_hours_are_those_of_the_epochs_and_all_processes_read_the_text(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a run of 3 epochs it was said that 100,000 steps read the text thousands of times."""
+    monkeypatch.setattr(training, "tokens_per_second", lambda config, length: 1.0)
+    monkeypatch.setattr(training, "FLOPS_AN_HOUR", {"cpu": 0.0})
+    config = Config.from_yaml(tiny_run / "config.yaml")
+    plan, store = training.TrainingPlan(config, False, None, None), Store.open(tiny_run / "store/train")
+    n = sum(1 for _ in epoch_batches(store.src_lengths(), store.tgt_lengths(), 500, config.train.seed, 0))
+
+    def said(*n_ranks: int, **changes: Any) -> str:
+        train = config.train.model_copy(update={"max_steps": 100_000, "batch_tokens": 500, **changes})
+        training.report_long_training(plan, config.model_copy(update={"train": train}), tiny_run, Ticker(), *n_ranks)
+        return capsys.readouterr().err
+
+    ends = "on this machine; --minutes N ends it after N minutes"
+    assert f"{20 * n:,} steps take about {20 * n * 500 / 3600:,.0f} hours {ends}" in said(max_epochs=20)
+    assert f"they read the text {100_000 / n:,.0f} times" in said()
+    assert f"they read the text {400_000 / n:,.0f} times" in said(4)
+    steps = math.ceil(20 * n / 4)
+    assert f"{steps:,} steps take about {steps * 500 / 3600:,.0f} hours {ends}" in said(4, max_epochs=20)
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_student_that_nobody_sized_is_smaller_than_its_teacher(preset: str) -> None:
     teacher = ModelConfig(**{**PRESETS[preset], "src_vocab_size": 2000, "tgt_vocab_size": 2000})
@@ -197,6 +224,35 @@ def test_each_evaluation_is_counted_in_the_run(tiny_run: Path, tmp_path: Path) -
         file.write('{"cut\n[]\n')
     assert [entry["files"] for entry in ledger.read(run)] == [["t.en", "t.de"]] * 3
     assert ledger.enter(Translator.load(run / "bundle"), test, []) == ""
+
+
+def test_what_was_read_before_is_said_where_a_ledger_cannot_be_written(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run, run, ignore=shutil.ignore_patterns("evaluations.jsonl"))
+    translator = Translator.load(run)
+    test = ledger.TestSet(["t.en", "t.de"], [["a dog"], ["ein hund"]])
+    assert ledger.enter(translator, test, []) == ""
+
+    def read_only(file: Any) -> bytes:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(ledger, "missing_line_end", read_only)
+    said = ledger.enter(translator, test, [])
+    assert said.startswith(f"evaluation 2 of {run} on t.en: ")
+    assert "; this evaluation is not counted: " in said
+    assert len(ledger.read(run)) == 1
+
+
+def test_the_robustness_of_a_run_is_an_evaluation_too(tiny_run: Path, corpus: Any, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run, run, ignore=shutil.ignore_patterns("evaluations.jsonl"))
+    clean, *_ = dragoman.stress(run, src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True)
+    (entry,) = ledger.read(run)
+    assert entry["scores"] == {"BLEU": clean.bleu, "chrF2": clean.chrf}
+    dragoman.evaluate(run, src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True)
+    assert len({entry["sha256"] for entry in ledger.read(run)}) == 1
 
 
 def test_mixed_up_files_are_refused_or_named_once(tiny_run: Path, command: Callable[..., Any], tmp_path: Path) -> None:

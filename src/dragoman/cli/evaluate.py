@@ -16,7 +16,7 @@ from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import WIDE, at_terminal, broken_after, print_line, print_table
 from dragoman.errors import ConfigError, as_command
 from dragoman.evaluation.options import ScoreOptions
-from dragoman.options import option, option_group
+from dragoman.options import DeviceOptions, option, option_group
 from dragoman.progress import columns, say
 from dragoman.translation.note_report import WarningOptions
 from dragoman.translation.options import TranslateOptions
@@ -83,6 +83,9 @@ def evaluate(
             )
         from dragoman.evaluation.evaluate import compare_segment_scores
 
+        options.refuse_others((), "scores of sentences")
+        if test.device != DeviceOptions().device:
+            raise ConfigError("--segment-scores compares numbers: leave out --device")
         _print_comparison(compare_segment_scores(*test.segment_scores), names, test.as_json)
         return
     if not test.ref:
@@ -188,6 +191,8 @@ def _print_compared(compared: Compared, names: Sequence[str], as_json: bool) -> 
     if at_terminal():
         _show_names(names)
         _show_comparisons(comparisons)
+        for score in a.scores:
+            print_line("\n".join(broken_after(f"{score.name}: {score.signature}", "|", columns(sys.stdout))))
         return
     for letter, (name, own) in zip("AB", both, strict=True):
         print(f"{letter}: {name}")

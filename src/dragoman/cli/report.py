@@ -78,6 +78,7 @@ def _outputs(runs: list[Path], test: TestText, tgt_langs: set[str | None]) -> Ou
     """
     with loading():
         from dragoman.data.corpus import read_lines
+        from dragoman.data.sides import Side, doubt_about, refuse_by_name
         from dragoman.evaluation.evaluate import evaluate
         from dragoman.evaluation.writing import writing_of
         from dragoman.history.translations import compare_outputs
@@ -91,6 +92,11 @@ def _outputs(runs: list[Path], test: TestText, tgt_langs: set[str | None]) -> Ou
     if test.outputs:
         outputs = [(name, list(read_lines(name))) for name in test.outputs]
         of_runs = next(iter(tgt_langs)) if len(tgt_langs) == 1 else None
+        expected_by = "--to says" if test.to else "the target language is"
+        sides = [Side(path, test.to or of_runs, expected_by) for path in (test.ref, *map(Path, test.outputs))]
+        refuse_by_name(sides, "name the language with --to if a name misleads")
+        for warning in filter(None, map(doubt_about, sides)):
+            say(f"warning: {warning}")
         lang = lang or of_runs or next(filter(None, map(language_of, map(Path, test.outputs))), None)
         if note := writing_of(lang, refs).note:
             say(f"note: {note}")

@@ -9,19 +9,20 @@ In a notebook, a diagnosis shows itself as a page.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.bundle import load_bundle
 from dragoman.config import Config, ModelConfig, OneFile, TextFiles, each, named_with, read_yaml, with_overrides
-from dragoman.data.texts import files_of, languages_of, refuse_reversed, texts_named
+from dragoman.data.texts import Langs, files_of, languages_of, refuse_reversed, texts_named
 from dragoman.doctor.facts import corpus_facts, fact_lines, quantiles
 from dragoman.doctor.findings import FIT, MEND, Finding, ranked, report, verdict
 from dragoman.doctor.memory import batch_findings
 from dragoman.doctor.mending import MENDABLE, Mended
 from dragoman.doctor.mixture import Part, entry_name, entry_sizes, merge_examinations, mixture_findings
 from dragoman.doctor.page import page
+from dragoman.doctor.paired_lines import Pairs, Reading, chunks
 from dragoman.doctor.repeats import overlap_findings
 from dragoman.doctor.run_checks import check_run
 from dragoman.doctor.text_checks import Examination, examine, mended_reading
@@ -31,7 +32,7 @@ from dragoman.languages.known import is_unspaced
 from dragoman.pages.render import framed
 from dragoman.progress import Ticker
 from dragoman.ready import run_folder
-from dragoman.training.defaults import choose_sizes, with_languages
+from dragoman.training.defaults import choose_sizes, doubts_about, with_languages
 from dragoman.training.memory import device_memory, n_parameters
 from dragoman.training.record import Record, read_run
 from dragoman.training.task import task_of
@@ -190,8 +191,9 @@ def diagnose_text(
         entries = sets.get(name, ())
         for entry in entries:
             label = entry_name(entry) if len(entries) > 1 else ""
-            overlap = overlap_findings(examination.digests, entry, name, mended_reading(entry))
-            findings += (finding._replace(text=label) for finding in overlap)
+            reading = mended_reading(entry)
+            overlap = overlap_findings(examination.digests, entry, name, reading)
+            findings += (finding._replace(text=label) for finding in (*_doubts(name, entry, reading), *overlap))
     if config is None:
         chosen = choose_sizes(examination.pairs, settings.get("model"))
         config = _configuration(with_overrides(chosen, overrides), train, where)
@@ -265,18 +267,19 @@ def _sets(settings: Mapping[str, Any], texts: TextSets) -> dict[str, tuple[TextF
             sets[name] = each(entries)
     if "train" not in sets:
         raise ConfigError("nothing to examine: give a run, a configuration, or training text such as train.en train.de")
-    # With several texts, the languages of each are decided by the same code as in training.
-    if len(sets["train"]) > 1:
-        dumped = {name: [text.model_dump() for text in sets[name]] for name in ("train", "valid") if name in sets}
-        as_named = Config.from_mapping({"data": {**dumped, "src_lang": langs[0], "tgt_lang": langs[1]}}).data
-        completed = with_languages(as_named)
-        langs = completed.src_lang, completed.tgt_lang
-        for name in dumped:
-            sets[name] = each(getattr(completed, name))
+    # The languages of each text are decided by the same code as in training; a test set has those of the others.
+    dumped = {name: [text.model_dump() for text in sets[name]] for name in ("train", "valid") if name in sets}
+    as_named = Config.from_mapping({"data": {**dumped, "src_lang": langs[0], "tgt_lang": langs[1]}}).data
+    completed = with_languages(as_named)
+    langs = completed.src_lang, completed.tgt_lang
+    for name in dumped:
+        sets[name] = each(getattr(completed, name))
+    if None not in langs:
+        languages_of((*sets["train"], *sets.get("test", ())))  # raises if they differ
     return {name: tuple(_with_languages(entry, langs) for entry in entries) for name, entries in sets.items()}
 
 
-def _with_languages(entry: TextFiles, langs: tuple[str | None, str | None]) -> TextFiles:
+def _with_languages(entry: TextFiles, langs: Langs) -> TextFiles:
     """Return a text with both languages, taken from itself, else from ``langs``, else from the file names."""
     src, tgt = entry.src_lang or langs[0], entry.tgt_lang or langs[1]
     refuse_reversed(entry, (src, tgt))
@@ -305,6 +308,14 @@ def _configuration(settings: Mapping[str, Any], train: Sequence[TextFiles], wher
         "train": {**steps, **training} if isinstance(training, dict) else training,
     }
     return Config.from_mapping(sections, where)
+
+
+def _doubts(name: str, entry: TextFiles, reading: Reading) -> Iterator[Finding]:
+    """Yield a finding for each side of a validation or test set that looks like another language."""
+    pairs = chain.from_iterable(zip(*sides, strict=True) for sides in chunks(Pairs(entry, reading=reading)))
+    in_words = {"valid": "validation"}.get(name, name)
+    for doubt in doubts_about(in_words, entry, (entry.src_lang, entry.tgt_lang), pairs):
+        yield Finding("warning", f"{name}-language", doubt, "give the set in the languages of the training text")
 
 
 def _memory_findings(config: Config, examination: Examination, memory: float | None) -> Iterator[Finding]:

@@ -50,6 +50,9 @@ def unfinished(run: Record) -> Iterator[Finding]:
         yield Finding("warning", "stopped", f"a signal stopped it at step {run.step:,}", resume)
     elif not run.has_bundle:
         yield Finding("error", "no-bundle", "training ended but there is no bundle to translate with", resume)
+    elif run.has_older_bundle:
+        what = "training was continued to its end, but the bundle is still the one of before"
+        yield Finding("warning", "older-bundle", what, resume)
 
 
 def skipped(run: Record) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from dragoman.progress import say
 from dragoman.ready import refuse_to_change
 from dragoman.translation.confidence import MIN_SENTENCES, Confidence, fit, with_shortfall
 from dragoman.translation.language_pairs import check_sides
+from dragoman.translation.notes import Events
 from dragoman.translation.translator import Translator
 
 MOST = 1000
@@ -94,6 +95,10 @@ def calibrate(
         langs = translator.languages.direction(to, None)
         for warning in check_sides(run, langs, None, src, refs[0]):
             say(f"warning: {warning}")
+    if to is not None and translator.languages.targets:
+        say(
+            f"note: a run has one confidence: it is learned from {to} alone now, and holds for all its target languages"
+        )
     lines, references = read(src, refs)
     learned = learn_confidence(translator, lines, references[0], None if to is None else [to] * len(lines))
     amend_bundle(Path(run), confidence=learned.model_dump(mode="json"))
@@ -111,9 +116,11 @@ def _measured(
 ) -> tuple[list[list[float]], list[float]]:
     """Translate the sources of some pairs; return the features of the translations, and their sentence chrF."""
     texts = [src for src, _ in pairs]
-    made = zip(pairs, translator.translate(texts, guard=False, to=to, **changes), strict=True)
-    # What ran out of memory has no translation.
+    events = Events(failed=lambda note: None)  # what runs out of memory has no translation, and is left out
+    made = zip(pairs, translator.translate(texts, events=events, guard=False, to=to, **changes), strict=True)
     found = [(src, ref, translation) for (src, ref), translation in made if translation.n_tokens]
+    if not found:  # such as the pairs of sentences of a language that has one sentence
+        return [], []
     translations = [translation for _, _, translation in found]
     chrf = sentence_chrf([translation.text for translation in translations], [ref for _, ref, _ in found])
     return translator.confidence_features([src for src, _, _ in found], translations, to), chrf

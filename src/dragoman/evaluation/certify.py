@@ -24,6 +24,7 @@ from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.evaluation.metrics import aligned, select_metrics
 from dragoman.evaluation.odd_text import CHANGES
 from dragoman.evaluation.significance import Comparison, compare
+from dragoman.evaluation.test_set import language_of_side
 from dragoman.files import check_sealed, write_text
 from dragoman.model.weights import n_bytes, untied
 from dragoman.options import DeviceOptions, QuietOptions, either, takes
@@ -159,6 +160,7 @@ class ComparedText(NamedTuple):
     name: str  # file name
     lines: list[str]
     references: list[str] | None
+    ref_lang: str | None = None  # by the name of the file of references
 
 
 @takes(DeviceOptions, QuietOptions, TranslateOptions)
@@ -229,7 +231,7 @@ def compare_export(
     comparisons: Sequence[Comparison] = ()
     if references is not None:
         with ticker.task("resampling"):
-            comparisons = compare(texts_a, texts_b, references, plan.tgt_lang)
+            comparisons = compare(texts_a, texts_b, references, plan.tgt_lang or text.ref_lang)
     decode = plan.search.decode
     program, program_version = export.comparer.program_version()
     result = Certificate(
@@ -384,7 +386,7 @@ def compared_text(src: Path | str, ref: Path | str | None) -> ComparedText:
     if ref is None:
         return ComparedText(str(src), list(read_lines(src)), None)
     pairs = list(read_pairs(src, ref))
-    return ComparedText(str(src), [pair[0] for pair in pairs], [pair[1] for pair in pairs])
+    return ComparedText(str(src), [pair[0] for pair in pairs], [pair[1] for pair in pairs], language_of_side(ref))
 
 
 def _why_nothing(lines: Sequence[str], translations: Sequence[str]) -> str:

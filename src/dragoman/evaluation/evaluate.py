@@ -34,7 +34,7 @@ from dragoman.evaluation.writing import Writing, writing_of
 from dragoman.languages.codes import variety
 from dragoman.options import DeviceOptions, QuietOptions, takes
 from dragoman.pages.render import render
-from dragoman.parsing.trees import read_trees, right_branching, tree_of
+from dragoman.parsing.trees import read_trees, right_branching, to_symbols, tree_of
 from dragoman.progress import Ticker
 from dragoman.translation.assemble import Translation
 from dragoman.translation.keeping.glossary import glossary_file
@@ -152,7 +152,7 @@ def evaluate(
                 raise ConfigError("a parser is scored by a file of gold trees: give its path as ref")
             return _evaluate_parser(run, refs[0], options, ticker, warned)
     test = _read_test(run, src, refs, options, how.device)
-    _refuse_unused(options, [test])
+    _refuse_unused(options, src, [test])
     translations, seconds = _translated(test, ticker, NoteReport(warned, say=ticker.say))
     lang = test.tgt_lang or test.named_lang or language_of_side(refs[0])
     _say_writing(lang, test, metrics, ticker)
@@ -180,6 +180,8 @@ def _evaluate_parser(
         + (f"; {too_long:,} sentences were too long to parse and got right-branching trees" if too_long else "")
     )
     scores = bracket_scores(golds, [tree_of(parse.text) for parse in parses])
+    if note := enter(parser, TestSet([str(ref)], [[" ".join(to_symbols(tree)) for tree in golds]]), scores):
+        ticker.say(f"note: {note}")
     baseline, *_ = bracket_scores(golds, [right_branching(tree.words) for tree in golds])
     paper = Score("the paper's bracket F1", PAPER_F1, "Wall Street Journal, section 23: another corpus, Table 4")
     return Evaluation([*scores, baseline._replace(name="right-branching bracket F1"), paper], parses, seconds)
@@ -222,7 +224,7 @@ def compare(
         if isinstance(path, Path | str):
             refuse_a_pipe(path)
     tests = [_read_test(system, src, refs, options, how.device) for system in (a, b)]
-    _refuse_unused(options, tests)
+    _refuse_unused(options, src, tests)
     langs = [test.tgt_lang for test in tests if test.tgt_lang]
     if len({variety(lang) for lang in langs}) > 1:
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
@@ -309,13 +311,20 @@ def stress(
     assert plan is not None
     for warning in test.warnings:
         ticker.say(f"warning: {warning}")
-    langs = plan.src_lang, plan.tgt_lang
+    langs = plan.src_lang, plan.tgt_lang or language_of_side(ref)
+    if note := writing_of(langs[1], test.references).note:
+        ticker.say(f"note: {note}")
     results: list[Stressed] = []
     for variant in variants(sources, references, *langs, noise_seed):
         events = Events(progress=ticker.named(f"sentences translated: {variant.name}"))
         translations = translator.translate_planned(variant.sources, plan, events)
         n_src = [len(ids) for ids in translator.src_tokenizer.encode(variant.sources)]
         results.append(measure(variant, translations, n_src, langs, clean=results[0] if results else None))
+    clean = results[0]
+    found = [
+        Score(name, value, "") for name, value in (("BLEU", clean.bleu), ("chrF2", clean.chrf)) if value is not None
+    ]
+    _enter_scores(test, [ref], found, ticker)
     return results
 
 
@@ -357,9 +366,15 @@ def _enter(test: _Test, refs: Sequence[Lines], evaluation: Evaluation, ticker: T
         if len(texts) >= SURELY_COPIED and texts == test.references[0]:
             ref = named(refs[0], "ref")
             ticker.say(f"warning: {ref}: the same text as the translations; is it a file of references?")
-        files = [named(test.src or "", "texts in memory"), *(named(ref, "texts in memory") for ref in refs)]
-        if note := enter(test.translator, TestSet(files, [test.lines, *test.references]), evaluation.scores):
-            ticker.say(f"note: {note}")
+        _enter_scores(test, refs, evaluation.scores, ticker)
+
+
+def _enter_scores(test: _Test, refs: Sequence[Lines], found: Sequence[Score], ticker: Ticker) -> None:
+    """Enter scores of a run in its ledger; print how often it was scored on this test set."""
+    assert test.translator is not None
+    files = [named(test.src or "", "texts in memory"), *(named(ref, "texts in memory") for ref in refs)]
+    if note := enter(test.translator, TestSet(files, [test.lines, *test.references]), found):
+        ticker.say(f"note: {note}")
 
 
 def _read_test(
@@ -407,14 +422,16 @@ def _test_of(
     return _Test(translator, plan, lines, references, src, tuple(warnings))
 
 
-def _refuse_unused(options: TranslateOptions, tests: Sequence[_Test]) -> None:
-    """Refuse options of translating where nothing is translated; ``to`` is the language of the texts then.
+def _refuse_unused(options: TranslateOptions, src: Lines | None, tests: Sequence[_Test]) -> None:
+    """Refuse sources and options where nothing is translated; ``to`` is the language of the texts then.
 
     Raises:
         ConfigError: An option has no effect.
     """
     if all(test.translator is None for test in tests):
         options.refuse_others(("to",), "texts that are translated already")
+        if src is not None:
+            raise ConfigError("src has no effect on texts that are translated already: leave it out")
 
 
 def _translated(test: _Test, ticker: Ticker, report: NoteReport) -> tuple[list[Translation], float]:

@@ -48,15 +48,16 @@ def enter(translator: Translator, test: TestSet, scores: Sequence[Score]) -> str
         "scores": {score.name: score.value for score in scores},
     }  # fmt: skip
     line = (json.dumps(entry) + "\n").encode()
+    n, why_not = 1 + sum(earlier.get("sha256") == digest for earlier in read(run)), ""
     try:
         with explained(path, len(line)), path.open("ab+") as file:
             file.write(missing_line_end(file) + line)  # a kill may have torn the last line
     except DragomanError as error:
-        return f"this evaluation is not counted: {error}"
-    n = sum(earlier.get("sha256") == digest for earlier in read(run))
-    if n < 2:
-        return ""
-    return f"evaluation {n} of {run} on {test.files[0]}: if you choose by its scores, measure on other text at the end"
+        why_not = f"this evaluation is not counted: {error}"
+    advice = (
+        f"evaluation {n} of {run} on {test.files[0]}: if you choose by its scores, measure on other text at the end"
+    )
+    return "; ".join(filter(None, (advice if n > 1 else "", why_not)))
 
 
 def read(run: Path) -> list[dict[str, Any]]:

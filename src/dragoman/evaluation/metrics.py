@@ -220,14 +220,15 @@ def chrf(hyps: Texts, refs: References, interval: bool = False, **options: Any) 
 
 @checked
 def sentence_chrf(hyps: Texts, refs: Texts) -> list[float]:
-    """Return chrF2 of each sentence in per cent.
+    """Return chrF2 of each sentence in per cent; 100 where translation and reference are blank: nothing is wrong.
 
     Raises:
         DataError: The counts differ or there are none.
     """
     check_parallel(hyps, refs)
     metric = SacreBleu(CHRF())
-    return [metric.score(counts) for counts in metric.statistics(hyps, [refs])]
+    rows = zip(hyps, refs, metric.statistics(hyps, [refs]), strict=True)
+    return [metric.score(counts) if hyp.strip() or ref.strip() else 100.0 for hyp, ref, counts in rows]
 
 
 @checked

@@ -123,7 +123,7 @@ def page(runs: Sequence[Record], names: Sequence[str], outputs: Outputs | None) 
         title=" and ".join(names) if len(names) < 3 else f"{len(names)} runs",
         names=names,
         facts=facts(about),
-        problems=[text for run in runs if (text := damage_of(run))],
+        problems=[*(text for run in runs if (text := damage_of(run))), *different_texts(runs)],
         charts=charts(runs),
         axes=AXES,
         samples=samples(runs),
@@ -144,6 +144,17 @@ def facts(about: Sequence[Summary]) -> list[tuple[str, list[str]]]:
     for key, title in scores.items():
         rows.append((title, [f"{run.scores[key]:.2f}" if key in run.scores else "" for run in about]))
     return [(name, cells) for name, cells in rows if any(cells)]
+
+
+def different_texts(runs: Sequence[Record]) -> list[str]:
+    """Return a sentence if the runs were not validated on the same text, as far as their stores tell."""
+    files = [run.stores.get("valid", {}).get("files", {}) for run in runs]
+    texts = {tuple(of_run.get(f"{side}.text", {}).get("sha256") for side in ("src", "tgt")) for of_run in files}
+    if len({text for text in texts if None not in text}) < 2:
+        return []
+    return [
+        "The runs were validated on different texts: compare no losses and scores of theirs, but those of one test set"
+    ]
 
 
 def samples(runs: Sequence[Record]) -> list[Sample]:

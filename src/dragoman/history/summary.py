@@ -85,11 +85,12 @@ def runs_below(folder: Path, depth: int = MOST_DEPTH) -> Iterator[Path]:
     if depth == 0:
         return
     try:
-        inside = sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
+        inside = sorted(path for path in folder.iterdir() if path.is_dir())
     except OSError:  # a folder that may not be read
         return
     for path in inside:
-        if not path.name.startswith("."):
+        # A link may lead to a run, but is not searched: it may lead back.
+        if not path.name.startswith(".") and (is_run(path) or not path.is_symlink()):
             yield from runs_below(path, depth - 1)
 
 
@@ -135,7 +136,7 @@ def _state(run: Record) -> State:
         refuse_if_locked(run.folder)
     except ConfigError:
         return "training"
-    return "finished" if run.has_bundle and run.end is not None else "stopped"
+    return "finished" if run.has_bundle and run.end is not None and not run.has_older_bundle else "stopped"
 
 
 def best_scores(run: Record) -> dict[str, float]:

@@ -25,6 +25,7 @@ class Record(NamedTuple):
     skipped: list[dict[str, Any]]
     end: dict[str, Any] | None
     has_bundle: bool
+    has_older_bundle: bool  # it was trained on since then, and its new bundle is not written
     stores: dict[str, dict[str, Any]]  # store.json of train and valid, where there is one
     damaged: tuple[int, ...] = ()  # numbers of the lines of the log that cannot be read
 
@@ -48,7 +49,8 @@ class Record(NamedTuple):
         if not folder.is_dir():
             return []
         store = Store.open(folder)
-        return [store.src_lengths(), store.tgt_lengths()]
+        drawn = store.drawn()
+        return [store.src_lengths()[drawn], store.tgt_lengths()[drawn]]
 
     def finite_reports(self) -> list[dict[str, Any]]:
         """Return the reports whose training loss is finite."""
@@ -79,10 +81,11 @@ def read_run(folder: Path) -> Record:
             continue  # it may have been deleted to save space
         except (OSError, ValueError) as error:
             raise ConfigError(f"{path}: cannot be read ({error}); is the run damaged?") from None
-    ends_last = bool(events) and events[-1]["event"] in ("end", "bundle")
+    last = events[-1]["event"] if events else ""
     return Record(
         folder, config, by_name["train"], by_name["validation"], by_name["skipped"],
-        by_name["end"][-1] if by_name["end"] and ends_last else None, (folder / "bundle").is_dir(), stores, damaged,
+        by_name["end"][-1] if by_name["end"] and last in ("end", "bundle") else None, (folder / "bundle").is_dir(),
+        last == "end" and "bundle" in by_name, stores, damaged,
     )  # fmt: skip
 
 
