@@ -14,10 +14,12 @@ import contextlib
 import io
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from pandas import DataFrame
 
 import dragoman
 from benchmarks.scripts_record import record
@@ -29,40 +31,6 @@ SIZES = [
          "data.tokenizer.vocab_size=400", "train.max_steps=1", "train.batch_tokens=256", "train.device=cpu",
 ]  # fmt: skip
 """Settings of a training that takes a moment."""
-
-
-class Column(list[Any]):
-    """A column of a table, as a Series of pandas is one: values in order, one dimension, no ``Sequence`` of its own."""
-
-    ndim = 1
-
-
-class Frame:
-    """A table as pandas, Polars and datasets have it: named columns; iterating yields the names."""
-
-    ndim = 2
-
-    def __init__(self, columns: dict[str, list[Any]]) -> None:
-        """Take the values of each column by its name."""
-        self._columns = columns
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return list(self._columns)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
-        return len(next(iter(self._columns.values()))), len(self._columns)
-
-    def __getitem__(self, name: str) -> Column:
-        """Return a column."""
-        return Column(self._columns[name])
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the names of the columns, as pandas does."""
-        return iter(self._columns)
 
 
 @dataclass(frozen=True)
@@ -176,9 +144,9 @@ def names(run: Path, src: Path, ref: Path) -> dict[str, Any]:
     return {
         "dragoman": dragoman, "printed": printed, "sizes": SIZES, "run": str(run), "src": str(src), "ref": str(ref),
         "t": dragoman.Translator.load(run), "texts": texts, "refs": refs,
-        "many": many, "many_refs": many_refs, "wide": Frame({"en": many, "de": many_refs}),
-        "df": Frame({"en": texts, "de": refs}), "narrow": Frame({"en": texts}),
-        "gaps": Frame({"en": [texts[0], missing, *texts[2:]], "de": refs}),
+        "many": many, "many_refs": many_refs, "wide": DataFrame({"en": many, "de": many_refs}),
+        "df": DataFrame({"en": texts, "de": refs}), "narrow": DataFrame({"en": texts}),
+        "gaps": DataFrame({"en": [texts[0], missing, *texts[2:]], "de": refs}),
     }  # fmt: skip
 
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 import pytest
+from pandas import DataFrame, Series
 
 import dragoman
 from dragoman.arguments import checked, in_words
@@ -22,6 +24,12 @@ def work(texts: str | Sequence[str], out: Path | str = "x", n: int = 1, *, share
 def test_what_fits_arrives_and_generators_and_arrays_become_lists() -> None:
     assert work("a", Path("b"), 3, share=1) == ("a", Path("b"), 3, 1)
     assert work(iter(["a", "b"])) == work(np.array(["a", "b"])) == (["a", "b"], "x", 1, None)
+    assert work(pyarrow.array(["a", "b"])) == work(Series(["a", "b"])) == (["a", "b"], "x", 1, None)
+    assert work(DataFrame(["a", "b"])) == work(pyarrow.table({"en": ["a", "b"]})) == (["a", "b"], "x", 1, None)
+    with pytest.raises(
+        DataError, match=r"texts is a table with the columns 0, 1: give one of them, such as texts\[0\]$"
+    ):
+        work(DataFrame([["a", "b"]]))
     assert work(("a",), share=0.5) == (("a",), "x", 1, 0.5)
 
 
@@ -63,6 +71,17 @@ def test_a_text_that_is_none_is_a_data_error(texts: object, says: str) -> None:
 def test_another_argument_is_a_config_error(changes: dict[str, object], says: str) -> None:
     with pytest.raises(ConfigError, match=f"^{says}$"):
         work("a", **changes)  # type: ignore[arg-type]
+
+
+@checked
+def several(ref: Sequence[str] | Sequence[Sequence[str]]) -> object:
+    """Return the argument as it arrives."""
+    return ref
+
+
+def test_iterators_within_a_list_have_their_entries_after_the_check() -> None:
+    assert several([iter(["a", "b"]), map(str, [1])]) == [["a", "b"], ["1"]]
+    assert several(iter([Series(["a"]), ("b",)])) == [["a"], ["b"]]
 
 
 def test_what_python_itself_names_stays_with_python() -> None:

@@ -86,20 +86,32 @@ def _checked(name: str, value: Any, hint: Any, owner: Any) -> Any:
         return value
     if lists and columns_of(value):
         value = only_column(name, value)
+    # An iterator, also one within a list, gives its entries once: they would be gone after the check.
     if lists and is_listable(value) and not isinstance(value, Sequence):
-        value = list(value)
-    if any(_fits(value, option, owner) for option in lists):
-        return value
+        value = as_list(value)
+    entries = value
+    if lists and is_listable(value) and any(is_listable(entry) and not isinstance(entry, Sequence) for entry in value):
+        entries = [as_list(entry) if is_listable(entry) else entry for entry in value]
+    if any(_fits(entries, option, owner) for option in lists):
+        return entries
     if name in (*TEXTS, *FILES_OR_TEXTS) and lists and is_listable(value):
         refuse_entries(name, value, str | os.PathLike | Sequence if name in FILES_OR_TEXTS else str)
     raise _refusal(name, value, hint)
 
 
-def columns_of(value: Any) -> list[str]:
-    """Return the names of the columns of a table, as pandas, Polars, Arrow and datasets have them; else none."""
-    names = getattr(value, "column_names", getattr(value, "columns", None))
-    is_table = hasattr(value, "__getitem__") and isinstance(names, Iterable) and not isinstance(value, type)
-    return [str(name) for name in names] if is_table and names is not None else []
+def columns_of(value: Any) -> dict[str, Any]:
+    """Return the labels of the columns of a table of pandas, Polars, Arrow or datasets, by their names; else none.
+
+    pandas numbers columns without headings: the name of 0 is "0".
+    """
+    labels = getattr(value, "column_names", getattr(value, "columns", None))
+    is_table = hasattr(value, "__getitem__") and isinstance(labels, Iterable) and not isinstance(value, type)
+    return {str(label): label for label in labels} if is_table and labels is not None else {}
+
+
+def as_list(value: Iterable[Any]) -> list[Any]:
+    """Return the entries of an iterator, an array or a column; those of Arrow as Python's own types."""
+    return value.to_pylist() if hasattr(value, "to_pylist") else list(value)
 
 
 def only_column(name: str, table: Any) -> list[Any]:
@@ -109,11 +121,12 @@ def only_column(name: str, table: Any) -> list[Any]:
         DataError: The table has several.
     """
     columns = columns_of(table)
+    first = next(iter(columns.values()))
     if len(columns) > 1:
         raise DataError(
-            f"{name} is a table with the columns {', '.join(columns)}: give one of them, such as {name}[{columns[0]!r}]"
+            f"{name} is a table with the columns {', '.join(columns)}: give one of them, such as {name}[{first!r}]"
         )
-    return list(table[columns[0]])
+    return as_list(table[first])
 
 
 def refuse_entries(name: str, entries: Iterable[Any], kind: Any = str) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow
 import pytest
+from pandas import DataFrame, Series
 
 import dragoman
-from benchmarks.first_lines import SIZES, Frame
+from benchmarks.first_lines import SIZES
 from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.training.folder import claimed
 from dragoman.training.given_text import GivenText
@@ -16,31 +19,25 @@ from dragoman.training.given_text import GivenText
 SRC, TGT = ["a dog runs", "a cat sleeps", "we sing"], ["ein Hund rennt", "eine Katze schläft", "wir singen"]
 
 
-class Series:
-    """A column with a name, as pandas has it."""
-
-    ndim = 1
-
-    def __init__(self, values: list[Any], name: str) -> None:
-        self.values, self.name = values, name
-
-    def __iter__(self) -> Any:
-        return iter(self.values)
-
-
 @pytest.mark.parametrize(
     ("config", "tgt", "changes", "names"),
     [
         (SRC, TGT, {}, ["train.src", "train.tgt"]),
         (iter(SRC), tuple(TGT), {}, ["train.src", "train.tgt"]),
-        (Series(SRC, "en"), Series(TGT, "de"), {}, ["train.en", "train.de"]),
-        (Series(SRC, "text"), Series(TGT, "a/b"), {}, ["train.src", "train.tgt"]),
-        (Series(SRC, "en"), Series(TGT, "en"), {}, ["train.src", "train.tgt"]),
+        (Series(SRC, name="en"), Series(TGT, name="de"), {}, ["train.en", "train.de"]),
+        (Series(SRC, name="text"), Series(TGT, name="a/b"), {}, ["train.src", "train.tgt"]),
+        (Series(SRC, name="en"), Series(TGT, name="en"), {}, ["train.src", "train.tgt"]),
         (None, None, {"src": SRC, "tgt": TGT}, ["train.src", "train.tgt"]),
         (list(zip(SRC, TGT, strict=True)), None, {}, ["train.src", "train.tgt"]),
         (zip(SRC, TGT, strict=True), None, {}, ["train.src", "train.tgt"]),
-        (Frame({"en": SRC, "de": TGT}), None, {}, ["train.en", "train.de"]),
-        (Frame({"id": [1, 2, 3], "de": TGT, "en": SRC}), None, {"columns": "en,de"}, ["train.en", "train.de"]),
+        (np.array(SRC), np.array(TGT), {}, ["train.src", "train.tgt"]),
+        (DataFrame({"en": SRC, "de": TGT}), None, {}, ["train.en", "train.de"]),
+        (DataFrame(zip(SRC, TGT, strict=True)), None, {}, ["train.src", "train.tgt"]),
+        (DataFrame([SRC, SRC, TGT]).T, None, {"columns": [0, 2]}, ["train.src", "train.tgt"]),
+        (pyarrow.table({"en": SRC, "de": TGT}), None, {}, ["train.en", "train.de"]),
+        (pyarrow.chunked_array([SRC]), pyarrow.array(TGT), {}, ["train.src", "train.tgt"]),
+        (DataFrame({"id": [1, 2, 3], "de": TGT, "en": SRC}), None, {"columns": ["en", "de"]}, ["train.en", "train.de"]),
+        (DataFrame({"id": [1, 2, 3], "de": TGT, "en": SRC}), None, {"columns": "en,de"}, ["train.en", "train.de"]),
     ],
 )
 def test_text_in_memory_becomes_two_files_of_the_run(
@@ -76,9 +73,9 @@ def test_paths_and_configurations_are_left_alone() -> None:
         ([], [], {}, "src has no texts: give at least one"),
         ([("a", "b"), ("c",)], None, {}, r"number 2 of the training text must be a pair of texts .* got tuple; .*"),
         ([("a", "b"), ("c", 3)], None, {}, r"tgt: number 2 must be a text \(str\), got int"),
-        (Frame({"id": [1], "en": ["a"], "de": ["b"]}), None, {}, "columns must be two of id, en, de, .* got None"),
+        (DataFrame({"id": [1], "en": ["a"], "de": ["b"]}), None, {}, "columns must be two of id, en, de, .* got None"),
         (
-            Frame({"en": ["a"], "de": ["b"]}),
+            DataFrame({"en": ["a"], "de": ["b"]}),
             None,
             {"columns": "en,fr"},
             "columns must be two of en, de, .* got 'en,fr'",
@@ -92,6 +89,19 @@ def test_what_is_no_text_is_refused_in_one_line(
     with pytest.raises((ConfigError, DataError), match=f"^{says}$"):
         dragoman.train(config, tgt, out=tmp_path / "run", **changes)
     assert not (tmp_path / "run").exists()
+
+
+def test_columns_of_a_table_train_whether_they_are_given_apart_or_named(tmp_path: Path, toy_sentences: Any) -> None:
+    src, tgt = zip(*toy_sentences(130, 1), strict=True)
+    table = DataFrame({"en": src, "de": tgt, "id": range(130)})
+    named = dragoman.TrainOptions(columns="en,de", overrides=SIZES, quiet=True)
+    runs = [
+        dragoman.train(table["en"], table["de"], out=tmp_path / "apart", overrides=SIZES, quiet=True),
+        dragoman.train(np.array(src), np.array(tgt), out=tmp_path / "arrays", overrides=SIZES, quiet=True),
+        dragoman.train(table, columns=["en", "de"], out=tmp_path / "named", overrides=SIZES, quiet=True),
+        dragoman.train(table, options=named, out=tmp_path / "options"),
+    ]
+    assert [run.step for run in runs] == [1, 1, 1, 1]
 
 
 def test_a_run_of_text_in_memory_is_resumed_and_refuses_other_text(tmp_path: Path, toy_sentences: Any) -> None:

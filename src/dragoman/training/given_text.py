@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from dragoman.arguments import columns_of, is_listable, only_column, refuse_entries
+from dragoman.arguments import as_list, columns_of, is_listable, only_column, refuse_entries
 from dragoman.config import Config
 from dragoman.data.tokenizer import lone_surrogate
 from dragoman.errors import ConfigError, DataError
 from dragoman.files import explained, write_text
 from dragoman.languages.codes import language_of
+from dragoman.training.options import TableOptions
 
 FOLDER = "text"
 """Folder of a run that holds text which was given in memory."""
@@ -56,9 +57,9 @@ class GivenText:
         if isinstance(config, Config):  # which is iterable
             return config, cls._taken(changes)
         if is_listable(config) and not columns_of(config) and not isinstance(config, Sequence):
-            config = list(config)
+            config = as_list(config)
         if columns_of(config) or (is_listable(config) and config and isinstance(config[0], tuple | list)):
-            changes["src"], changes["tgt"] = _two_sides(config, changes.pop("columns", None))
+            changes["src"], changes["tgt"] = _two_sides(config, _columns(changes))
             config = None
         return config, cls._taken(changes)
 
@@ -124,7 +125,7 @@ def _has_begun(run: Path) -> bool:
 
 def _texts(option: str, value: Any) -> list[str]:
     """Return texts as a list; refuse what cannot be a line."""
-    texts = only_column(option, value) if columns_of(value) else list(value)
+    texts = only_column(option, value) if columns_of(value) else as_list(value)
     refuse_entries(option, texts)
     if not texts:
         raise DataError(f"{option} has no texts: give at least one")
@@ -136,7 +137,16 @@ def _texts(option: str, value: Any) -> list[str]:
     return texts
 
 
-def _two_sides(value: Any, columns: str | None) -> tuple[Any, Any]:
+def _columns(changes: dict[str, Any]) -> tuple[str, str] | None:
+    """Take the two columns out of the arguments of ``train``.
+
+    Raises:
+        ConfigError: They are not two.
+    """
+    return TableOptions(columns=changes.pop("columns", None)).two_columns
+
+
+def _two_sides(value: Any, columns: tuple[str, str] | None) -> tuple[Any, Any]:
     """Return source and target of a table or a list of pairs.
 
     Raises:
@@ -145,10 +155,12 @@ def _two_sides(value: Any, columns: str | None) -> tuple[Any, Any]:
     """
     known = columns_of(value)
     if known:
-        names = [name.strip() for name in columns.split(",")] if columns else known
+        names = columns or tuple(known)
         if len(names) != 2 or not set(names) <= set(known):
-            raise ConfigError(f"columns must be two of {', '.join(known)}, as columns='en,de', got {columns!r}")
-        return _Named(value[names[0]], names[0]), _Named(value[names[1]], names[1])
+            got = None if columns is None else ",".join(columns)
+            raise ConfigError(f"columns must be two of {', '.join(known)}, as columns='en,de', got {got!r}")
+        src, tgt = (_Named(as_list(value[known[name]]), name) for name in names)
+        return src, tgt
     pairs = list(value)
     for number, pair in enumerate(pairs, 1):
         if not isinstance(pair, tuple | list) or len(pair) != 2:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import field_validator, model_validator
 
@@ -44,6 +44,11 @@ class TableOptions(Options):
     columns: str | None = option(
         None, "Data", "Of a table or a .tmx: source and target, as en,de (headings, languages) or 1,3 (numbers)."
     )
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _as_text(cls, columns: Any) -> Any:
+        return ",".join(map(str, columns)) if isinstance(columns, list | tuple) else columns  # as Python has them
 
     @field_validator("columns")
     @classmethod
