@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -209,11 +210,11 @@ def test_step_and_choose_another_candidate(open_page: Callable[..., Any], url: s
     assert page.locator("#explorer dd").nth(1).inner_text() == before
 
 
-def saved(page: Any, button: Any, path: Path) -> str:
+def saved(page: Any, button: Any, path: Path, encoding: str = "utf-8") -> str:
     with page.expect_download() as waiting:
         button.click()
     waiting.value.save_as(path)
-    return path.read_text(encoding="utf-8")
+    return path.read_text(encoding)
 
 
 def test_pictures_and_the_whole_state_are_files(open_page: Callable[..., Any], url: str, tmp_path: Path) -> None:
@@ -414,8 +415,10 @@ def chosen_column(page: Any, table: bytes, at: int, name: str = "a.csv") -> list
         (b'5" disk,name\n1,the dog\n', 1, ['5" disk', "name"], "1,der hund"),
         (b'"a\nb" ; "say ""x"""\n1;the dog\n', 1, ["a b", 'say "x"'], "1;der hund"),
         (b"sep=|\nid|en\n1|the dog\n", 1, ["id", "en"], "1|der hund"),
+        (b"# of the shop, May, 2026, v2\n#\nid;en;n\n1;the dog;2\n", 1, ["id", "en", "n"], "1;der hund"),
+        (b"#id,en\n1,the dog\n", 1, ["#id", "en"], "1,der hund"),
     ],
-    ids=["blank", "the blank one", "doubled", "a mark inside", "quoted", "Excel's line"],
+    ids=["blank", "the blank one", "doubled", "a mark inside", "quoted", "Excel's line", "comments", "no comment"],
 )
 def test_every_column_of_a_table_can_be_chosen(
     open_page: Callable[..., Any], url: str, tmp_path: Path, table: bytes, at: int, labels: list[str], row: str
@@ -428,6 +431,33 @@ def test_every_column_of_a_table_can_be_chosen(
 
 def test_a_quoted_heading_between_tabs_is_known_to_the_server(open_page: Callable[..., Any], url: str) -> None:
     assert chosen_column(open_page(url), b'"id"\t"en"\n1\tthe dog\n', 1, "a.tsv") == ["id", "en"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_columns_of_a_table_in_utf_16_can_be_chosen(
+    open_page: Callable[..., Any], url: str, tmp_path: Path, encoding: str
+) -> None:
+    page = open_page(url)
+    mark = "\ufeff" if encoding.endswith("be") else ""  # Python writes one by itself where the order is not named
+    assert chosen_column(page, f"{mark}Größe,en\n1,the dog\n".encode(encoding), 1) == ["Größe", "en"]
+    rows = saved(page, page.locator("#document-result"), tmp_path / "b.csv", "utf-16").splitlines()
+    assert rows[1].startswith("1,der hund")
+
+
+def test_a_busy_server_is_asked_after_a_document_again(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    busy = iter(range(2))
+
+    def sometimes(route: Any) -> None:
+        if next(busy, None) is None:
+            route.fallback()
+        else:
+            route.fulfill(status=429, headers={"retry-after": "1"}, body='{"message": "busy"}')
+
+    page.route(re.compile(r"/v2/document/\w+(/result)?$"), sometimes)
+    page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"the dog\n"})
+    page.locator("#document-result:not([hidden])").wait_for(timeout=20_000)
+    assert page.inner_text("#document-state") == "1 of 1 segments translated."
 
 
 def test_a_column_whose_heading_is_not_utf_8_is_sent_by_its_number(open_page: Callable[..., Any], url: str) -> None:

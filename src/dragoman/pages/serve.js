@@ -318,12 +318,22 @@ function cellsOf(text, by) {
   return cells.map((raw) => (/^ *".*" *$/s.test(raw) ? raw.trim().slice(1, -1).replaceAll('""', '"') : raw));
 }
 
-/** The headings of a table, from its first row; Excel may name the separator above it. */
+/** The start of a text file: UTF-16 by its byte order mark, else UTF-8. */
+async function startOf(chosen) {
+  const bytes = new Uint8Array(await chosen.slice(0, 1 << 16).arrayBuffer());
+  const mark = (bytes[0] << 8) | bytes[1];
+  return new TextDecoder({ 0xfffe: "utf-16le", 0xfeff: "utf-16be" }[mark] || "utf-8").decode(bytes);
+}
+
+/** The headings of a table, from its first row; above it may be the separator that Excel names, or comments. */
 function headings(text, tabs) {
-  const bare = text.replace(/^\ufeff/, "");
-  const [line, named] = bare.match(/^"?sep=([,;|\t])"?[\r\n]+/i) || ["", ""];
-  const all = (named || (tabs ? "\t" : ",;\t|")).split("").map((by) => cellsOf(bare.slice(line.length), by));
-  return all.sort((a, b) => b.length - a.length)[0];
+  const [line, named] = text.match(/^"?sep=([,;|\t])"?[\r\n]+/i) || ["", ""];
+  const [comments] = line || tabs ? [""] : text.match(/^(?:#[^\r\n]*(?:\r\n|\r|\n))*/);
+  const separators = (named || (tabs ? "\t" : ",;\t|")).split("");
+  const best = (rows) => separators.map((by) => [by, cellsOf(rows, by)]).sort(([, a], [, b]) => b.length - a.length)[0];
+  const [by, found] = best(text.slice((line || comments).length));
+  const last = cellsOf(comments ? comments.trimEnd().split(/[\r\n]+/).pop() : "", by);
+  return !comments || last.length < found.length ? found : best(text)[1]; // as many cells: headings that begin with "#"
 }
 
 /** Columns to choose from. The server knows one by its heading, or by its number where that is no heading. */
@@ -345,7 +355,7 @@ async function take(chosen, several = 1) {
   denied = null;
   paper = { ...NO_PAPER, dropped: several > 1 ? [chosen.name, several] : null };
   const [, kind] = /\.(csv|tsv)$/i.exec(chosen.name) || [];
-  const columns = kind ? columnsOf(headings(await chosen.slice(0, 1 << 16).text(), kind.toLowerCase() === "tsv")) : [];
+  const columns = kind ? columnsOf(headings(await startOf(chosen), kind.toLowerCase() === "tsv")) : [];
   if (mine !== sending) return; // another document was chosen meanwhile
   if (columns.length < 2) {
     translateDocument(chosen);
@@ -361,6 +371,18 @@ async function take(chosen, several = 1) {
   }
   tell({ state: () => say("columns", chosen.name), columns });
   $("columns").firstChild.focus();
+}
+
+const wait = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+
+/** Ask after a document; a busy server is asked again when it says: the work on the document goes on meanwhile. */
+async function patiently(where, asked) {
+  for (;;) {
+    const answer = await fetch(where, asked);
+    const seconds = Number(answer.headers.get("retry-after"));
+    if (answer.status !== 429 || !seconds) return answer;
+    await wait(seconds * 1000);
+  }
 }
 
 async function translateDocument(chosen, column) {
@@ -396,13 +418,13 @@ async function translateDocument(chosen, column) {
       body: JSON.stringify({ document_key: made.document_key }), signal: mine.signal };
     const where = `v2/document/${made.document_id}`;
     tell({ state: () => say("waiting", chosen.name) });
-    let status = await told(await fetch(where, owned));
+    let status = await told(await patiently(where, owned));
     while (status.status !== "done" && status.status !== "error") {
-      await new Promise((resolve) => { setTimeout(resolve, ASK_AGAIN_MS); });
-      status = await told(await fetch(where, owned));
+      await wait(ASK_AGAIN_MS);
+      status = await told(await patiently(where, owned));
     }
     if (status.status === "error") throw new Failure(() => say("refused", status.error_message));
-    const answer = await fetch(`${where}/result`, owned);
+    const answer = await patiently(`${where}/result`, owned);
     if (!answer.ok) throw refused(answer.status, (await answer.json()).message);
     link.href = URL.createObjectURL(await answer.blob());
     link.download = chosen.name.replace(/(\.[^.]*)?$/, (suffix) => `.${to}${suffix}`);
