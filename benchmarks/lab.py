@@ -22,12 +22,12 @@ Each experiment examines statements of the paper, or of popular explanations, on
 table says how many of its statements *hold*, how many do *not*, and how many stay *open*: the interval over seeds
 contains both. [Questions](../understand/questions/index.md) tells what they answer, [errata](../understand/errata.md)
 what they refute and which the five documents are."""
-FOOT = """**What a verdict can carry.** Nearly all models are small, trained for minutes on a generated text or toy
-task, most at one rate. Seeds are one to three, for the base of `ablations` five. A verdict is about that model on that
-task; where the literature found otherwise, or the same at a larger scale, the page names it. Constants that could
-decide a verdict are swept (`python -m benchmarks.verdicts`). An interval, in brackets, is over seeds and for one
-comparison. `heads` and `ablations` make dozens and allow for all of theirs (Bonferroni); others make up to ten and do
-not.
+FOOT = """**What a verdict can carry.** Nearly all models are small, trained for seconds or minutes on a generated
+text or toy task, most at one rate. Seeds are one to three, for the base of `ablations` five. A verdict is about that
+model on that task; where the literature found otherwise, or the same at a larger scale, the page names it. Constants
+that could decide a verdict are swept (`python -m benchmarks.verdicts`). An interval, in brackets, is over seeds and
+for one comparison. `heads` and `ablations` make dozens and allow for all of theirs (Bonferroni); others make up to
+eleven and do not.
 
 Tables have the rows that a verdict rests on. Date, machine and all numbers are in each page's `numbers.json`.
 `dragoman lab NAME` writes the same page from a run of your own ([how](../how-to/experiments.md))."""

@@ -189,7 +189,9 @@ def induction_answers(left_out: int) -> Answers:
     """Return the verdicts on two layers without one of the trainings, each with another seed or constant."""
     record = recorded("induction")
     rows = induction.trainings(record)
-    return answers(induction.trained_claims(record["one"], rows[:left_out] + rows[left_out + 1 :]))
+    kept = rows[:left_out] + rows[left_out + 1 :]
+    two = [row for row in record["two"] if row in kept]
+    return answers(induction.trained_claims(record["one"], two, kept))
 
 
 def reach_answers(n: int, left_out: int | None = None) -> Answers:

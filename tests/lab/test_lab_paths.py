@@ -157,6 +157,20 @@ def test_exponents_and_crossings_are_read_off_power_laws() -> None:
     assert complexity.crossing(x, [1.0] * 5, [2.0] * 5) is None
 
 
+@pytest.mark.parametrize(
+    ("attention", "is_faster"), [([1, 2, 3, 9], True), ([1, 2, 9, 9], False), ([9, 9, 9, 9], False)]
+)
+def test_a_layer_that_is_slower_from_the_start_is_not_the_faster_one(attention: list[int], is_faster: bool) -> None:
+    lengths = [8, 16, 32, 64]
+    times = {"self-attention": attention, "recurrent": [4, 4, 4, 4]}
+    rows = [
+        {"layer": layer, "d": 32, "n": n, "seconds": value}
+        for layer, of_layer in times.items()
+        for n, value in zip(lengths, of_layer, strict=True)
+    ]
+    assert complexity.is_faster_up_to_d({"rows": rows, "lengths": lengths}, 32) == is_faster
+
+
 def test_attention_written_out_keeps_its_weights_and_fused_does_not() -> None:
     layer, n, d = costs.LAYERS[0], 512, 16
     assert costs.kept_bytes(layer, False, n, d) >= 4 * n * n

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from dragoman import reference as ref
+from dragoman.config import TrainConfig
+from dragoman.training.schedule import learning_rate
 from model_variants import CHOICES, ELEMENTWISE
 
 B, H, Q, K, D_K, D_V, D_MODEL, D_FF = 2, 3, 5, 7, 4, 11, 6, 13
@@ -335,6 +337,13 @@ def test_inverse_sqrt_has_the_shape_of_noam():
     for step in (1, 50, 100, 101, 12345):
         same = ref.noam(step, 512, 100) / ref.noam(100, 512, 100)
         assert ref.inverse_sqrt(step, 3e-4, 100) == pytest.approx(3e-4 * same)
+
+
+@pytest.mark.parametrize(("warmup", "steps"), [(1, 1), (1, 2), (2, 9), (5, 6)])
+def test_cosine_is_the_rate_of_training_at_each_step(warmup: int, steps: int):
+    config = TrainConfig(schedule="cosine", lr=2.0, warmup_steps=warmup, max_steps=steps)
+    for step in range(1, steps + 1):
+        assert ref.cosine(step, 2.0, warmup, steps) == pytest.approx(learning_rate(step, config, 512), abs=1e-12)
 
 
 def test_cosine_rises_in_a_line_and_falls_to_zero():

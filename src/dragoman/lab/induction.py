@@ -193,7 +193,9 @@ def change(row: Mapping[str, Any]) -> tuple[float, float]:
 
 def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
     """Return the claims of the experiment, each decided by the numbers of a run."""
-    return real_claims(numbers["real"]) if "real" in numbers else trained_claims(numbers["one"], trainings(numbers))
+    if "real" in numbers:
+        return real_claims(numbers["real"])
+    return trained_claims(numbers["one"], numbers["two"], trainings(numbers))
 
 
 def trainings(numbers: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -235,9 +237,16 @@ def rests_on_the_first(row: Mapping[str, Any]) -> bool:
     return head_name(most) == head_name(row["chosen"]["previous"])
 
 
-def trained_claims(shallow: Sequence[Mapping[str, Any]], deep: Sequence[Mapping[str, Any]]) -> list[Claim]:
-    """Return the claims about models with one layer and with two, a row for each training."""
-    ends = [[row["loss"]["repeated"] for row in rows] for rows in (shallow, deep)]
+def trained_claims(
+    one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str, Any]], deep: Sequence[Mapping[str, Any]]
+) -> list[Claim]:
+    """Return the claims about models with one layer and with two, a row for each training.
+
+    Args:
+        one, two: Trainings that differ in the number of layers alone.
+        deep: All trainings with two layers that judge.
+    """
+    ends = [[row["loss"]["repeated"] for row in rows] for rows in (one, two)]
 
     def most(text: str, holds: Callable[[Mapping[str, Any]], bool], figures: str) -> Claim:
         """Claim that something is so in most trainings."""
@@ -246,7 +255,7 @@ def trained_claims(shallow: Sequence[Mapping[str, Any]], deep: Sequence[Mapping[
 
     return [
         Claim(
-            "With rotary positions two layers learn to repeat better than one, in every training",
+            "With rotary positions two layers learn to repeat better than one, with every seed",
             max(ends[1]) < min(ends[0]),
             f"loss on repeats {min(ends[0]):.2f} nats or more with one layer, {max(ends[1]):.2f} or less with two",
         ),

@@ -191,8 +191,8 @@ def _by_length(numbers: dict[str, Any]) -> Table:
 
 
 def _rotary_ahead(numbers: dict[str, Any]) -> bool | None:
-    """Return True if every seed of rotary positions is ahead of all others beyond training; None if seeds differ."""
-    far = np.array(numbers["lengths"]) > LONGEST
+    """Return True if every rotary seed is ahead of all others at twice the length and more; None if seeds differ."""
+    far = np.array(numbers["lengths"]) >= 2 * LONGEST
     means = {kind: _accuracies(numbers, kind)[:, far].mean(axis=1) for kind in numbers["longer"]}
     others = np.concatenate([of_seeds for kind, of_seeds in means.items() if kind != "rotary"])
     if means["rotary"].min() > others.max():
@@ -268,7 +268,7 @@ def _unique_section(numbers: dict[str, Any]) -> Section:
         curves([uniqueness], width=6.4),
         "unique",
         Table(
-            ("positions as", "distinct of 100", "greatest value", "steps", "least step at 200"),
+            ("positions as", "distinct of 100", "greatest value", "size of a step", "least step at 200"),
             [
                 (
                     row["name"], row["distinct"], row["greatest"],

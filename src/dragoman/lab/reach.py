@@ -137,7 +137,7 @@ def copy_claims(rows: Mapping[str, Any]) -> list[Claim]:
     }
     attention, plain = gradient["self-attention"], gradient["plain RNN"]
     convolutions = [row["accuracy"] for row in rows["6 convolutions"]]
-    beyond = [right for accuracy in convolutions for right in accuracy[13:]]
+    beyond = [right for accuracy in convolutions for right in accuracy[12:]]  # index 0 is 1 place back
     return [
         Claim(
             "Trained to copy from k places back, self-attention is right at every distance",

@@ -182,8 +182,10 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
 
     plain, smoothed = smoothing.values()
     shortest, *longer = warmup.values()
-    usual = longer[0] if longer else shortest
-    right = []
+    right, helps = [], []
+    if longer:  # a training of few steps has no longer warm-up to compare
+        text = f"Warm-up helps ({list(warmup)[1]} steps against {next(iter(warmup))})"
+        helps = [compared(text, losses(shortest), losses(longer[0]), "nats a token", -1)]
     if has_accuracy(smoothing):
         text = "Label smoothing makes more tokens right"
         right = [compared(text, accuracies(plain), accuracies(smoothed), "per cent of the tokens", 1)]
@@ -191,7 +193,7 @@ def verdict(numbers: Mapping[str, Any]) -> list[Claim]:
         compared("Label smoothing makes perplexity worse", losses(plain), losses(smoothed), "nats a token", 1),
         *right,
         compared("Label smoothing makes BLEU better", bleus(plain), bleus(smoothed), "BLEU", 1),
-        compared("Warm-up helps (150 steps against 1)", losses(shortest), losses(usual), "nats a token", -1),
+        *helps,
     ]
     for name, averages in _averages_by_schedule(numbers).items():
         last, mean = [a.loss[0] for a in averages], [a.loss[-1] for a in averages]

@@ -15,8 +15,8 @@ def inverse_sqrt(step: int, peak: float, warmup_steps: int = 4000) -> float:
 
 def cosine(step: int, peak: float, warmup_steps: int, max_steps: int) -> float:
     """Return linear warm-up to ``peak``, then half a cosine down to 0 (https://arxiv.org/abs/1608.03983)."""
+    if step <= warmup_steps:  # first, as in training: a warm-up may end with the last step
+        return peak * step / warmup_steps
     if step >= max_steps:
         return 0.0
-    if step <= warmup_steps:
-        return peak * step / warmup_steps
     return peak * 0.5 * (1 + math.cos(math.pi * (step - warmup_steps) / (max_steps - warmup_steps)))
