@@ -18,7 +18,7 @@ def table(head: str, rows: Iterable[Sequence[object]]) -> str:
 
 def linked(text: str) -> str:
     """Return the text with its addresses as links."""
-    return re.sub(r"(?<![<(])https?://[^\s)>]+", lambda address: f"<{address[0]}>", text)
+    return re.sub(r"(?<![<(])https?://[^\s)>]*[^\s)>.,;:]", lambda address: f"<{address[0]}>", text)
 
 
 def escaped(text: str) -> str:

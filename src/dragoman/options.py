@@ -443,7 +443,10 @@ class SearchOptions(Options):
         le=1000,
     )
     batch_tokens: int | None = option(
-        None, "Speed", "Batch size in tokens, padding included (default: the run's, or less on a CPU).", ge=1
+        None,
+        "Speed",
+        "Batch size in tokens, padding included (default: the run's; a search on a CPU takes less).",
+        ge=1,
     )
 
 

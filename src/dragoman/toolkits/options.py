@@ -24,7 +24,7 @@ class EngineOptions(SearchOptions):
         "Speed",
         f"Decoding engine: {either(words())} (default: {toolkits.OURS.engine}; for int8 {toolkits.FOR_INT8.engine}).",
     )
-    precision: Precision = option("fp32", "Speed", f"Precision: {either(PRECISIONS)}.")
+    precision: Precision = option("fp32", "Speed", f"Precision: {either(PRECISIONS)} (int8 cannot score).")
 
     @field_validator("engine")
     @classmethod
