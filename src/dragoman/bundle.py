@@ -318,16 +318,17 @@ def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
 
 
 def facts_of_text(store: Store) -> Facts:
-    """Return facts about the text that a model is trained on.
+    """Return facts about the text that a model is trained on: that of corpora with a weight above 0.
 
     ``least_length_ratio``: 975 of 1,000 pairs with sources of ``TELLING_TOKENS`` or more have at least so many target
     subwords for each source subword. Stores of an earlier dragoman did not count sentences.
     """
-    lengths = store.src_lengths()
-    facts = Facts(train_pairs=len(store), usual_src_tokens=int(np.quantile(lengths, 0.999, method="higher")))
+    drawn = store.drawn()
+    lengths = store.src_lengths()[drawn]
+    facts = Facts(train_pairs=len(lengths), usual_src_tokens=int(np.quantile(lengths, 0.999, method="higher")))
     long = lengths >= TELLING_TOKENS
     if long.any():
-        ratios = store.tgt_lengths()[long] / lengths[long].astype(np.float32)
+        ratios = store.tgt_lengths()[drawn][long] / lengths[long].astype(np.float32)
         facts = replace(facts, least_length_ratio=round(float(np.quantile(ratios, 0.025)), 4))
     counts = sorted(store.src_sentences.items())
     if counts:

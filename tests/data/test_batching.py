@@ -319,6 +319,29 @@ def test_resampled_text_keeps_the_budget_and_lies_beside_what_is_as_long(store: 
     assert tokens > 0.7 * cells  # (0.6 where batches are planned by the plain lengths)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"sampling": 0.5}, {"noise": NoiseConfig(inserts=1.0)}, {"sampling": 0.5, "noise": NoiseConfig(inserts=1.0)}],
+)
+def test_the_batches_of_an_epoch_are_counted_as_they_will_be_cut(
+    store: Store, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Resampled text is longer than that of the store; an epoch of more than one pool is estimated."""
+
+    def counts() -> tuple[int, int]:
+        anew = Regularisation(tokenizers=(TOKENIZER, TOKENIZER), lexicon=LEXICON, **changes)
+        with BatchStream(store, BUDGET, 1, regularisation=anew, max_epochs=1, ahead=0) as stream:
+            return batching.batches_an_epoch(store, BUDGET, 1, anew), sum(1 for _ in stream)
+
+    counted, cut = counts()
+    assert counted == cut
+    plain = batching.batches_an_epoch(store, BUDGET, 1)
+    assert (cut > 1.1 * plain) == bool(changes)
+    monkeypatch.setattr(regularisation, "RESAMPLED_PAIRS", 40)
+    counted, cut = counts()
+    assert counted == pytest.approx(cut, rel=0.1)  # of pools of 40 pairs; of real ones it is nearer
+
+
 def noisy(store: Store, **changes: Any) -> BatchStream:
     arguments = {"ahead": 0, "noise": NOISE, "lexicon": LEXICON, "tokenizers": (TOKENIZER, TOKENIZER)} | changes
     names = [each.name for each in dataclasses.fields(Regularisation) if each.name in arguments]

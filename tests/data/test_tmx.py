@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.config import OneFile
+from dragoman.data.texts import read_one
 from dragoman.data.tmx import read_tmx, tmx_languages
 from dragoman.errors import DataError
 
@@ -83,6 +85,22 @@ def test_two_languages_need_not_be_named(tmp_path: Path) -> None:
         tmx_languages(memory(tmp_path, unit(en_US="color", en_GB="colour")))
     with pytest.raises(DataError, match="0 languages; choose"):
         tmx_languages(memory(tmp_path))
+
+
+def test_every_region_is_read_where_no_languages_are_chosen(tmp_path: Path) -> None:
+    """The first unit of a memory chose the regions, and all units of others were left out."""
+    path = memory(
+        tmp_path,
+        unit(en_US="color", de_DE="Farbe"),
+        unit(en_GB="colour", de_AT="Farbe?"),
+        unit(de="Hund", en="dog"),
+        unit(en_US="only English"),
+    )
+    pairs = [("color", "Farbe"), ("colour", "Farbe?"), ("dog", "Hund")]
+    assert list(read_one(OneFile(file=path))) == pairs
+    assert list(read_one(OneFile(file=path, columns=("en-US", "de-DE")))) == [pairs[0], pairs[2]]
+    path = memory(tmp_path, unit(en="dog", zh_TW="狗"), unit(en="cat", zh_HK="貓"), unit(en="bird", zh_CN="鸟"))
+    assert list(read_one(OneFile(file=path))) == [("dog", "狗"), ("cat", "貓")]  # another script is another text
 
 
 BOMB = "<!DOCTYPE tmx [" + "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10 if i else "ha"}">' for i in range(10)) + "]>"

@@ -12,10 +12,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.bundle import facts_of_text
 from dragoman.config import Config, DataConfig, TokenizerConfig
 from dragoman.data.batching import Batch, BatchStream
 from dragoman.data.order import weighted_pairs
 from dragoman.data.regularisation import Regularisation
+from dragoman.data.seen_words import learn
 from dragoman.data.store import Entry, Part, Store, build_store
 from dragoman.data.tokenizer import EOS_ID, Tokenizer
 from dragoman.errors import BundleError, ConfigError
@@ -148,6 +150,17 @@ def test_weights_that_leave_no_pair_to_an_epoch_are_refused(tmp_path: Path) -> N
     build_store(tmp_path / "s", [Entry(pairs, weight=0.1)], (TOKENIZER, TOKENIZER), CONFIG)
     with pytest.raises(ConfigError, match=r"the weights of data.train leave 0.9 pairs to an epoch"):
         BatchStream(Store.open(tmp_path / "s"), BUDGET, 1)
+
+
+def test_text_that_no_epoch_draws_does_not_count_as_trained_on(tmp_path: Path) -> None:
+    real = [("a quick brown fox jumps over the dog", "the lazy dog jumps")] * 9
+    off = [("and runs away. " * 9, "a fox")] * 99
+    for name, entries in (("alone", [Entry(real)]), ("both", [Entry(off, weight=0.0), Entry(real)])):
+        build_store(tmp_path / name, entries, (TOKENIZER, TOKENIZER), CONFIG)
+    alone, both = Store.open(tmp_path / "alone"), Store.open(tmp_path / "both")
+    assert len(both) == 108
+    assert facts_of_text(both) == facts_of_text(alone)
+    np.testing.assert_array_equal(learn(both, TOKENIZER).hashes, learn(alone, TOKENIZER).hashes)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])

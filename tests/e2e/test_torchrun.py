@@ -49,11 +49,14 @@ def test_two_ranks_follow_one_process(tiny: Tiny, tmp_path: Path, monkeypatch: p
     assert one[-2]["flops"] == pytest.approx(two[-2]["flops"], rel=1e-12)  # the event "end"
 
 
-@pytest.mark.parametrize(("limit", "reason"), [("patience=1", "patience"), ("max_minutes=0.01", "max_minutes")])
+@pytest.mark.parametrize(
+    ("limit", "lr", "reason"),
+    [("patience=1", 1e-9, "patience"), ("max_minutes=0.01", 1e-9, "max_minutes"), ("goal=0.01", 1e-2, "goal")],
+)
 def test_a_limit_that_rank_0_alone_knows_of_ends_all_at_the_same_step(
-    limit: str, reason: str, tiny: Tiny, tmp_path: Path
+    limit: str, lr: float, reason: str, tiny: Tiny, tmp_path: Path
 ) -> None:
-    config = write_config(tmp_path / "config.yaml", tiny(max_steps=10_000, validate_every=2, lr=1e-9))
+    config = write_config(tmp_path / "config.yaml", tiny(max_steps=10_000, validate_every=2, lr=lr))
     run = tmp_path / "run"
     done = train(forked(2), config, "--out", run, "--set", f"train.{limit}", RANKS_IDS=str(tmp_path / "ids"))
     assert done.statuses == [0, 0], done.err

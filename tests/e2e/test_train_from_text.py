@@ -210,6 +210,21 @@ def test_resuming_says_that_the_files_that_were_named_are_not_read_again(
     assert [event["step"] for event in events(tmp_path / "runs/first", "train")] == [5, 10, 15, 20]
 
 
+def test_the_number_of_subwords_that_was_asked_for_may_be_named_again_where_the_text_yields_fewer(
+    tmp_path: Path, tiny: Callable[..., Any]
+) -> None:
+    """The same command with --resume was refused: "= 4000, but the run has 521"."""
+    config, run = dragoman.Config.from_mapping(tiny(max_steps=2)), tmp_path / "x"
+    asked = "data.tokenizer.vocab_size=4000"
+    dragoman.train(config, out=run, overrides=[asked], quiet=True)
+    learned = dragoman.Config.from_yaml(run / "config.yaml").data.tokenizer.vocab_size
+    assert learned < 4000
+    assert dragoman.train(config, out=run, overrides=[asked, "train.max_steps=4"], resume=True, quiet=True).step == 4
+    assert dragoman.Config.from_yaml(run / "config.yaml").data.tokenizer.vocab_size == learned
+    with pytest.raises(dragoman.ConfigError, match=f"vocab_size = 3999, but the run has {learned}: it cannot change"):
+        dragoman.train(out=run, overrides=["data.tokenizer.vocab_size=3999"], resume=True, quiet=True)
+
+
 def test_as_many_epochs_as_are_asked_for(process: Command, tmp_path: Path, make_corpus: Callable[..., Any]) -> None:
     make_corpus(tmp_path, 150)
     done = process(
@@ -219,6 +234,21 @@ def test_as_many_epochs_as_are_asked_for(process: Command, tmp_path: Path, make_
     assert done.status == 0, done.err
     log = [json.loads(line) for line in (tmp_path / "x/log.jsonl").read_text(encoding="utf-8").split("\n") if line]
     assert [event["reason"] for event in log if event["event"] == "end"] == ["max_epochs"]
+
+
+@pytest.mark.parametrize("setting", ["data.tokenizer.sampling=0.5", "data.noise.inserts=1"])
+def test_as_many_epochs_as_are_asked_for_of_text_that_grows_in_training(
+    setting: str, tmp_path: Path, make_corpus: Callable[..., Any]
+) -> None:
+    """Its batches were counted by the lengths before sampling and noise, so the steps ended before the epochs."""
+    corpus = make_corpus(tmp_path, 300)
+    trained = dragoman.train(
+        src=corpus.src, tgt=corpus.tgt, valid_src=corpus.valid_src, valid_tgt=corpus.valid_tgt, out=tmp_path / "x",
+        overrides=[*SMALL[1::2], "train.max_epochs=3", "train.batch_tokens=200", setting], quiet=True,
+    )  # fmt: skip
+    assert trained.reason == "max_epochs"
+    max_steps = dragoman.Config.from_yaml(trained.run / "config.yaml").train.max_steps
+    assert trained.step > 0.85 * max_steps  # the rate falls in time
 
 
 def test_a_section_that_is_set_as_a_whole_counts_as_said(

@@ -11,9 +11,14 @@ from typing import Any
 import pytest
 
 import dragoman
+from dragoman.bundle import load_bundle
 from dragoman.data.store import Store
+from dragoman.data.tokenizer import UNK_ID
 from dragoman.errors import ConfigError
 from dragoman.serving.pairs import Pairs
+from dragoman.training import update
+from dragoman.training.preparation import repeated_share
+from dragoman.training.record import read_run
 from several import Pair, Tiny, french, settings, written
 
 
@@ -152,6 +157,47 @@ def test_text_that_no_epoch_draws_is_not_held_out(
     dragoman.train(dragoman.Config.from_mapping(mapping), out=tmp_path / "run", quiet=True)
     valid = Store.open(tmp_path / "run/store/valid")
     assert set(zip(*valid.texts(range(len(valid))), strict=True)) <= set(real)
+
+
+def test_text_that_no_epoch_draws_makes_no_claim_about_the_model(
+    tmp_path: Path, tiny: Tiny, toy_sentences: Callable[[int, int], list[Pair]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Validation pairs that stood in such text alone were said to stand in the training text."""
+    mapping, real = tiny(max_steps=2), toy_sentences(250, 1)
+    valid = [pair for pair in toy_sentences(30, 2) if pair not in real]
+    off = [*valid, *((f"quetzal {src}", tgt) for src, tgt in toy_sentences(600, 3))]
+    mapping["data"] |= {
+        "train": [written(tmp_path, "off", off, weight=0), written(tmp_path, "real", real)],
+        "valid": written(tmp_path, "valid", valid),
+    }
+    run = dragoman.train(dragoman.Config.from_mapping(mapping), out=tmp_path / "run").run
+    assert "in the training text" not in capsys.readouterr().err
+    assert repeated_share(run) == 0
+    bundle = load_bundle(run)
+    assert bundle.facts.train_pairs == 250
+    assert bundle.words is not None
+    assert bundle.words.unseen("the quetzal sees") == ["quetzal"]
+    assert [len(lengths) for lengths in read_run(run).lengths()] == [250, 250]
+
+
+def test_no_tag_is_dropped_with_the_tokens(
+    tmp_path: Path, tiny: Tiny, toy_sentences: Callable[[int, int], list[Pair]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its tag a source does not tell into which language it is to be translated."""
+    read, features = [], update.features
+
+    def noted(model: Any, src: Any, *rest: Any) -> Any:
+        read.extend(src.tolist())
+        return features(model, src, *rest)
+
+    monkeypatch.setattr(update, "features", noted)
+    config = dragoman.Config.from_mapping(settings(tiny, tmp_path, toy_sentences, max_steps=5, token_dropout=0.999))
+    run = dragoman.train(config, out=tmp_path / "run", quiet=True).run
+    begins = {part.begin for part in Store.open(run / "store/train").parts}
+    assert {len(begin) for begin in begins} == {1, 2}
+    assert {begin for row in read for begin in begins if tuple(row[: len(begin)]) == begin} == begins
+    assert all(any(tuple(row[: len(begin)]) == begin for begin in begins) for row in read)
+    assert sum(row.count(UNK_ID) for row in read) > 2 * len(read)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,6 +14,9 @@ import dragoman
 from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.files import sha256
 from dragoman.progress import Ticker
+from dragoman.training import loop
+from dragoman.training import run as training
+from dragoman.training.finetune import PARENT, PARENT_WORDS
 from dragoman.training.folder import ready_to_resume
 
 
@@ -128,3 +132,45 @@ def test_a_longer_time_names_the_steps_that_the_run_makes_in_it_at_its_own_speed
             log.write(f'{{"event": "end", "step": 4, "reason": "max_steps", "seconds": {seconds}}}\n')
         ready_to_resume(run, ["train.max_minutes=2"], False, Ticker())
         assert said in capsys.readouterr().err
+
+
+def test_an_interrupt_before_the_first_checkpoint_says_what_stays_and_how_to_continue(
+    config: dragoman.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second Ctrl-C of a training said that nothing was saved."""
+    run = tmp_path / "run"
+
+    def interrupted(where: ModuleType, function: str) -> str:
+        def interrupt(*args: Any, **more: Any) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(where, function, interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                dragoman.train(config, out=run)
+        return capsys.readouterr().err
+
+    assert "stopped before training began: nothing was saved" in interrupted(training, "prepare")
+    assert not run.exists()
+    said = interrupted(loop, "train_step")
+    assert f"the same command begins the training again, with the text prepared in {run}\n" in said
+    assert "nothing was saved" not in said
+    before = times(run / "store")
+    assert dragoman.train(config, out=run, quiet=True).step == 4
+    assert times(run / "store") == before
+
+
+@pytest.mark.parametrize("has_config", [True, False])
+def test_a_run_of_its_own_forgets_the_parent_of_an_attempt_that_died(
+    has_config: bool, config: dragoman.Config, whole: Path, begun: Path, listing: Callable[[Path], list[str]]
+) -> None:
+    """It passed for a run that was fine-tuned, and knew no words."""
+    (begun / PARENT).write_text('{"name": "other", "is_ready": false, "weights_sha256": "0"}', encoding="utf-8")
+    (begun / PARENT_WORDS).write_bytes(b"")
+    if not has_config:  # killed before that was written
+        for name in ("config.yaml", "log.jsonl", "samples.txt"):
+            (begun / name).unlink()
+        shutil.rmtree(begun / "checkpoints")
+    dragoman.train(config, out=begun, quiet=True)
+    assert listing(begun) == listing(whole)
+    assert sha256(begun / "bundle/manifest.json") == sha256(whole / "bundle/manifest.json")

@@ -251,6 +251,17 @@ def test_what_does_not_fit_the_parent_is_refused(
     assert listing(new_text) == before
 
 
+def test_a_fine_tuning_that_fails_before_it_begins_leaves_nothing(tiny_run: Path, new_text: Path) -> None:
+    def build(sizes: ModelConfig) -> Any:
+        raise ValueError("no such model")
+
+    run = new_text / "tuned"
+    with pytest.raises(ValueError, match="no such model"):
+        dragoman.train(src=new_text / "train.en", tgt=new_text / "train.de", out=run, from_run=tiny_run, build=build,
+                       overrides=["train.device=cpu"], quiet=True)  # fmt: skip
+    assert not run.exists()
+
+
 def test_an_invalid_parent_is_refused(command: Command, new_text: Path, listing: Callable[[Path], list[str]]) -> None:
     before = listing(new_text)
     assert "no such run" in command("train", *FILES, "--from-run", "nowhere", "--out", "new", cwd=new_text).error

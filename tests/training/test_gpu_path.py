@@ -69,8 +69,9 @@ def test_a_step_waits_for_the_device_once(
     as_a_gpu(monkeypatch)
     model = a_model(**VARIANTS[name]).to(META)
     optimizer, ema = torch.optim.SGD(model.parameters(), lr=0.0), start_ema(model)
+    config, is_tag = TrainConfig(precision=precision, **settings), torch.zeros(53, dtype=torch.bool, device=META)
     with GpuLike() as seen:
-        result = train_step(model, batches(2), optimizer, 1e-3, TrainConfig(precision=precision, **settings), 0)
+        result = train_step(model, batches(2), optimizer, 1e-3, config, 0, is_tag=is_tag)
         update_ema(ema, model, 0.9, 1)
     assert (result.finite, result.tokens) == (True, 44)
     assert (seen.waits, seen.mixed, seen.norms) == (["aten._to_copy.default"], [], [])  # one look at three numbers

@@ -95,6 +95,21 @@ def test_where_all_is_dropped_the_model_reads_unknown_tokens_and_owes_every_one(
     assert torch.equal(moved(a_model(), dropped), moved(a_model(), told))
 
 
+def test_of_a_source_tags_stay_where_all_else_is_dropped() -> None:
+    dropped, told = a_model(), a_model()
+    is_tag = torch.arange(13) == 4  # which begins the first pair, and is an ordinary subword in targets
+    batch = batch_of(0, 1)
+    src = torch.where((batch.src > EOS_ID) & (batch.src != 4), UNK_ID, batch.src)
+    tgt_in = batch.tgt_in.masked_fill(batch.tgt_in > EOS_ID, UNK_ID)
+    assert (src == 4).any()
+    assert (batch.tgt_in == 4).any()
+    optimizer = torch.optim.SGD(dropped.parameters(), lr=0.0)
+    config = TrainConfig(precision="fp32", token_dropout=1 - 1e-12)
+    got = train_step(dropped, [batch], optimizer, 1.0, config, 0, is_tag=is_tag)
+    want = one_update(told, [dataclasses.replace(batch, src=src, tgt_in=tgt_in)])
+    assert [got.smoothed, got.plain, got.tokens] == [want.smoothed, want.plain, want.tokens]
+
+
 def test_clipping_bounds_the_norm_of_the_whole_gradient_and_keeps_its_direction() -> None:
     free, clipped, roomy = a_model(), a_model(), a_model()
     norm = one_update(free, [batch_of(0, 1)]).grad_norm

@@ -106,6 +106,22 @@ def stored_batch(store: Store, indices: Indices) -> Batch:
     return collate(src_ids, tgt_ids, indices)
 
 
+def batches_an_epoch(store: Store, batch_tokens: int, seed: int, regularisation: Regularisation | None = None) -> int:
+    """Return the number of batches of the first epoch of a ``BatchStream``, of all ranks.
+
+    If its text is resampled, most of it is estimated, see ``Regularisation.n_batches``.
+
+    Raises:
+        ConfigError: A single pair is longer than ``batch_tokens``, or the regularisation does not fit the store.
+    """
+    regularisation = None if regularisation is None else regularisation.fitted(store, batch_tokens)
+    lengths = store.src_lengths(), store.tgt_lengths()
+    check_budget(*lengths, batch_tokens)
+    if regularisation is not None:
+        return regularisation.n_batches(store, batch_tokens, seed, epoch=0)
+    return sum(1 for _ in epoch_batches(*lengths, batch_tokens, seed, 0, weighted_pairs(store.parts, seed, 0)))
+
+
 class _Place(NamedTuple):
     """A place in the order: before batch ``position`` of ``epoch``, both counted from 0."""
 

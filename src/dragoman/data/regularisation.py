@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.config import NoiseConfig
 from dragoman.data.noise import Lexicon, fingerprint, noised_pairs
@@ -69,16 +70,32 @@ class Regularisation:
         Args:
             done: Number of pairs to skip; the first batch is the first of the pool that holds pair number ``done``.
         """
-        order = shuffled_pairs(len(store), weighted_pairs(store.parts, seed, epoch), np.random.PCG64((seed, epoch)))
-        for start in range(self.pool_start(done), len(order), RESAMPLED_PAIRS):
-            pool = order[start : start + RESAMPLED_PAIRS]
-            *seeds, noise_seed, order_seed = np.random.SeedSequence((seed, epoch, start)).generate_state(4).tolist()
+        for start, pool in _pools(store, seed, epoch, self.pool_start(done)):
+            *seeds, noise_seed, order_seed = _seeds(seed, epoch, start)
             sides = self._pairs(store, pool, seeds, noise_seed)
-            lengths = [np.fromiter(map(len, side), np.int64, len(pool)) for side in sides]
-            places = np.arange(len(pool))
-            for batch in shuffled_batches(places, lengths[0], lengths[1], batch_tokens, np.random.PCG64(order_seed)):
+            for batch in _cut(_lengths(sides), batch_tokens, order_seed):
                 src, tgt = ([side[i] for i in batch] for side in sides)
                 yield pool[batch], src, tgt
+
+    def n_batches(self, store: Store, batch_tokens: int, seed: int, epoch: int) -> int:
+        """Return the number of batches of an epoch: exact for its first pool, an estimate for the others.
+
+        Resampling takes long, so each pair of another pool is taken to grow as the pair of the same rank by length in
+        the first pool.
+        """
+        stored, growth, n = np.maximum(store.src_lengths(), store.tgt_lengths()), np.ones(1), 0
+        for start, pool in _pools(store, seed, epoch):
+            *seeds, noise_seed, order_seed = _seeds(seed, epoch, start)
+            by_length = np.argsort(stored[pool], kind="stable")
+            lengths = stored[pool][by_length].astype(np.int64)
+            if start == 0:
+                resampled = np.maximum(*_lengths(self._pairs(store, pool, seeds, noise_seed)))[by_length]
+                growth, lengths = resampled / np.maximum(lengths, 1), resampled
+            else:
+                places = np.linspace(0, len(growth) - 1, len(pool)).astype(np.int64)
+                lengths = np.rint(lengths * growth[places]).astype(np.int64)
+            n += sum(1 for _ in _cut((lengths, lengths), batch_tokens, order_seed))
+        return n
 
     def _pairs(self, store: Store, pool: Indices, seeds: Sequence[int], noise_seed: int) -> tuple[Rows, Rows]:
         """Return the resampled ids of the pairs of a pool, by side; the seeds alone decide what is random."""
@@ -116,6 +133,30 @@ class Regularisation:
         for row, encoded in zip(changed, tokenizer.encode([new[row] for row in changed]), strict=True):
             rows[row] = encoded
         return rows
+
+
+def _pools(store: Store, seed: int, epoch: int, first: int = 0) -> Iterator[tuple[int, Indices]]:
+    """Yield the pools of an epoch, each with the number of its first pair, from that of pair number ``first`` on."""
+    order = shuffled_pairs(len(store), weighted_pairs(store.parts, seed, epoch), np.random.PCG64((seed, epoch)))
+    for start in range(first, len(order), RESAMPLED_PAIRS):
+        yield start, order[start : start + RESAMPLED_PAIRS]
+
+
+def _seeds(seed: int, epoch: int, start: int) -> list[int]:
+    """Return the seeds of a pool: of the sampling of source and target, of the noise, and of the order."""
+    seeds: list[int] = np.random.SeedSequence((seed, epoch, start)).generate_state(4).tolist()
+    return seeds
+
+
+def _lengths(sides: tuple[Rows, Rows]) -> list[NDArray[np.int64]]:
+    """Return the number of ids of each row of each side."""
+    return [np.fromiter(map(len, side), np.int64, len(side)) for side in sides]
+
+
+def _cut(lengths: Sequence[NDArray[np.int64]], batch_tokens: int, seed: int) -> Iterator[Indices]:
+    """Yield the batches of a pool as places in it."""
+    src, tgt = lengths
+    return shuffled_batches(np.arange(len(src)), src, tgt, batch_tokens, np.random.PCG64(seed))
 
 
 def _tags(store: Store, pool: Indices) -> list[tuple[int, ...]]:

@@ -154,15 +154,14 @@ class SeenWords:
 
 
 def learn(store: Store, tokenizer: Tokenizer) -> SeenWords:
-    """Return the words of the sources in a store, as the model reads them.
+    """Return the words of the sources that an epoch of a store may draw, as the model reads them.
 
     Args:
         tokenizer: Tokenizer of the sources.
     """
-    starts = range(0, len(store), CHUNK)
-    return of_ids(
-        ([store.pair(i)[0].tolist() for i in range(n, min(n + CHUNK, len(store)))] for n in starts), tokenizer
-    )
+    drawn = np.flatnonzero(store.drawn())
+    chunks = (drawn[start : start + CHUNK].tolist() for start in range(0, len(drawn), CHUNK))
+    return of_ids(([store.pair(i)[0].tolist() for i in chunk] for chunk in chunks), tokenizer)
 
 
 def of_ids(chunks: Iterable[Sequence[Sequence[int]]], tokenizer: Tokenizer) -> SeenWords:

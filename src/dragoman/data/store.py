@@ -197,8 +197,9 @@ class _Writer:
                 column.append_ids([[*begin, *rows[i]] if begin else rows[i] for i in keep])
             for column, lines in zip(self._texts, sides, strict=False):
                 column.append_texts([lines[i] for i in keep])
-            lang = entry.src_lang or self._config.src_lang
-            self._n_sentences.update(len(sentences(sides[0][i], lang)) for i in keep)
+            if entry.weight > 0:
+                lang = entry.src_lang or self._config.src_lang
+                self._n_sentences.update(len(sentences(sides[0][i], lang)) for i in keep)
             yield self.report.read
         n_kept = self.report.kept - n_before
         self._parts.append(Part(n_kept, entry.name, entry.weight, entry.begin, entry.tgt_lang))
@@ -281,7 +282,7 @@ class Store:
         self.vocab_sizes: tuple[int, int] = (about["src"]["vocab_size"], about["tgt"]["vocab_size"])
         self.n_tokens: tuple[int, int] = (about["src"]["tokens"], about["tgt"]["tokens"])  # eos not counted
         self.sources: dict[str, dict[str, Any]] = about["sources"]  # path: fingerprint
-        # Number of sentences in a source: number of such sources.
+        # Number of sentences in a source: number of such sources, without those of corpora with weight 0.
         self.src_sentences: dict[int, int] = dict(about.get("src_sentences", []))
         self._n = int(about["pairs"])
         old_parts = [{"pairs": self._n}]  # stores of older versions hold one corpus
@@ -338,6 +339,10 @@ class Store:
     def n_drawn(self) -> float:
         """Average number of pairs in an epoch: the sum of weight x pairs over the corpora."""
         return sum(part.weight * part.pairs for part in self.parts)
+
+    def drawn(self) -> NDArray[np.bool_]:
+        """Return True for each pair that an epoch may draw, ``(pairs,)``: False where the weight is 0."""
+        return np.repeat([part.weight > 0 for part in self.parts], [part.pairs for part in self.parts])
 
     def src_lengths(self) -> Lengths:
         """Return the number of subwords of each source without eos, ``(pairs,)``: int16 if all are below 2^14."""

@@ -18,7 +18,7 @@ from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import lines_of, read_pairs
 from dragoman.data.tables import read_table, table_headings, table_languages
 from dragoman.data.text_names import form_of
-from dragoman.data.tmx import read_tmx, tmx_languages
+from dragoman.data.tmx import read_tmx, tmx_languages, tmx_varieties
 from dragoman.errors import ConfigError, DataError, as_command
 from dragoman.languages.codes import language_of, variety
 from dragoman.languages.known import is_known
@@ -54,7 +54,7 @@ def read_one(text: TextFiles) -> Iterator[tuple[str, str]]:
         return read_pairs(text.src, text.tgt)
     _refuse_other_forms(text.file)
     if form_of(text.file) == ".tmx":
-        return read_tmx(text.file, text.columns or tmx_languages(text.file))
+        return read_tmx(text.file, text.columns or tmx_varieties(text.file))
     return read_table(text.file, text.columns)
 
 

@@ -97,6 +97,16 @@ def tmx_languages(path: Path) -> Languages:
     return (second, first) if variety(memory.source) == variety(second) else (first, second)
 
 
+def tmx_varieties(path: Path) -> Languages:
+    """Return the languages of a memory of two without their regions: ``read_tmx`` then takes every region.
+
+    Raises:
+        DataError: As ``tmx_languages``.
+    """
+    src, tgt = tmx_languages(path)
+    return variety(src), variety(tgt)
+
+
 def _variant(unit: Unit, wanted: str) -> str | None:
     """Return the text of the first variant in a language; None if the unit has none."""
     for lang, text in unit:

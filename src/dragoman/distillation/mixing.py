@@ -12,7 +12,7 @@ from dragoman.config import Config, OneFile, TextFiles, each
 from dragoman.data.tables import table_columns
 from dragoman.data.text_names import form_of
 from dragoman.data.texts import paths_of
-from dragoman.data.tmx import tmx_languages
+from dragoman.data.tmx import tmx_varieties
 from dragoman.distillation.direction import Direction
 from dragoman.distillation.options import AugmentOptions
 from dragoman.errors import as_command
@@ -86,7 +86,7 @@ def turned_round(text: TextFiles) -> TextFiles:
     langs = {"src_lang": text.tgt_lang, "tgt_lang": text.src_lang}
     if not isinstance(text, OneFile):
         return text.model_copy(update={"src": text.tgt, "tgt": text.src, "tag": None, **langs})
-    columns = text.columns or (tmx_languages if form_of(text.file) == ".tmx" else table_columns)(text.file)
+    columns = text.columns or (tmx_varieties if form_of(text.file) == ".tmx" else table_columns)(text.file)
     return text.model_copy(update={"columns": columns[::-1], "tag": None, **langs})
 
 

@@ -118,9 +118,9 @@ def _measured(
     texts = [src for src, _ in pairs]
     events = Events(failed=lambda note: None)  # what runs out of memory has no translation, and is left out
     made = zip(pairs, translator.translate(texts, events=events, guard=False, to=to, **changes), strict=True)
-    found = [(src, ref, translation) for (src, ref), translation in made if translation.n_tokens]
-    if not found:  # such as the pairs of sentences of a language that has one sentence
+    translated = [(src, ref, translation) for (src, ref), translation in made if translation.n_tokens]
+    if not translated:  # such as the pairs of sentences of a language that has one sentence
         return [], []
-    translations = [translation for _, _, translation in found]
-    chrf = sentence_chrf([translation.text for translation in translations], [ref for _, ref, _ in found])
-    return translator.confidence_features([src for src, _, _ in found], translations, to), chrf
+    translations = [translation for _, _, translation in translated]
+    chrf = sentence_chrf([translation.text for translation in translations], [ref for _, ref, _ in translated])
+    return translator.confidence_features([src for src, _, _ in translated], translations, to), chrf

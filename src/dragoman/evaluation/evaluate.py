@@ -369,11 +369,11 @@ def _enter(test: _Test, refs: Sequence[Lines], evaluation: Evaluation, ticker: T
         _enter_scores(test, refs, evaluation.scores, ticker)
 
 
-def _enter_scores(test: _Test, refs: Sequence[Lines], found: Sequence[Score], ticker: Ticker) -> None:
+def _enter_scores(test: _Test, refs: Sequence[Lines], of_run: Sequence[Score], ticker: Ticker) -> None:
     """Enter scores of a run in its ledger; print how often it was scored on this test set."""
     assert test.translator is not None
     files = [named(test.src or "", "texts in memory"), *(named(ref, "texts in memory") for ref in refs)]
-    if note := enter(test.translator, TestSet(files, [test.lines, *test.references]), found):
+    if note := enter(test.translator, TestSet(files, [test.lines, *test.references]), of_run):
         ticker.say(f"note: {note}")
 
 

@@ -238,15 +238,15 @@ def rests_on_the_first(row: Mapping[str, Any]) -> bool:
 
 
 def trained_claims(
-    one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str, Any]], deep: Sequence[Mapping[str, Any]]
+    shallow: Sequence[Mapping[str, Any]], twins: Sequence[Mapping[str, Any]], deep: Sequence[Mapping[str, Any]]
 ) -> list[Claim]:
     """Return the claims about models with one layer and with two, a row for each training.
 
     Args:
-        one, two: Trainings that differ in the number of layers alone.
+        shallow, twins: Trainings with one layer and with two, which differ in that alone.
         deep: All trainings with two layers that judge.
     """
-    ends = [[row["loss"]["repeated"] for row in rows] for rows in (one, two)]
+    ends = [[row["loss"]["repeated"] for row in rows] for rows in (shallow, twins)]
 
     def most(text: str, holds: Callable[[Mapping[str, Any]], bool], figures: str) -> Claim:
         """Claim that something is so in most trainings."""

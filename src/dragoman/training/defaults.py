@@ -21,12 +21,14 @@ from dragoman.config import (
     read_yaml,
     with_overrides,
 )
+from dragoman.data.batching import batches_an_epoch
 from dragoman.data.compression import refuse_a_pipe
-from dragoman.data.order import epoch_batches, weighted_pairs
+from dragoman.data.regularisation import Regularisation
 from dragoman.data.sides import FIRST_LINES, Side, are_one_text, doubt, refuse_by_name
 from dragoman.data.store import Store
 from dragoman.data.texts import (
     FORMS,
+    Langs,
     files_of,
     languages_of,
     paths_of,
@@ -238,14 +240,19 @@ def doubts(data: DataConfig, samples: Callable[[TextFiles], Iterable[tuple[str, 
     """
     for name, texts in (("training", each(data.train)), ("validation", () if data.valid is None else each(data.valid))):
         for text in texts:
-            sides = list(zip(*islice(samples(text), FIRST_LINES), strict=True)) or [(), ()]
             langs = text.src_lang or data.src_lang, text.tgt_lang or data.tgt_lang
-            files = files_of(text) * (1 if isinstance(text, PairOfFiles) else 2)
-            for file, lines, lang, side in zip(files, sides, langs, ("source", "target"), strict=True):
-                if warning := doubt(file, lines, lang, f"the {name} {side} should be"):
-                    yield warning
-            if are_one_text(*sides):
-                yield f"{files[1]}: the {name} target is the same text as the source; is it the right file?"
+            yield from doubts_about(name, text, langs, samples(text))
+
+
+def doubts_about(name: str, text: TextFiles, langs: Langs, pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a warning for each side of the text ``name`` that looks like another language, or like the other side."""
+    sides = list(zip(*islice(pairs, FIRST_LINES), strict=True)) or [(), ()]
+    files = files_of(text) * (1 if isinstance(text, PairOfFiles) else 2)
+    for file, lines, lang, side in zip(files, sides, langs, ("source", "target"), strict=True):
+        if warning := doubt(file, lines, lang, f"the {name} {side} should be"):
+            yield warning
+    if are_one_text(*sides):
+        yield f"{files[1]}: the {name} target is the same text as the source; is it the right file?"
 
 
 def _as_setting(texts: Sequence[TextFiles]) -> Any:
@@ -369,9 +376,21 @@ def refuse_another_shape(config: Config, parent: Config, new_subwords: bool) -> 
                 raise ConfigError(f"{name}.{key} = {new[key]!r}, but the run to start from has {old[key]!r}: {do}")
 
 
+def steps_an_epoch(config: Config, store: Store, n_ranks: int, regularisation: Regularisation | None) -> float:
+    """Return the number of steps of one epoch, by its batches.
+
+    Args:
+        n_ranks: Number of processes, each of which learns from ``train.accumulate`` batches in every step.
+        regularisation: What changes the text in each epoch, and with it the number of batches.
+    """
+    train = config.train
+    batches = batches_an_epoch(store, train.batch_tokens, train.seed, regularisation)
+    return max(1.0, batches / train.accumulate / n_ranks)
+
+
 def choose_steps(
     config: Config, store: Store, overrides: Sequence[str], fine_tuning: bool = False, n_ranks: int = 1,
-    tokens_per_second: float | None = None,
+    tokens_per_second: float | None = None, regularisation: Regularisation | None = None,
 ) -> Config:  # fmt: skip
     """Choose the number of steps where none is set: about 30 epochs, fewer of a large corpus, at least 2,000 steps.
 
@@ -384,15 +403,15 @@ def choose_steps(
         fine_tuning: True if the run starts from another one.
         n_ranks: Number of processes, each of which learns from one batch in every step.
         tokens_per_second: Speed of training in tokens of one side, padding included; None: not known.
+        regularisation: What changes the text in each epoch; None: nothing.
     """
-    lengths, train = (store.src_lengths(), store.tgt_lengths()), config.train
+    train = config.train
     if train.max_epochs is None:
         draws = np.repeat([part.weight for part in store.parts], [part.pairs for part in store.parts])
-        batches = ((np.maximum(*lengths) + 1) * draws).sum() / train.batch_tokens
-    else:  # the number of epochs is set, so count their batches exactly
-        drawn_pairs = weighted_pairs(store.parts, train.seed, 0)
-        batches = sum(1 for _ in epoch_batches(*lengths, train.batch_tokens, train.seed, 0, drawn_pairs))
-    steps_an_epoch = max(1.0, batches / train.accumulate / n_ranks)
+        tokens = ((np.maximum(store.src_lengths(), store.tgt_lengths()) + 1) * draws).sum()
+        in_an_epoch = max(1.0, tokens / train.batch_tokens / train.accumulate / n_ranks)
+    else:  # the number of epochs is set, so count their batches
+        in_an_epoch = steps_an_epoch(config, store, n_ranks, regularisation)
     epochs: float = 30 if store.n_drawn < 200_000 else 10 if store.n_drawn < 2_000_000 else 3
     least, updates = 2000, None
     if tokens_per_second is not None and train.max_minutes is not None:
@@ -403,7 +422,7 @@ def choose_steps(
     if train.max_epochs is not None:
         epochs, least = EPOCHS_MARGIN * train.max_epochs, 2  # with more, the rate would still be high at the end
     overridden = with_overrides({}, overrides).get("train") or {}
-    steps = train.max_steps if "max_steps" in overridden else max(least, math.ceil(epochs * steps_an_epoch))
+    steps = train.max_steps if "max_steps" in overridden else max(least, math.ceil(epochs * in_an_epoch))
     every = max(100, min(2000, steps // 12))
     if updates is not None:
         every = max(1, min(2000, updates // VALIDATIONS))

@@ -20,9 +20,9 @@ from dragoman.locks import locked, refuse_if_locked
 from dragoman.progress import Ticker
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.distributed import launch_name
-from dragoman.training.finetune import PARENT
+from dragoman.training.finetune import PARENT, PARENT_WORDS
 from dragoman.training.given_text import FOLDER as GIVEN
-from dragoman.training.preparation import check_prepared, check_trainable
+from dragoman.training.preparation import check_prepared, check_trainable, requested_vocab_size, with_vocab_size
 from dragoman.training.record import read_log
 
 LAUNCH = "launch"
@@ -69,7 +69,9 @@ def claimed(run: Path) -> Iterator[None]:
             _refuse_existing_run(run)  # another process may have made one by now
             _remove_leftovers(run)
             new_paths = [
-                run / name for name in ("config.yaml", PARENT, LAUNCH, "store", GIVEN) if not (run / name).exists()
+                run / name
+                for name in ("config.yaml", PARENT, PARENT_WORDS, LAUNCH, "store", GIVEN)
+                if not (run / name).exists()
             ]
             had_log = (run / "log.jsonl").exists()
             with _undo_on_error(lambda: _remove_new(run, new_paths, had_log)):
@@ -174,6 +176,8 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
         )
     saved = Config.from_yaml(run / "config.yaml")
     config = Config.from_yaml(run / "config.yaml", overrides)
+    if config.data.tokenizer.vocab_size == requested_vocab_size(run):  # the text may have yielded fewer subwords
+        config = with_vocab_size(config, saved.data.tokenizer.vocab_size)
     try:
         device = resolve_device(config.train.device)
     except ConfigError as error:  # this machine lacks the device of the run

@@ -114,6 +114,7 @@ class Job:
     It may raise ``Stopped`` when a stop is requested; then training repeats that validation when it resumes."""
     world: World = ALONE  # the ranks that train together; rank 0 validates, writes checkpoints and logs
     threads: Threads | None = None  # of torch, which other programs may make fewer; None: they stay as they are
+    is_tag: Tensor | None = None  # (src_vocab_size,) bool, on the device: ids that token dropout leaves; None: none
 
     @property
     def checkpoints(self) -> Path:
@@ -177,7 +178,7 @@ def fit(
             state.step += 1
             micro_batches = [next(batches) for _ in range(config.accumulate)]
             rate = learning_rate(state.step, config, job.sizes.d_model, state.seconds)
-            result = train_step(model, micro_batches, optimizer, rate, config, job.sizes.pad_id, world)
+            result = train_step(model, micro_batches, optimizer, rate, config, job.sizes.pad_id, world, job.is_tag)
             if result.finite:
                 state.bad_steps = 0
                 if ema is not None:
@@ -265,8 +266,9 @@ def run_validation(job: Job, learner: Learner, state: TrainState, is_last: bool 
 
     started = time.perf_counter()
     run_on_rank_0(job.world, work)
-    seconds, since_best, validated = broadcast_from_rank_0(
-        job.world, time.perf_counter() - started, state.since_best, state.validated_step
+    # All that ``stop_reason`` looks at must be the same on all ranks, which leave the loop together.
+    seconds, since_best, state.best_bleu, validated = broadcast_from_rank_0(
+        job.world, time.perf_counter() - started, state.since_best, state.best_bleu, state.validated_step
     )
     state.since_best, state.validated_step = int(since_best), int(validated)
     state.seconds += seconds

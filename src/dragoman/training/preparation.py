@@ -108,7 +108,7 @@ def prepare(
     repeated = Repeated.of(Store.open(folder / "valid"))
     report = build_store(
         folder / "train", [
-            replace(entry, pairs=repeated.watched(entry.pairs))
+            replace(entry, pairs=repeated.watched(entry.pairs)) if entry.weight > 0 else entry
             for entry in (text.entry(data, tokenizers[0], text.setting.weight) for text in train)
         ],
         tokenizers, data, Origin("the training text", paths_of([text.setting for text in train])),
@@ -120,12 +120,12 @@ def prepare(
         ticker.say(f"warning: {name}: {repeated}")
     about = {"settings": _request(config, reused), "repeated": repeated.share}
     write_report(folder / PREPARED, about, _small_files(folder))
-    return _with_vocab_size(config, tokenizers), tokenizers
+    return _with_learned_size(config, tokenizers), tokenizers
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """Pairs of the validation set that also stand in the training text, noted while that is read."""
+    """Pairs of the validation set that also stand in the text that epochs draw, noted while that is read."""
 
     pairs: frozenset[tuple[str, str]]
     seen: set[tuple[str, str]] = field(default_factory=set)
@@ -154,9 +154,13 @@ class Repeated:
         return f"{what}, so scores and confidence promise too much; give another one, or leave it out to hold out 1%"
 
 
-def _with_vocab_size(config: Config, tokenizers: tuple[Tokenizer, Tokenizer]) -> Config:
+def _with_learned_size(config: Config, tokenizers: tuple[Tokenizer, Tokenizer]) -> Config:
     """Return the configuration with the vocabulary size that was really learned."""
-    size = max(tokenizers[0].vocab_size, tokenizers[1].vocab_size)
+    return with_vocab_size(config, max(tokenizers[0].vocab_size, tokenizers[1].vocab_size))
+
+
+def with_vocab_size(config: Config, size: int) -> Config:
+    """Return the configuration with another ``data.tokenizer.vocab_size``."""
     data = config.data.model_copy(update={"tokenizer": config.data.tokenizer.model_copy(update={"vocab_size": size})})
     return config.model_copy(update={"data": data})
 
@@ -180,7 +184,7 @@ def prepared(
     if noted != {str(path.absolute()) for path in paths_of(_texts_of(config.data))}:
         return None
     ticker.say(f"{folder}: the text was prepared by an earlier call")
-    return _with_vocab_size(config, tokenizers), tokenizers
+    return _with_learned_size(config, tokenizers), tokenizers
 
 
 def _request(config: Config, reused: tuple[Tokenizer, Tokenizer] | None) -> dict[str, Any]:
@@ -370,6 +374,18 @@ def repeated_share(run: Path) -> float:
     """Return the share of the validation set that stands in the training text; 0 for a run of an older version."""
     report = read_report(run / "store" / PREPARED, _small_files(run / "store"))
     return float((report or {}).get("repeated", 0.0))
+
+
+def requested_vocab_size(run: Path) -> int | None:
+    """Return the ``data.tokenizer.vocab_size`` that a run was begun with, of which its text may yield fewer.
+
+    None: the run does not tell.
+    """
+    report = read_report(run / "store" / PREPARED, _small_files(run / "store")) or {}
+    try:
+        return int(report["settings"]["data"]["tokenizer"]["vocab_size"])
+    except (KeyError, TypeError, ValueError):  # of an older version
+        return None
 
 
 def load_lexicon(run: Path) -> Lexicon:

@@ -14,6 +14,7 @@ A run folder:
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -22,9 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from dragoman.arguments import checked
-from dragoman.bundle import Bundle, Tables, facts_of_text, load_bundle, save_bundle
+from dragoman.bundle import Bundle, Tables, facts_of_text, load_bundle, load_tokenizers, save_bundle
 from dragoman.config import MAX_BYTES, Config, ModelConfig, each
 from dragoman.data.batching import BatchStream
 from dragoman.data.noise import MASK
@@ -44,9 +46,9 @@ from dragoman.options import takes
 from dragoman.progress import Ticker, duration
 from dragoman.training.advice import MOST_PASSES, divergence, longer, lower_rate_of, retrain
 from dragoman.training.checkpoint import list_checkpoints
-from dragoman.training.defaults import ConfigOrText, choose_steps, doubts, resolve, split_inputs
+from dragoman.training.defaults import ConfigOrText, choose_steps, doubts, resolve, split_inputs, steps_an_epoch
 from dragoman.training.distributed import World, broadcast_from_rank_0, joined, launch_name, open_group, run_on_rank_0
-from dragoman.training.finetune import PATH, adapt, parent_of, words_seen
+from dragoman.training.finetune import PARENT, PARENT_WORDS, PATH, adapt, parent_of, words_seen
 from dragoman.training.flops import training_flops
 from dragoman.training.folder import (
     LAUNCH,
@@ -133,11 +135,14 @@ def train(
             file is left.
     """
     options: TrainOptions | None = changes.pop("options", None)
+    if isinstance(options, TrainOptions) and options.columns is not None:  # a table in memory takes them itself
+        changes.setdefault("columns", options.columns)
+        options = replace(options, columns=None)
     if out is None and config is None and changes.get("resume", options is not None and options.resume):
         raise ConfigError("to resume, name the run: --out runs/NAME --resume")
     first = config if tgt is None or isinstance(config, str | Path) else None  # else it is text
     config, texts = GivenText.of(config, tgt, changes)
-    named = _checked(first if tgt else config)
+    named = _checked(first if tgt is not None else config)
     run = Path(out) if out is not None else Path("runs") / _default_name(named)
     return _train(config, run, TrainOptions.of(options, changes | texts.paths(run)), texts, build)
 
@@ -184,6 +189,11 @@ def _report_interrupt(run: Path, ticker: Ticker) -> Iterator[None]:
     except KeyboardInterrupt:
         if list_checkpoints(run / "checkpoints"):
             ticker.say(f"stopped; the last checkpoint is whole. To resume: {_command(run)} --resume")
+        elif has_only_begun(run):
+            ticker.say(
+                "stopped before the first checkpoint; the same command begins the training again, with the text "
+                f"prepared in {run}"
+            )
         else:
             ticker.say("stopped before training began: nothing was saved")
         raise
@@ -299,8 +309,13 @@ def _prepare_run(plan: TrainingPlan, run: Path, options: TrainOptions, ticker: T
     config, tokenizers = plan.earlier or prepare(config, run, ticker, _subwords_of_parent(plan, options))
     if plan.chosen:
         store = Store.open(run / "store/train")
-        config = choose_steps(config, store, options.settings, parent is not None, n_ranks, plan.tokens_per_second)
-    report_long_training(plan, config, run, ticker)
+        config = choose_steps(
+            config, store, options.settings, parent is not None, n_ranks, plan.tokens_per_second,
+            _regularisation(config, tokenizers, run),
+        )  # fmt: skip
+    report_long_training(plan, config, run, ticker, n_ranks)
+    for name in (PARENT, PARENT_WORDS):  # of an attempt that died before its first checkpoint
+        (run / name).unlink(missing_ok=True)
     start = None
     if parent is not None and options.from_run is not None:
         start, description = adapt(parent, options.from_run, tokenizers, run)
@@ -309,13 +324,22 @@ def _prepare_run(plan: TrainingPlan, run: Path, options: TrainOptions, ticker: T
     return PreparedRun(config, tokenizers, start=start)
 
 
-def report_long_training(plan: TrainingPlan, config: Config, run: Path, ticker: Ticker) -> None:
+def report_long_training(plan: TrainingPlan, config: Config, run: Path, ticker: Ticker, n_ranks: int = 1) -> None:
     """Print how long the steps will take on this machine, if that is an hour or more and no limit of time is set."""
     train, store = config.train, Store.open(run / "store/train")
-    if train.max_minutes is not None:
+    if train.max_minutes is not None or store.n_drawn < 1:  # an epoch without a pair is refused later
         return
-    lengths = np.maximum(store.src_lengths(), store.tgt_lengths())
-    length, tokens = int(lengths.mean()) + 1, train.max_steps * train.accumulate * train.batch_tokens
+
+    @functools.cache
+    def in_an_epoch() -> float:
+        regularisation = _regularisation(config, load_tokenizers(run / "store"), run)
+        return steps_an_epoch(config, store, n_ranks, regularisation)
+
+    steps = train.max_steps
+    if train.max_epochs is not None:
+        steps = min(steps, math.ceil(train.max_epochs * in_an_epoch()))
+    length = int(np.maximum(store.src_lengths(), store.tgt_lengths())[store.drawn()].mean()) + 1
+    tokens = steps * train.accumulate * train.batch_tokens  # of each process
     size = config.data.tokenizer.vocab_size
     sizes = ModelConfig(**config.model.model_dump(), src_vocab_size=size, tgt_vocab_size=size)
     if tokens / length * training_flops(sizes, 1, length, length) < FLOPS_AN_HOUR[train.device]:
@@ -327,13 +351,13 @@ def report_long_training(plan: TrainingPlan, config: Config, run: Path, ticker: 
     fits = "--minutes N ends it after N minutes"
     if plan.chosen:
         fits = "--minutes N chooses what fits into N minutes"
-    elif (passes := tokens / max(1, lengths.sum())) > MOST_PASSES:
+    elif (passes := steps / in_an_epoch()) > MOST_PASSES:
         fits = (
             f"they read the text {passes:,.0f} times. Without the configuration, sizes and steps are chosen to suit "
             "the text, with --minutes N those that fit into N minutes"
         )
     about = f"{hours:,.0f} hour{'s' * (round(hours) != 1)}"
-    ticker.say(f"{train.max_steps:,} steps take about {about} on this machine; {fits}")
+    ticker.say(f"{steps:,} steps take about {about} on this machine; {fits}")
 
 
 FLOPS_AN_HOUR = {"cpu": 3e13, "cuda": 1e17}
@@ -354,16 +378,12 @@ def _fit(ready: PreparedRun, run: Path, quiet: bool, world: World, build: Build 
         load_into(model, start)
     train_store, valid_store = Store.open(run / "store/train"), Store.open(run / "store/valid")
     validate = validator(config, valid_store, tokenizers[1], Ticker(quiet))
-    regularisation = Regularisation(
-        sampling=config.data.tokenizer.sampling, noise=config.data.noise, lexicon=load_lexicon(run),
-        tokenizers=tokenizers, max_tokens=config.data.max_tokens,
-    )  # fmt: skip
     with (
         BatchStream(
             train_store,
             config.train.batch_tokens,
             config.train.seed,
-            regularisation=regularisation,
+            regularisation=_regularisation(config, tokenizers, run),
             rank=world.rank,
             world_size=world.size,
         ) as batches,  # fmt: skip
@@ -377,6 +397,7 @@ def _fit(ready: PreparedRun, run: Path, quiet: bool, world: World, build: Build 
         job = Job(
             sizes=model_config, config=config.train, folder=run, log=log, world=world, threads=threads,
             validate=lambda model: validate(model, lambda: stop.is_set),
+            is_tag=_is_tag(tokenizers[0], config.train.device),
         )  # fmt: skip
         outcome = fit(model, batches, job, resume, stop)
         validation = None
@@ -388,6 +409,23 @@ def _fit(ready: PreparedRun, run: Path, quiet: bool, world: World, build: Build 
             )
     state = outcome.state
     return Trained(run, outcome.reason, state.step, state.seconds, validation, outcome.signal, world.rank)
+
+
+def _regularisation(config: Config, tokenizers: tuple[Tokenizer, Tokenizer], run: Path) -> Regularisation:
+    """Return the changes of the text from epoch to epoch that are configured."""
+    return Regularisation(
+        sampling=config.data.tokenizer.sampling, noise=config.data.noise, lexicon=load_lexicon(run),
+        tokenizers=tokenizers, max_tokens=config.data.max_tokens,
+    )  # fmt: skip
+
+
+def _is_tag(tokenizer: Tokenizer, device: str) -> Tensor | None:
+    """Return True for each id of a tag, ``(vocab_size,)``; None if a vocabulary has no tags."""
+    if not tokenizer.tags:
+        return None
+    is_tag = torch.zeros(tokenizer.vocab_size, dtype=torch.bool)
+    is_tag[list(tokenizer.tags.values())] = True
+    return is_tag.to(device)
 
 
 def _report_start(config: Config, model: EncoderDecoder, store: Store, world: World, log: RunLog) -> None:
@@ -423,7 +461,8 @@ def _report_nonsense(validation: Validation, outcome: Outcome, config: Config, r
         log.say(f"error: training diverged: {how}. Its learning rate was too high; train again with a lower one:")
         log.say(f"  {lower_rate_of(run, config)}")
         return
-    passes = EARLY_TOKENS / max(1, Store.open(run / "store/train").n_tokens[1])
+    store = Store.open(run / "store/train")
+    passes = EARLY_TOKENS / max(1, store.tgt_lengths()[store.drawn()].sum())
     if is_nonsense(validation) and 0 < state.tokens < EARLY_TOKENS and passes <= MOST_PASSES:
         times = EARLY_TOKENS / state.tokens
         command = retrain(run, longer(config.train, outcome.reason, state.step, state.seconds, times))

@@ -31,7 +31,7 @@ class StepResult(NamedTuple):
     mine_finite: bool = True  # True if this rank's part was finite
 
 
-def drop_tokens(ids: Tensor, share: float) -> Tensor:
+def drop_tokens(ids: Tensor, share: float, is_tag: Tensor | None = None) -> Tensor:
     """Replace each token by ``<unk>`` with probability ``share``, so that the model learns to infer it from the others.
 
     https://arxiv.org/abs/1512.05287; for translation https://aclanthology.org/P19-1021 (there whole words). On the
@@ -40,8 +40,11 @@ def drop_tokens(ids: Tensor, share: float) -> Tensor:
     Args:
         ids: ``(B, T)`` int64; padding, bos and eos stay.
         share: Probability in [0, 1).
+        is_tag: True for the ids of tags, which stay too, ``(V,)``; None: there are no tags.
     """
     dropped = (torch.rand(ids.shape, device=ids.device) < share) & (ids > EOS_ID)  # special tokens have the lowest ids
+    if is_tag is not None:
+        dropped &= ~is_tag[ids]
     return ids.masked_fill(dropped, UNK_ID)
 
 
@@ -53,11 +56,15 @@ def train_step(
     config: TrainConfig,
     pad_id: int,
     world: World = ALONE,
+    is_tag: Tensor | None = None,
 ) -> StepResult:
     """Make one update from one or more micro-batches of one or more ranks, as if they were one batch.
 
     The loss is divided by the number of tokens of all of them before any backward pass. If the loss or the gradient is
     not finite on any rank, no rank changes its weights or its optimiser.
+
+    Args:
+        is_tag: True for the ids of sources that ``train.token_dropout`` leaves, ``(src_vocab_size,)``; None: none.
     """
     model.train()
     device = next(model.parameters()).device
@@ -65,7 +72,7 @@ def train_step(
     smoothed = plain = torch.zeros((), device=device)
     exchange = Exchange(world, model.parameters())
     for i, batch in enumerate(batches, start=1):
-        loss, nll = _losses(model, batch.to(device), config, pad_id)
+        loss, nll = _losses(model, batch.to(device), config, pad_id, is_tag)
         if i == 1:
             tokens = int(counting()[0])
         with exchange if i == len(batches) else nullcontext():
@@ -90,14 +97,14 @@ def train_step(
     return StepResult(smoothed_nats, plain_nats, tokens, norm, finite, mine_finite)
 
 
-def _losses(model: Any, batch: Batch, config: TrainConfig, pad_id: int) -> tuple[Tensor, Tensor]:
+def _losses(model: Any, batch: Batch, config: TrainConfig, pad_id: int, is_tag: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return the loss to minimise and the unsmoothed one, each summed over the batch's tokens, in nats."""
     weight, src, tgt_in = next(model.parameters()), batch.src, batch.tgt_in
     dtype = torch.bfloat16 if config.precision == "bf16" else weight.dtype
     if config.r_drop:  # two passes with different dropout, as one batch of twice the size
         src, tgt_in = src.repeat(2, 1), tgt_in.repeat(2, 1)
     if config.token_dropout:
-        src, tgt_in = (drop_tokens(ids, config.token_dropout) for ids in (src, tgt_in))
+        src, tgt_in = drop_tokens(src, config.token_dropout, is_tag), drop_tokens(tgt_in, config.token_dropout)
     decoded, generator = features(model, src, tgt_in, dtype), model.generator
     targets = Targets(batch.tgt_out, pad_id, config.label_smoothing, batch.where)
     with torch.autocast(weight.device.type, torch.bfloat16, enabled=dtype == torch.bfloat16):

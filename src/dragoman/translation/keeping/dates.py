@@ -87,7 +87,7 @@ _HOURS_AFTER = re.compile(
 
 
 class Hours(NamedTuple):
-    """What a number may be on a clock."""
+    """Times of day that a number may be."""
 
     times: frozenset[tuple[int, int]]
     """Hours from 0 to 23, each with its minute."""
@@ -96,7 +96,7 @@ class Hours(NamedTuple):
 
 
 def hours(number: str, context: Context) -> Hours | None:
-    """Return the times that a number may be; None if it is none. The 3 of "3 Uhr" may be of the night or of the day."""
+    """Return the times that a number may be; None if it is no time. The 3 of "3 Uhr" may be of night or day."""
     time = TIME.fullmatch(number)
     is_clock = time is not None or _CLOCK_AFTER.match(context.after) or _CLOCK_BEFORE.search(context.before)
     if time is None and not (
@@ -139,7 +139,7 @@ def is_day_and_month(number: str, context: Context) -> bool:
 
 
 class Calendar:
-    """What a text has of dates by other means than their digits."""
+    """Dates of a text that are written by other means than their digits."""
 
     def __init__(self, text: str, other: str = "") -> None:
         """Read a text. Roman numerals that the other text has too are no numbers of it: Charles VI is Carlos VI."""

@@ -254,8 +254,8 @@ def _values(value: int, context: Context) -> list[int]:
     return [value, *(value * 10**power for power in powers_of(context.after))]
 
 
-class _Rest(NamedTuple):
-    """What of a translation is left for the numbers that it has in no single number."""
+class _Remaining(NamedTuple):
+    """Parts of a translation that numbers may stand in which it has in no single number."""
 
     text: str
     left: Counter[int]  # groups of digits of the numbers that are left
@@ -276,8 +276,8 @@ def _compared(
     alone = [own[i][0] for i in unused.left()]
     left = Counter(group for span in alone for group in _groups(span.text))
     words = _words(sides.translation, sides.tgt_lang)
-    rest = _Rest(sides.translation, left, words, Calendar(sides.translation, sides.src))
-    lost = [span for span in lost if not _is_written_out(parse(span.text), contexts[span], rest)]
+    remaining = _Remaining(sides.translation, left, words, Calendar(sides.translation, sides.src))
+    lost = [span for span in lost if not _is_written_out(parse(span.text), contexts[span], remaining)]
     return lost, alone, left
 
 
@@ -287,24 +287,24 @@ def _rank(span: Span, context: Context) -> tuple[bool, bool]:
     return is_month(core, context), not (core.isdecimal() and hours(core, context) is not None)
 
 
-def _is_written_out(number: Number, context: Context, rest: _Rest) -> bool:
+def _is_written_out(number: Number, context: Context, remaining: _Remaining) -> bool:
     """True if a number is there in words or in parts, and with it a word or a sign for each of its marks."""
-    if number.power or not sign_in(number.sign, rest.text) or not symbol_in(number.symbol, rest.text):
+    if number.power or not sign_in(number.sign, remaining.text) or not symbol_in(number.symbol, remaining.text):
         return False
-    if number.has_fraction and number.fraction is not None and fraction_in(number.fraction, rest.text):
+    if number.has_fraction and number.fraction is not None and fraction_in(number.fraction, remaining.text):
         whole = int(number.fraction)
-        return not whole or _in_parts(str(whole), rest)
+        return not whole or _in_parts(str(whole), remaining)
     groups = groups_of(number.core)
     # a superscript is not written out; "ein" beside a unit is mostly an article
     if not groups or (number.has_fraction and len(groups) < 2) or (number.symbol == UNIT and groups == (1,)):
         return False
     if number.sign or number.symbol:
         # digits without the mark that belongs to them do not count: only a word does
-        rest = rest._replace(left=Counter())
-    elif rest.calendar.take(number.core, context):
+        remaining = remaining._replace(left=Counter())
+    elif remaining.calendar.take(number.core, context):
         return True
-    names = rest.calendar.months if is_day_and_month(number.core, context) else frozenset[int]()
-    return _as_word(number.core, context, rest) or _in_parts(number.core, rest, names)
+    names = remaining.calendar.months if is_day_and_month(number.core, context) else frozenset[int]()
+    return _as_word(number.core, context, remaining) or _in_parts(number.core, remaining, names)
 
 
 def _numbers(text: str) -> Iterable[tuple[Span, Context]]:
@@ -318,13 +318,13 @@ def _numbers(text: str) -> Iterable[tuple[Span, Context]]:
                 yield Span("", inner[0], start + inner.start()), Context()
 
 
-def _in_parts(text: str, rest: _Rest, names: Container[int] = ()) -> bool:
+def _in_parts(text: str, remaining: _Remaining, names: Container[int] = ()) -> bool:
     """True if each group of digits is there, as digits or as a word; the month of a date may be a name.
 
     Args:
         names: Groups of digits of which one may be absent, as the translation names them.
     """
-    groups, left, words = groups_of(text), rest.left, rest.words
+    groups, left, words = groups_of(text), remaining.left, remaining.words
     is_date = len(groups) == 3 and re.fullmatch(r"\d+([./-])\d+\1\d+", text) is not None
     absent, used = [], Counter[int]()
     for group in groups:
@@ -338,9 +338,9 @@ def _in_parts(text: str, rest: _Rest, names: Container[int] = ()) -> bool:
     return is_there or (words is None and len(groups) == 1 and groups[0] <= MOST_AS_WORD)
 
 
-def _as_word(text: str, context: Context, rest: _Rest) -> bool:
+def _as_word(text: str, context: Context, remaining: _Remaining) -> bool:
     """True if a number is written in words, as "zehntausend"; or a full or half hour, as "3 Uhr" and "halb drei"."""
-    plain, left, words = without_grouping(text), rest.left, rest.words
+    plain, left, words = without_grouping(text), remaining.left, remaining.words
     if plain.isdecimal():
         return words is not None and len(plain) < 7 and any(map(words.take, _values(int(plain), context)))
     time = TIME.fullmatch(text)
