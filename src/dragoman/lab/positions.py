@@ -193,6 +193,8 @@ def _by_length(numbers: dict[str, Any]) -> Table:
 def _rotary_ahead(numbers: dict[str, Any]) -> bool | None:
     """Return True if every rotary seed is ahead of all others at twice the length and more; None if seeds differ."""
     far = np.array(numbers["lengths"]) >= 2 * LONGEST
+    if not far.any():  # a quick run does not measure them
+        return None
     means = {kind: _accuracies(numbers, kind)[:, far].mean(axis=1) for kind in numbers["longer"]}
     others = np.concatenate([of_seeds for kind, of_seeds in means.items() if kind != "rotary"])
     if means["rotary"].min() > others.max():
