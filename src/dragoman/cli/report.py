@@ -78,7 +78,7 @@ def _outputs(runs: list[Path], test: TestText, tgt_langs: set[str | None]) -> Ou
     """
     with loading():
         from dragoman.data.corpus import read_lines
-        from dragoman.data.sides import Side, doubt_about, refuse_by_name
+        from dragoman.data.sides import Side, doubt, refuse_by_name
         from dragoman.evaluation.evaluate import evaluate
         from dragoman.evaluation.writing import writing_of
         from dragoman.history.translations import compare_outputs
@@ -95,8 +95,9 @@ def _outputs(runs: list[Path], test: TestText, tgt_langs: set[str | None]) -> Ou
         expected_by = "--to says" if test.to else "the target language is"
         sides = [Side(path, test.to or of_runs, expected_by) for path in (test.ref, *map(Path, test.outputs))]
         refuse_by_name(sides, "name the language with --to if a name misleads")
-        for warning in filter(None, map(doubt_about, sides)):
-            say(f"warning: {warning}")
+        for side, lines in zip(sides, [refs, *(lines for _, lines in outputs)], strict=True):
+            if warning := doubt(side.path, lines, side.lang, side.expected_by):
+                say(f"warning: {warning}")
         lang = lang or of_runs or next(filter(None, map(language_of, map(Path, test.outputs))), None)
         if note := writing_of(lang, refs).note:
             say(f"note: {note}")

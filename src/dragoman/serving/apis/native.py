@@ -229,9 +229,7 @@ async def _events(
                         yield _event("sentence", {"text": step[0], "translation": step[1]})
     except DragomanError as error:
         refusal = refusal_for(request, error)
-        request.scope["failed"] = (
-            refusal.status
-        )  # for the log and the metrics: the status of the answer is sent already
+        request.scope["failed"] = refusal.status  # for the log and the metrics: the answer has its status already
         yield _event("error", API.error(shortened(str(refusal))))
         return
     count()
