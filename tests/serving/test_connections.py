@@ -244,6 +244,38 @@ def test_connections_that_wait_for_their_clients_make_room_for_new_ones(
         client.close()
 
 
+def test_a_new_client_gets_its_answer_while_all_connections_are_in_work(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 2)
+    live, go = serving(), threading.Event()
+    translate, n_held = live.state.service.translate, 0
+
+    async def held(texts: Any, *more: Any, **named: Any) -> Any:
+        nonlocal n_held
+        n_held += 1
+        await asyncio.to_thread(go.wait, LONG_S)
+        return await translate(texts, *more, **named)
+
+    monkeypatch.setattr(live.state.service, "translate", held)
+    body = b'{"text": "the dog", "source": "en"}'
+    host, port = live.url.removeprefix("http://").split(":")
+    asked = HEAD + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    with contextlib.ExitStack() as open_clients:
+        clients = []
+        for n in range(1, 5):
+            clients.append(open_clients.enter_context(socket.create_connection((host, int(port)), timeout=LONG_S)))
+            clients[-1].sendall(asked)
+            wait_until(lambda n=n: n_held == n)
+        assert live("/livez").status == 200
+        go.set()
+        answers = [client.recv(1 << 16) for client in clients]
+        assert [answer.split()[1] for answer in answers] == [b"200"] * 4
+        for client in clients:
+            client.settimeout(0.2)
+        assert sum(map(is_closed, clients)) == 2
+
+
 def test_few_requests_of_a_key_keep_a_connection_while_they_wait_for_their_turn(
     serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,7 +50,10 @@ QUEUE = 1024
 """Largest number of connections that wait to be accepted; the system may allow fewer. Beyond it each loses seconds."""
 
 LET_GO = 8
-"""Fraction, as a divisor, of the connections that wait for their clients, and go together while there are too many."""
+"""Fraction, as a divisor, of the connections that wait for their clients, and go together while there are too many.
+
+While none waits, the server holds up to ``BACKLOG`` connections more, until some have their answers.
+"""
 
 MOST_CONNECTIONS = 4096
 """Largest number of connections, where the system allows so many files; each may keep some 30 KB of a request."""
@@ -207,7 +210,8 @@ class PatientProtocol(H11Protocol):
         # The transport says at once when something of an answer is unread, and again when all is read.
         transport.set_write_buffer_limits(high=0)
         transport.max_size = PIECE  # type: ignore[attr-defined]  # asyncio's own, for ``recv``
-        if len(self.connections) > MOST_CONNECTIONS and not self._let_others_go():
+        n_too_many = len(self.connections) - MOST_CONNECTIONS
+        if n_too_many > 0 and not self._let_others_go() and n_too_many > BACKLOG:
             transport.abort()
             return
         self._expect_headers()
@@ -215,7 +219,7 @@ class PatientProtocol(H11Protocol):
     def _let_others_go(self) -> bool:
         """End the connections that have waited longest for their clients; return False if none waits.
 
-        Those that have had their answers go first.
+        Those that have had their answers go first. While none waits, each ends with its answer.
         """
         all_others = [other for other in self.connections if isinstance(other, PatientProtocol) and other is not self]
         waiting = [other for other in all_others if other.waits_for_client()]
@@ -232,8 +236,11 @@ class PatientProtocol(H11Protocol):
         return is_idle or is_reading or self.flow.write_paused or self.transport.is_closing()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
+        """Wait for the next request, unless there are too many connections."""
         self.began = self.loop.time()
+        if len(self.connections) > MOST_CONNECTIONS and self.conn.their_state is h11.DONE:
+            self.connections.discard(self)  # the transport calls ``connection_lost`` later, once the answer is sent
+            self.transport.close()
         super().on_response_complete()
         if self._sends_what_nobody_reads():
             self._expect_headers()
