@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -396,6 +395,19 @@ def test_texts_have_their_direction_and_language(open_page: Callable[..., Any], 
     ]  # fmt: skip
 
 
+def test_each_line_of_a_translation_has_its_own_direction(open_page: Callable[..., Any], url: str) -> None:
+    page = open_page(url)
+    left, right = page.evaluate("""() => {
+      const result = document.getElementById("result"), range = document.createRange();
+      result.textContent = "مرحبا\\nhello";
+      range.setStart(result.firstChild, 6);
+      range.setEnd(result.firstChild, 11);
+      const [box, line] = [result.getBoundingClientRect(), range.getBoundingClientRect()];
+      return [line.left - box.left, box.right - line.right];
+    }""")
+    assert left < right
+
+
 def chosen_column(page: Any, table: bytes, at: int, name: str = "a.csv") -> list[str]:
     """Choose a column of a table, wait for its translation, and return what the buttons said."""
     page.set_input_files("#file", {"name": name, "mimeType": "text/csv", "buffer": table})
@@ -442,22 +454,6 @@ def test_columns_of_a_table_in_utf_16_can_be_chosen(
     assert chosen_column(page, f"{mark}Größe,en\n1,the dog\n".encode(encoding), 1) == ["Größe", "en"]
     rows = saved(page, page.locator("#document-result"), tmp_path / "b.csv", "utf-16").splitlines()
     assert rows[1].startswith("1,der hund")
-
-
-def test_a_busy_server_is_asked_after_a_document_again(open_page: Callable[..., Any], url: str) -> None:
-    page = open_page(url)
-    busy = iter(range(2))
-
-    def sometimes(route: Any) -> None:
-        if next(busy, None) is None:
-            route.fallback()
-        else:
-            route.fulfill(status=429, headers={"retry-after": "1"}, body='{"message": "busy"}')
-
-    page.route(re.compile(r"/v2/document/\w+(/result)?$"), sometimes)
-    page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"the dog\n"})
-    page.locator("#document-result:not([hidden])").wait_for(timeout=20_000)
-    assert page.inner_text("#document-state") == "1 of 1 segments translated."
 
 
 def test_a_column_whose_heading_is_not_utf_8_is_sent_by_its_number(open_page: Callable[..., Any], url: str) -> None:

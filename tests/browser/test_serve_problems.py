@@ -181,3 +181,19 @@ def test_a_busy_server_is_asked_again_and_the_old_translation_stays(page: Any) -
     assert page.locator("#notes li").count() == 0
     page.wait_for_timeout(1500)
     assert texts == ["the dog", "a cat", "a cat"]
+
+
+def test_a_busy_server_is_asked_after_a_document_again(page: Any) -> None:
+    busy = iter(range(2))
+
+    def sometimes(route: Any) -> None:
+        if next(busy, None) is None:
+            route.fallback()
+        else:
+            route.fulfill(status=429, headers={"retry-after": "1"}, body='{"message": "busy"}')
+
+    page.route(re.compile(r"/v2/document/\w+(/result)?$"), sometimes)
+    page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"the dog\n"})
+    page.locator("#document-result:not([hidden])").wait_for(timeout=20_000)
+    said = ("1 of 1 segments translated.", "共 1 个片段，已翻译 1 个。")
+    assert page.inner_text("#document-state") in said

@@ -277,6 +277,17 @@ def test_between_sentences_stands_what_the_target_language_has(
     assert "".join(written) == "".join(expected)
 
 
+@pytest.mark.parametrize("src_lang", ["zh_CN", "pt_BR", "en_US.UTF-8", None])
+def test_sentences_are_found_whatever_the_code_of_their_language(
+    make: Make, tmp_path: Path, src_lang: str | None
+) -> None:
+    bundle = make()
+    data = bundle.config.data.model_copy(update={"src_lang": src_lang})
+    page = paged(bundle._replace(config=bundle.config.model_copy(update={"data": data})), tmp_path)
+    ((parts,),) = page.answers([{"task": "lines", "text": "The dog. The cat."}])
+    assert [part["text"] for part in parts if "text" in part] == ["The dog.", "The cat."]
+
+
 def test_what_the_page_cannot_hold_is_refused(make: Make, tiny_run: Path, tmp_path: Path) -> None:
     for fields, said in (
         (dict(n_encoder_layers=0), "it has no model without encoder"),

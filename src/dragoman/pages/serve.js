@@ -33,7 +33,7 @@ function say(name, ...values) {
 
 function nameOf(code) {
   try {
-    return new Intl.DisplayNames([ui], { type: "language" }).of(code.replace("_", "-")) || code;
+    return new Intl.DisplayNames([ui], { type: "language" }).of(langOf(code)) || code;
   } catch {
     return names.get(code) || code;
   }
@@ -78,11 +78,29 @@ function swap() {
   translate();
 }
 
+/** A language and its usual script, such as zh-Hant for zh_TW; nothing, where a code is none of a language. */
+function varietyOf(code) {
+  const lang = langOf(code);
+  if (!lang) return "";
+  const { language, script } = new Intl.Locale(lang).maximize();
+  return `${language}-${script}`;
+}
+
+/** The code by which the server knows a language: the same, else in another form (en for eng), else of another region. */
+function servedAs(code, codes) {
+  for (const form of [String, langOf, varietyOf]) {
+    const found = form(code) && codes.find((one) => form(one) === form(code));
+    if (found) return found;
+  }
+  return "";
+}
+
 /** Languages and text of a link: #en/de/text, as in the links of other translators. */
 function linked() {
-  const [from, to, ...text] = location.hash.slice(1).split("/");
-  const known = settings.pairs.some(([src, tgt]) => tgt === to && (from === "auto" || src === from));
-  if (!known || !text.length) return;
+  const [src, tgt = "", ...text] = location.hash.slice(1).split("/");
+  const from = src === "auto" ? src : servedAs(src, settings.sources);
+  const to = servedAs(tgt, settings.pairs.filter(([own]) => from === "auto" || own === from).map(([, own]) => own));
+  if (!to || !text.length) return;
   try {
     $("source").value = decodeURIComponent(text.join("/"));
   } catch { // not a link of this page
@@ -188,7 +206,8 @@ function show(answer) {
   $("result").textContent = said;
   $("result").classList.remove("old");
   render();
-  lines(shown.found ? shown.source : "", shown.from, shown.to);
+  const isServed = settings.pairs.some(([src, tgt]) => src === shown.from && tgt === shown.to); // else the text was in the target language
+  lines(shown.found && isServed ? shown.source : "", shown.from, shown.to);
 }
 
 /** Write what is shown in the language of the page. */
@@ -258,7 +277,7 @@ function lines(source, from, to) {
   const found = own.map((line, i) => [line.trim(), (out[i] || "").trim()]).filter((each) => each.every(Boolean));
   $("why").hidden = !found.length;
   $("lines").hidden = found.length < 2;
-  $("line").replaceChildren(...found.map(([line], i) => Object.assign(element("option", line.slice(0, 80)), { value: i })));
+  $("line").replaceChildren(...found.map(([line], i) => Object.assign(element("option", [...line].slice(0, 80).join("")), { value: i })));
   $("line").onchange = () => look(...found[$("line").value], from, to);
   if (looking) looking.abort();
   if (found.length) look(...found[0], from, to);
@@ -267,7 +286,7 @@ function lines(source, from, to) {
 async function look(source, target, from, to) {
   if (looking) looking.abort();
   const mine = (looking = new AbortController());
-  const short = Math.max(source.length, target.length) <= settings.explained;
+  const short = Math.max([...source].length, [...target].length) <= settings.explained;
   untold(short ? () => "" : () => say("long", settings.explained));
   $("explorer").hidden = !short;
   if (!short) return;
@@ -295,6 +314,8 @@ let sending = null; // the document that is under way
 let paper = NO_PAPER; // what is shown of it
 let denied = null; // a document that waits for an API key, and its column
 const ASK_AGAIN_MS = 500;
+const SAMPLE_ROWS = 100; // by which the separator of a table is recognised
+const MOST_WORDS = 6; // of a heading
 
 /** Change what is shown of a document. */
 function tell(changed) {
@@ -311,11 +332,21 @@ function renderDocument() {
   [...$("columns").children].forEach((button, i) => { button.textContent = columns[i].label(); });
 }
 
-/** Cells of a row at the start of a text. A quotation mark elsewhere than around a cell is part of its text. */
-function cellsOf(text, by) {
-  const cell = new RegExp(`[${by}]( *"(?:[^"]|"")*" *(?=[${by}\r\n]|$)|[^${by}\r\n]*)`, "gy");
-  const cells = [...(by + text).matchAll(cell)].map((found) => found[1]); // each begins with its separator: none is empty
-  return cells.map((raw) => (/^ *".*" *$/s.test(raw) ? raw.trim().slice(1, -1).replaceAll('""', '"') : raw));
+/** The first rows of a text. A quotation mark elsewhere than around a cell is part of its text. */
+function rowsOf(text, by) {
+  const cell = new RegExp(`[${by}]( *"(?:[^"]|"")*" *(?=[${by}\r\n]|$)|[^${by}\r\n]*)`, "gy"), rows = [];
+  for (let rest = text; rest && rows.length < SAMPLE_ROWS;) {
+    const cells = [...(by + rest).matchAll(cell)]; // each begins with its separator: none is empty
+    rest = rest.slice(cells.reduce((sum, [whole]) => sum + whole.length, -1)).replace(/^(?:\r\n|\r|\n)/, "");
+    rows.push(cells.map(([, raw]) => (/^ *".*" *$/s.test(raw) ? raw.trim().slice(1, -1).replaceAll('""', '"') : raw)));
+  }
+  return rows;
+}
+
+/** How well a separator fits, as documents/table.py weighs it: tenths of the rows that are as long as the first, and its cells. */
+function fitOf(rows) {
+  const n = rows.length ? rows[0].length : 0, share = rows.filter((row) => row.length === n).length / rows.length;
+  return [n > 1 ? Math.round(10 * share) : 0, n];
 }
 
 /** The start of a text file: UTF-16 by its byte order mark, else UTF-8. */
@@ -330,18 +361,28 @@ function headings(text, tabs) {
   const [line, named] = text.match(/^"?sep=([,;|\t])"?[\r\n]+/i) || ["", ""];
   const [comments] = line || tabs ? [""] : text.match(/^(?:#[^\r\n]*(?:\r\n|\r|\n))*/);
   const separators = (named || (tabs ? "\t" : ",;\t|")).split("");
-  const best = (rows) => separators.map((by) => [by, cellsOf(rows, by)]).sort(([, a], [, b]) => b.length - a.length)[0];
+  const best = (table) => {
+    const fits = separators.map((by) => ({ by, rows: rowsOf(table, by) })).map((one) => ({ ...one, fit: fitOf(one.rows) }));
+    const [{ by, rows: [first = []] }] = fits.sort(({ fit: a }, { fit: b }) => b[0] - a[0] || b[1] - a[1]);
+    return [by, first];
+  };
   const [by, found] = best(text.slice((line || comments).length));
-  const last = cellsOf(comments ? comments.trimEnd().split(/[\r\n]+/).pop() : "", by);
+  const [last = []] = rowsOf(comments ? comments.trimEnd().split(/[\r\n]+/).pop() : "", by);
   return !comments || last.length < found.length ? found : best(text)[1]; // as many cells: headings that begin with "#"
 }
 
-/** Columns to choose from. The server knows one by its heading, or by its number where that is no heading. */
+/** Whether a cell of the first row is plainly no heading, as documents/table.py tells it. */
+function isSentence(cell) {
+  const nWords = cell.split(/\s/).filter(Boolean).length;
+  return nWords > MOST_WORDS || (nWords > 1 && /[.!?\u2026\u3002\uff01\uff1f]["')\]\u201d\u2019]*\s*$/.test(cell));
+}
+
+/** Columns to choose from. The server knows one by its heading, or by its number where that is no heading; only then is a sentence there translated. */
 function columnsOf(names) {
   const bare = names.map((name) => name.trim());
   return bare.map((name, i) => {
     const number = String(i + 1);
-    const clear = name && !name.includes("\ufffd") && bare.indexOf(name) === bare.lastIndexOf(name);
+    const clear = name && !name.includes("\ufffd") && !isSentence(name) && bare.indexOf(name) === bare.lastIndexOf(name);
     if (clear || bare.includes(number)) return { name: names[i], label: () => name || say("column", number) };
     return { name: number, label: () => say("column", number, name) };
   });

@@ -57,7 +57,8 @@ function inside(root, model, { scale, signs, language = "en" }) {
       isAgain = false;
       try {
         const { name, head } = looked, found = await model.inside({ ...question(), head: { name, head, step: stepOf() } });
-        if (!found || isAgain) continue;
+        if (!found) isAgain = true; // the text was typed in meanwhile, and may be the same in the end
+        if (isAgain) continue;
         reply = { ...found, name };
         parts.status.textContent = "";
         draw();
@@ -86,7 +87,11 @@ function inside(root, model, { scale, signs, language = "en" }) {
     parts.writes.textContent = say.writing;
     try {
       const found = await model.rewrite(question());
-      if (mine !== change || !found) return;
+      if (mine !== change) return;
+      if (!found) { // the text was typed in meanwhile, and this sentence may stay the same
+        later = setTimeout(rewrite, IDLE_MS);
+        return;
+      }
       const same = found.text === looked.trace.translation;
       parts.writes.replaceChildren(`${say.writes} `, make("bdi", { textContent: same ? say.same : found.text, lang: same ? "" : looked.trace.tgt_lang }));
     } catch (error) {
@@ -360,6 +365,8 @@ function inside(root, model, { scale, signs, language = "en" }) {
         delete changes.hidden;
         delete changes.patch;
         [reply, patch, other] = [null, null, null];
+        change++; // and so does a translation of it that is awaited
+        clearTimeout(later);
         parts.writes.textContent = "";
         if (isChanged()) renew();
       }
@@ -373,6 +380,7 @@ function inside(root, model, { scale, signs, language = "en" }) {
       build();
       if (looked) { drawSwitches(); drawPatch(); }
       if (reply) draw();
+      if (looked && isChanged()) renew(); // what the changed model writes was in the former elements
     },
     redraw() { if (reply) draw(); },
   };

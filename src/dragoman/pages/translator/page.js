@@ -43,7 +43,7 @@ function say(name, ...values) {
 
 function nameOf(code) {
   try {
-    return code && (new Intl.DisplayNames([ui], { type: "language" }).of(code.replaceAll("_", "-")) || code);
+    return code && (new Intl.DisplayNames([ui], { type: "language" }).of(langOf(code)) || code);
   } catch { // no code of a language
     return code;
   }
@@ -179,7 +179,7 @@ function choose(sentences) {
   found = sentences;
   $("why").hidden = !found.length;
   $("choice").hidden = found.length < 2;
-  $("sentence").replaceChildren(...found.map(({ text }, i) => Object.assign(document.createElement("option"), { textContent: text.slice(0, 80), value: i })));
+  $("sentence").replaceChildren(...found.map(({ text }, i) => Object.assign(document.createElement("option"), { textContent: [...text].slice(0, 80).join(""), value: i })));
   $("sentence").value = before;
   if (found.length && looked !== all(found)) look(0);
 }

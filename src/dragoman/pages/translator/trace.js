@@ -4,6 +4,8 @@
 
 const [START, END] = ["(start)", "(end)"];
 const CANDIDATES = 5;
+const REACH = 64; // bytes on each side of a place that tell if a word may end there
+const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
 const UNSPACED = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}]/u;
 
 /** Whether a character belongs to a word that ends only where another kind of character stands (languages/words.py). */
@@ -26,10 +28,12 @@ function joined(lists) {
 function mayPart(before, after) {
   if (after.length && after[0] >= 0x80 && after[0] < 0xc0) return false; // inside a character
   const loose = new TextDecoder("utf-8", { ignoreBOM: true });
-  const left = [...loose.decode(before.slice(-8))].slice(-2), right = [...loose.decode(after.slice(0, 8))].slice(0, 2);
+  const [start, end] = [loose.decode(before.slice(-REACH)), loose.decode(after.slice(0, REACH))];
+  const left = [...start].slice(-2), right = [...end].slice(0, 2);
   const last = left[left.length - 1];
   if (last === undefined || /\s/u.test(last)) return false; // a space belongs to the word that follows it
   if (right.length && /[\p{M}\u200c\u200d]/u.test(right[0])) return false; // a mark belongs to the character before it
+  if (end && GRAPHEMES.segment(start + end).containing(start.length).index < start.length) return false; // one sign of several characters
   const joins = (character) => character !== undefined && "'’-".includes(character);
   if ((joins(right[0]) && inWord(right[1])) || (joins(last) && left.length > 1 && inWord(left[0]))) return !(inWord(last) || inWord(right[0]));
   return !(inWord(last) && inWord(right[0]));

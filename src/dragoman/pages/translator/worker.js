@@ -33,6 +33,15 @@ function weightsOf(tensors, bytes) {
   return weights;
 }
 
+/** The locale of a language code, such as zh-CN for zh_CN; English, where a code is none of a language. */
+function localeOf(code) {
+  try {
+    return Intl.getCanonicalLocales((code || "").replaceAll("_", "-"))[0];
+  } catch {
+    return "en";
+  }
+}
+
 /** All that the page translates with. content: what toolkits/page/write.py wrote beside the weights, which are base64. */
 class Translator {
   constructor(content, weights) {
@@ -85,7 +94,7 @@ class Translator {
   }
 
   sentences(line) {
-    const segmenter = new Intl.Segmenter(this.content.src_lang || "en", { granularity: "sentence" });
+    const segmenter = new Intl.Segmenter(localeOf(this.content.src_lang), { granularity: "sentence" });
     return [...segmenter.segment(line)].map(({ segment }) => segment);
   }
 
