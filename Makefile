@@ -50,9 +50,10 @@ demo: .venv/ready
 demo-zh: .venv/ready
 	$(BIN)/dragoman demo --to zh
 
-# a process for each of up to 8 cores; a file stays in one, for what its tests share. msgfmt judges message catalogues
+# a process for each of up to 8 cores; a file stays in one, for what its tests share. msgfmt judges message catalogues;
+# who may not install it skips that judge
 test: .venv/ready
-	command -v msgfmt >/dev/null || { apt-get update -qq && apt-get install -qq -y gettext; }
+	-command -v msgfmt >/dev/null || { apt-get update -qq && apt-get install -qq -y gettext; }
 	$(BIN)/pytest -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 test-slow: .venv/ready
@@ -69,11 +70,11 @@ test-browser: .venv/ready
 	command -v node >/dev/null || { apt-get update -qq && apt-get install -qq -y nodejs; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser,docs]'
 	$(BIN)/python -m docs.site
-	$(BIN)/pytest tests/browser tests/toolkits/test_page.py -m 'browser or not browser'
+	$(BIN)/pytest tests/browser tests/pages tests/toolkits/test_page.py -m 'browser or not browser'
 
 # DeepL's library for Node.js against a live server; what it sends is also recorded, for the plain tests
 test-node: .venv/ready
-	command -v node npm >/dev/null || { apt-get update -qq && apt-get install -qq -y nodejs npm; }
+	{ command -v node && command -v npm; } >/dev/null || { apt-get update -qq && apt-get install -qq -y nodejs npm; }
 	npm install --silent --no-save --ignore-scripts --prefix .bench/node deepl-node@1.28.0
 	DEEPL_NODE='$(CURDIR)/.bench/node/' $(BIN)/pytest tests/serving -m node
 
