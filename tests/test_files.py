@@ -157,6 +157,33 @@ def test_a_sealed_folder_replaces_an_older_one_and_what_raises_leaves_the_older(
     check_sealed(tmp_path / "x", "bundle")
 
 
+@pytest.mark.parametrize("has_links", [True, False])
+def test_what_else_is_in_a_sealed_folder_outlives_its_replacement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
+) -> None:
+    """Exports of a bundle, its model card, a glossary that its owner keeps there."""
+    if not has_links:
+        monkeypatch.setattr(os, "link", no_space)
+    folder = tmp_path / "x"
+    with sealed_folder(folder, {}, unsealed=("card",)) as aside:
+        for name in ("a", "b", "card"):
+            (aside / name).write_bytes(b"1")
+    (folder / "exports/small").mkdir(parents=True)
+    (folder / "exports/small/model.bin").write_bytes(b"weights")
+    (folder / "glossary.tsv").write_text("dog\tHund\n", encoding="utf-8")
+    (folder / "latest").symlink_to("exports/small")
+    (folder / ".y.0123abcd.tmp").mkdir()
+    with sealed_folder(folder, {}, unsealed=("card",)) as aside:
+        (aside / "a").write_bytes(b"2")
+    assert sorted(path.name for path in folder.iterdir()) == ["a", "exports", "glossary.tsv", "latest", MANIFEST]
+    assert (folder / "a").read_bytes() == b"2"
+    assert (folder / "latest/model.bin").read_bytes() == b"weights"
+    assert (folder / "latest").is_symlink()
+    assert (folder / "glossary.tsv").read_text(encoding="utf-8") == "dog\tHund\n"
+    assert [*check_sealed(folder, "bundle")["files"]] == ["a"]
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
 def test_the_older_folder_stands_when_a_process_died_between_two_renames(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listing: Listing
 ) -> None:

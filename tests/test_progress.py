@@ -103,6 +103,10 @@ def test_counting_says_how_fast_and_how_long(monkeypatch: pytest.MonkeyPatch) ->
         assert shown().lines == ["100 of 200 lines (50%)  0:20 left  5 a second"]
         ticker(200, 200, "lines")
         assert shown().lines == ["200 of 200 lines (100%)  10 a second"]
+        now += 10
+        ticker(996, 1000, "more lines")  # 100% is the end
+        assert shown().lines[-1] == "996 of 1,000 more lines (99%)"
+        ticker(1000, 1000, "more lines")
 
 
 @pytest.mark.parametrize("plain", [{"TERM": "dumb"}, {"NO_COLOR": "1"}, {}])

@@ -169,6 +169,10 @@ def save_bundle(
             tables.words.write(aside / seen_words.FILE)
 
 
+_OF_WRITING = ("files", "sha256", "dragoman")
+"""Entries of a manifest that are made anew whenever a bundle is written."""
+
+
 def amend_bundle(path: Path, shortlist: Shortlist | None = None, **facts: Any) -> None:
     """Replace the bundle of a run by one that also has a shortlist, or ``facts`` in its manifest.
 
@@ -177,7 +181,7 @@ def amend_bundle(path: Path, shortlist: Shortlist | None = None, **facts: Any) -
         DragomanError: The folder cannot be written.
     """
     bundle = load_bundle(path)
-    manifest = {name: fact for name, fact in bundle.manifest.items() if name not in ("files", "sha256")} | facts
+    manifest = {name: fact for name, fact in bundle.manifest.items() if name not in _OF_WRITING} | facts
     tables = Tables(shortlist=shortlist or bundle.shortlist, words=bundle.words)
     save_bundle(
         own_place(find_bundle(path)), bundle.config, bundle.model.config, untied(bundle.model), bundle.src_tokenizer,

@@ -24,8 +24,8 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -227,11 +227,28 @@ def _remove(path: Path) -> None:
 
 def write_output(path: Path, content: bytes) -> None:
     """Write what a user named a file for: a pipe or a device as it is, else as ``write_bytes``; links are followed."""
+    with explained(path, len(content)), output_file(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def output_file(path: Path) -> Iterator[BinaryIO]:
+    """Open what a user named a file for, as ``write_output`` does, to write it in pieces.
+
+    Raises:
+        OSError: It cannot be written; see ``explained``.
+    """
     if path.exists() and not path.is_file():
-        with explained(path, len(content)):
-            path.write_bytes(content)
+        with path.open("wb") as file:
+            yield file
     else:
-        write_bytes(Path(os.path.realpath(path)), content)
+        with whole_file(Path(os.path.realpath(path))) as file:
+            yield file
+
+
+def free_name(path: Path) -> Path:
+    """Return the first of PATH-2, PATH-3, ... that nothing has, for advice on a command that may be pasted twice."""
+    return next(free for number in count(2) if not (free := Path(f"{path}-{number}")).exists())
 
 
 def remove_folder(folder: Path) -> None:
@@ -346,7 +363,8 @@ def sealed_folder(
 
     The body fills the temporary folder that it is given. When it ends, each file is flushed to disk, the manifest is
     written last, and the folder is renamed to its place, where it replaces an older one. If the body raises, the older
-    one stays. The manifest contains ``facts``, the size and SHA-256 of every file, and a SHA-256 of all this.
+    one stays. The manifest contains ``facts``, the size and SHA-256 of every file, and a SHA-256 of all this. What an
+    older folder has beside the files of its manifest goes into the new one: exports, files of a user.
 
     Args:
         facts: Entries of the manifest; read after the body has ended, so the body may add to them.
@@ -366,7 +384,35 @@ def sealed_folder(
         manifest["sha256"] = _own_sum(manifest)
         text = json.dumps(manifest, indent=2) + "\n"  # ASCII, as a path may not be UTF-8
         _write_bytes(aside / name, text.encode())
+        _keep_others(standing(folder), aside, name, unsealed)
         _replace_folder(aside, folder)
+
+
+def _keep_others(folder: Path, aside: Path, name: str, unsealed: Collection[str]) -> None:
+    """Link what a folder has beside the files of its manifest into the one that replaces it."""
+    try:
+        own = {name, *unsealed, *_sums(read_manifest(folder, "folder", name))}
+    except BundleError:  # there is none, or nothing is known of it
+        return
+    others = [path for path in folder.iterdir() if path.name not in own and not _TEMPORARY.fullmatch(path.name)]
+    for path in others:
+        new = aside / path.name
+        if path.is_dir() and not path.is_symlink():
+            shutil.copytree(path, new, symlinks=True, copy_function=_link)
+            for at, _, _ in os.walk(new):
+                flush(Path(at))
+        elif not new.exists():
+            _link(path, new)
+    if others:
+        flush(aside)
+
+
+def _link(path: Path | str, new: Path | str) -> None:
+    """Give a file a second name, or copy it where the file system has no such names."""
+    try:
+        os.link(path, new, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(path, new, follow_symlinks=False)
 
 
 def _own_sum(manifest: dict[str, Any], own: str = "sha256") -> str:

@@ -157,6 +157,11 @@ def repeated(tick: Callable[[], object], every_s: float) -> Iterator[None]:
         thread.join()
 
 
+def _percent(done: int, total: int) -> str:
+    """Return the share in whole percent, rounded down: 100% is the end."""
+    return f"{100 * done // max(total, 1)}%"
+
+
 class Ticker:
     """Progress reports on stderr; call it as ``ticker(done, total, what)``."""
 
@@ -178,7 +183,7 @@ class Ticker:
         if self.quiet or (soon and not ended and not (live and not done)):  # the start is shown at once
             return
         self._last = now
-        count = f"{done:,} {what}" if total is None else f"{done:,} of {total:,} {what} ({done / max(total, 1):.0%})"
+        count = f"{done:,} {what}" if total is None else f"{done:,} of {total:,} {what} ({_percent(done, total)})"
         rate = (done - self._start[0]) / max(now - self._start[1], 1e-9)
         speed = [f"{rate:,.0f} a second"] if now - self._start[1] > 1 and rate >= 1 else []
         if live and not ended:
@@ -221,7 +226,7 @@ class Ticker:
         started = time.monotonic()
 
         def tick() -> None:
-            percentage = f"{counts[0] / counts[1]:.0%}, " if counts[1] else ""
+            percentage = f"{_percent(*counts)}, " if counts[1] else ""
             text = f"{what} ... {percentage}{time.monotonic() - started:.0f} s"
             show(text) if has_live_line() else say(text)
 

@@ -72,6 +72,21 @@ def test_refusals_come_before_the_work(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_translation_that_translate_does_not_give_is_told(
+    command: Callable[..., Any], tiny_run: Path, tmp_path: Path
+) -> None:
+    """The search of ``explain`` sees the text as it is; ``translate`` keeps an address and follows capitals."""
+    done = command("explain", tiny_run, "see https://example.org/x now", cwd=tmp_path)
+    usual = command("translate", tiny_run, stdin=b"see https://example.org/x now\n").out.decode().strip()
+    assert "https://example.org/x" in usual
+    assert f"note: translate, which also mends and keeps what must not change, gives: {usual}\n" in done.err
+    first = command("explain", tiny_run, TEXT, cwd=tmp_path)
+    assert first.out.splitlines()[0] == command("translate", tiny_run, stdin=TEXT.encode() + b"\n").out.splitlines()[0]
+    assert "note" not in first.err
+    given = command("explain", tiny_run, "see https://example.org/x now", "--translation", "der hund", cwd=tmp_path)
+    assert "note" not in given.err
+
+
 def test_a_blank_text_is_refused(command: Callable[..., Any], tiny_run: Path, tmp_path: Path) -> None:
     done = command("explain", tiny_run, "  ", cwd=tmp_path)
     assert done.status == 2

@@ -170,6 +170,15 @@ def test_a_parser_is_explained_by_its_words_and_symbols(parser: Translator) -> N
         np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
 
 
+def test_a_candidate_can_be_followed_however_unlikely_it_is(tiny_run: Path) -> None:
+    """Pad, unk and bos stand in no translation: a prefix with them is refused."""
+    translator = Translator.load(tiny_run)
+    steps = explain(translator, "the dog", n_best=10_000).steps
+    assert len(steps[0].best_ids) == translator.tgt_tokenizer.vocab_size - EOS_ID
+    assert min(steps[0].best_ids) == EOS_ID
+    assert steps[0].best[steps[0].rank - 1][0] == steps[0].chosen
+
+
 def test_of_a_parsers_beam_the_first_tree_is_explained(parser: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer, symbols = parser.tgt_tokenizer, " ".join(trees.to_symbols(trees.tree_of(TREE)))
     texts = [f"{symbols} )S", symbols, symbols.replace("VBZ", "NN")]  # the first is likelier, and no tree

@@ -12,7 +12,7 @@ from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import loading
-from dragoman.errors import ConfigError, as_command
+from dragoman.errors import ConfigError, as_command, shortened
 from dragoman.options import MachineOptions
 from dragoman.progress import say
 from dragoman.translation.options import TranslateOptions
@@ -57,5 +57,9 @@ def explain(
     n = len(sentences(text, src_lang))
     if n > translator.usual_sentences and not translator.is_parser:
         say(f"note: TEXT has {n} sentences, which translate takes one by one: explain one to see what it does")
+    elif translation is None and not translator.is_parser:
+        usual = translator.translate(text, to=options.to).text
+        if usual != trace.translation:
+            say(f"note: translate, which also mends and keeps what must not change, gives: {shortened(usual)}")
     for path in write(trace, out, show, subwords):
         print(path)

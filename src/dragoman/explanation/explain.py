@@ -69,6 +69,9 @@ def explain(
 ) -> Explanation:  # fmt: skip
     """Translate ``text`` with the run's own beam, then run the model once more on the result with a recorder.
 
+    The search sees the text as it is: what ``translate`` does before and after it (spans that must arrive unchanged,
+    capitals, the guard) is left out, so the translation may be another one than that of ``translate``.
+
     The result holds every attention as an array (``alignment()``, ``layers("cross")``; ``by_words()`` merges subwords),
     the candidates of each step (``steps``), and a page (``save("x.html")``; shown in a notebook).
 
@@ -217,13 +220,18 @@ def _ids(translator: Translator, tokenizer: Tokenizer, text: str, what: str) -> 
 
 
 def _steps(logits: torch.Tensor, ids: Sequence[int], tokenizer: Tokenizer, n_best: int) -> tuple[Step, ...]:
-    """Return the choice and the ``n_best`` candidates of each step; ``logits`` is ``(T, V)``."""
+    """Return the choice and the ``n_best`` candidates of each step; ``logits`` is ``(T, V)``.
+
+    Pad, unk and bos, which no translation holds, are no candidates.
+    """
     steps = []
     for row, chosen in zip(logits.softmax(dim=-1), ids, strict=True):
-        best = row.topk(min(n_best, len(row)))
+        offered = row.clone()
+        offered[:EOS_ID] = -1
+        best = offered.topk(min(n_best, len(row) - EOS_ID))
         best_ids = best.indices.tolist()
         steps.append(Step(
-            _readable(tokenizer, [chosen])[0], float(row[chosen]), 1 + int((row > row[chosen]).sum()),
+            _readable(tokenizer, [chosen])[0], float(row[chosen]), 1 + int((offered > row[chosen]).sum()),
             tuple(zip(_readable(tokenizer, best_ids), best.values.tolist(), strict=True)), chosen, tuple(best_ids),
         ))  # fmt: skip
     return tuple(steps)

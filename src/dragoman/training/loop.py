@@ -485,7 +485,7 @@ class ProgressReporter:
         if not is_last and now < self._due and now - self._shown < REWRITE_S:
             return
         parts = (
-            f"{state.seconds / max(state.seconds + left, 1e-9):4.0%}  step {state.step:,}",
+            f"{int(100 * state.seconds / max(state.seconds + left, 1e-9)):3d}%  step {state.step:,}",
             f"perplexity {perplexity(self.window.loss):.2f}",
             f"{duration(left)} left" if left else f"{duration(state.seconds)} in all",
             f"{self.window.speed(state):,.0f} tokens/s",
