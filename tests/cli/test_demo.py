@@ -58,6 +58,15 @@ def test_another_language_and_folder_are_in_the_command_that_goes_on() -> None:
     ]  # fmt: skip
 
 
+def test_a_limit_that_is_given_twice_is_refused(command: Callable[..., Any], tmp_path: Path) -> None:
+    twice = ("demo", "--minutes", "3", "--set", "train.max_minutes=60")
+    for words in (twice, (*twice, "--resume")):
+        done = command(*words, cwd=tmp_path)
+        assert done.status == 2
+        assert "minutes=3, but override train.max_minutes=60: give one of them" in done.error
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("speed", "minutes", "sentence"),
     [(21_760.0, 12.0, "stops earlier once it is good enough"), (2_000.0, 12.0, "--minutes 44 gives it the time")],

@@ -9,6 +9,8 @@ import html.parser
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -226,14 +228,56 @@ def test_a_table_is_mended_into_two_files(command: Command, folder: Path) -> Non
         (("train.en", "train.de", "--list", "train.de"), "train.de: is the input"),
         (("train.en", "train.de", "test.en", "test.de", "--write", "a", "b"), "one text at a time, got 2"),
         (("train.en", "train.de", "--write", "no/a", "b"), "no/a: cannot be written"),
+        (("my.yaml", "--list", "train.de"), "train.de: is the input"),
+        (("my.yaml", "--list", "my.yaml"), "my.yaml: is the input"),
+        (("my.yaml", "--write", "a", "test.de"), "test.de: is the input"),
+        (("train.en", "train.de", *TEST, "--write", "test.en", "b"), "test.en: is the input"),
+        (("train.en", "train.de", "--write", "a", "/dev/null"), "/dev/null: must be a file"),
     ],
 )
 def test_an_output_that_cannot_be_is_refused_first(
     command: Command, folder: Path, args: tuple[str, ...], says: str
 ) -> None:
+    data = "{train: {src: train.en, tgt: train.de}, valid: {src: test.en, tgt: test.de}}"
+    (folder / "my.yaml").write_text(f"model: {{preset: tiny}}\ndata: {data}\n", encoding="utf-8")
     before = {path: path.read_bytes() for path in folder.iterdir()}
     assert says in command("doctor", *args, cwd=folder).error
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_list_never_replaces_a_file_of_the_run(command: Command, tiny_run: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(tiny_run, tmp_path / "run")
+    before = (run / "config.yaml").read_bytes()
+    assert "config.yaml: is the input" in command("doctor", run, "--list", run / "config.yaml").error
+    assert (run / "config.yaml").read_bytes() == before
+
+
+def test_a_list_goes_into_a_device_and_where_a_link_leads(command: Command, folder: Path) -> None:
+    command("doctor", "train.en", "train.de", "--list", "list.tsv", cwd=folder)
+    expected = (folder / "list.tsv").read_bytes()
+    assert expected.count(b"\n") > 2
+    (folder / "place").mkdir()
+    (folder / "link").symlink_to("place/list.tsv")
+    command("doctor", "train.en", "train.de", "--list", "link", cwd=folder)
+    assert (folder / "link").is_symlink()
+    assert (folder / "place/list.tsv").read_bytes() == expected
+    reading, writing = os.pipe()  # what it holds is less than a pipe takes without a reader
+    (folder / "pipe").symlink_to(f"/dev/fd/{writing}")
+    code = "import sys; from dragoman.cli import run; run(sys.argv[1:])"
+    args = [sys.executable, "-c", code, "doctor", "train.en", "train.de", "--quiet", "--list", "pipe"]
+    subprocess.run(args, cwd=folder, pass_fds=[writing], check=True, stdout=subprocess.DEVNULL)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        assert pipe.read() == expected
+    assert (folder / "pipe").is_symlink()
+
+
+def test_the_command_that_trains_names_a_folder_without_a_run(command: Command, folder: Path) -> None:
+    (folder / "runs/first").mkdir(parents=True)
+    pairs = list(dict.fromkeys(phrasebook.pairs(700)))
+    for lang, side in (("en", 0), ("de", 1)):
+        (folder / f"good.{lang}").write_text("".join(pair[side] + "\n" for pair in pairs), encoding="utf-8")
+    assert b"dragoman train good.en good.de --out runs/first-2" in command("doctor", "good", "en", "de", cwd=folder).out
 
 
 def test_text_is_named_as_train_takes_it(command: Command, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,9 @@ def test_evaluate_gives_scores_with_signature_and_interval_and_writes_the_transl
         assert score["low"] <= score["value"] <= score["high"]
         assert "version:" in score["signature"]
     assert (tmp_path / "hyps").read_bytes() == command("translate", tiny_run, corpus.valid_src).out
+    translations = (tmp_path / "hyps").read_bytes()
+    command("evaluate", tiny_run, *files, "--out", "hyps.gz", cwd=tmp_path)
+    assert gzip.decompress((tmp_path / "hyps.gz").read_bytes()) == translations
     plain = command("evaluate", tiny_run, *files, "--old-style", "--beam-size", "1")
     lines = plain.out.decode().split("\n")[:-1]
     assert [line.split(" ")[0] for line in lines] == ["BLEU", "chrF2", "TER", "old-style"]
@@ -136,6 +140,9 @@ def test_the_clean_line_of_a_stress_test_is_the_plain_evaluation(
         (["short", "--ref", "short", "--metric", "comet"], "metric must be one of bleu, chrf, ter, chrf++, "),
         (["RUN", "--src", "test.en", "--ref", "test.de", "--ref", "short", "--stress"], "and one --ref"),
         (["RUN", "--src", "test.en", "--ref", "test.de", "--stress", "--warnings", "w"], "leave out -v and --warnings"),
+        (["short", "--ref", "short", "--device", "cuda"], "have no effect on texts that are translated already"),
+        (["short", "--ref", "short", "--warnings", "w"], "have no effect on texts that are translated already"),
+        (["short", "short", "--ref", "short", "-v"], "have no effect on texts that are translated already"),
         (
             ["short", "--ref", "short", "--beam-size", "3"],
             "beam_size has no effect on texts that are translated already",
@@ -157,3 +164,4 @@ def test_what_cannot_be_is_refused_in_one_line(
     assert done.status == 2
     assert done.out == b""
     assert error in done.error
+    assert not (test_set / "w").exists()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from dragoman.lab import EXPERIMENTS
+import pytest
+
+from dragoman.lab import EXPERIMENTS, runs
 
 Command = Callable[..., Any]
 
@@ -32,6 +36,19 @@ def test_options_without_use_and_folders_that_cannot_be_are_refused(command: Com
     assert "no use for --run" in command("lab", "scaling", "--quick", "--run", tmp_path, cwd=tmp_path).error
     assert "file" in command("lab", "scaling", "--quick", "--out", tmp_path / "file", cwd=tmp_path).error
     assert "no such file" in command("lab", "scaling", "--config", tmp_path / "none.yaml", cwd=tmp_path).error
+
+
+def test_an_experiment_that_a_signal_stops_ends_with_its_number(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: Any, **__: Any) -> Any:
+        return SimpleNamespace(signal=signal.SIGTERM)
+
+    monkeypatch.setattr(runs, "train", stopped)
+    done = command("lab", "ablations", "--quick", cwd=tmp_path)
+    assert done.status == 128 + signal.SIGTERM
+    assert "rerun the experiment to resume" in done.err
+    assert "error" not in done.err
 
 
 def test_a_quick_experiment_leaves_its_page_and_prints_no_verdict_that_it_cannot_make(

@@ -250,6 +250,8 @@ def test_a_model_of_several_languages_is_told_which(several_run: Path, mono: tup
         (dict(forward="run", src="x.en", out="x.en"), "x.en: is a file; name a folder with --out"),
         (dict(forward="run", src="x.en", out="."), ": holds files that no augmentation wrote"),
         (dict(forward="run", src="x.en", held_out="none.de"), "none.de: no such file"),
+        (dict(forward="run", src="x.en", tag="<syn>"), "--tag is for the text of --back: leave it out, or give --back"),
+        (dict(back="run", tgt="x.en", forward_tag="<ft>"), "--forward-tag is for the text of --forward: leave it out"),
         (dict(forward="run", src="x.en", forward_tag="bt"), "tag must be one word in angle brackets"),
         (dict(forward="run", src="x.en", weight=0.0), "weight must be above 0, got 0.0"),
         (dict(forward="run", src="x.en", n_best=3, beam_size=2), "beam_size must be at least n_best = 3, got 2"),

@@ -193,6 +193,8 @@ def test_outputs_in_another_language_are_told(command: Command, runs: Path, corp
         (["a"] * 9, "a report takes 1 to 8 runs, got 9"),
         (["a", "--out", "page.pdf"], "--out must end in .html, got page.pdf"),
         (["a", "--src", "x"], "give --ref too"),
+        (["a", "--device", "cuda"], "--device is where the runs translate: give --ref and --src without --outputs"),
+        (["a", "--ref", "one.de", "--outputs", "one.de", "--device", "cuda"], "--device is where the runs translate"),
         (["a", "--ref", "x"], "give --src, or translations with --outputs"),
         (["a", "--ref", "one.de", "--outputs", "two.de"], "one.de has 1 lines but two.de has 2"),
         (

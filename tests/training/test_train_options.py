@@ -6,7 +6,9 @@ import dataclasses
 import inspect
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +30,19 @@ def test_a_configuration_that_could_not_be_read_again_is_refused_before_anything
     with pytest.raises(ConfigError, match=r"^300 texts make a configuration of more than 65,536 bytes"):
         dragoman.train(files, out="run", quiet=True)
     assert not Path("run").exists()
+
+
+@pytest.mark.parametrize("named", [("news.en", "news.de"), ("--src", "news.en", "--tgt", "news.de")])
+def test_a_run_has_the_name_of_the_first_file_however_it_is_named(
+    command: Callable[..., Any], make_corpus: Callable[..., Any], tmp_path: Path, named: tuple[str, ...]
+) -> None:
+    corpus = make_corpus(tmp_path, 400)
+    for lang, path in (("en", corpus.src), ("de", corpus.tgt)):
+        (tmp_path / f"news.{lang}").write_bytes(path.read_bytes())
+    settings = ("model.preset=tiny", "train.max_steps=1", "train.batch_tokens=256", "data.tokenizer.vocab_size=300")
+    words = [word for setting in settings for word in ("--set", setting)]
+    done = command("train", *named, *words, "--quiet", cwd=tmp_path)
+    assert (done.status, done.out) == (0, b"runs/news\n"), done.err
 
 
 def test_train_shows_all_its_options_in_its_signature() -> None:

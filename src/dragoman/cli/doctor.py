@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Annotated
 
@@ -33,14 +34,22 @@ def doctor(
 ) -> None:
     """``dragoman doctor``; its help is in ``cli/commands.py``."""
     out, listed, write = output.out, output.listed, output.write
+    if settings.quiet:
+        logging.getLogger("dragoman").setLevel(logging.ERROR)
     with loading():
         from dragoman.data.texts import files_of, refuse_stray_columns
-        from dragoman.doctor.diagnosis import config_and_texts, diagnose_model, diagnose_text, model_folder
+        from dragoman.doctor.diagnosis import (
+            config_and_texts,
+            diagnose_model,
+            diagnose_text,
+            examined_texts,
+            model_folder,
+        )
         from dragoman.doctor.findings import listed as listed_lines
         from dragoman.doctor.mending import check_mended, write_mended
         from dragoman.doctor.page import check_page_folder, write_page
         from dragoman.explanation.style import no_figures
-        from dragoman.files import check_output, explained, whole_file
+        from dragoman.files import below, check_output, explained, output_file
 
     if out is not None:
         check_page_folder(out)
@@ -51,6 +60,8 @@ def doctor(
             raise ConfigError(
                 f"{inputs[0]} is a run: leave out other files and options, or give text or a configuration instead"
             )
+        if listed is not None:
+            check_output(listed, *([inputs[0]] if inputs[0].is_file() else below(inputs[0])))
         diagnosis = diagnose_model(inputs[0])
     else:
         columns = options.two_columns
@@ -61,18 +72,19 @@ def doctor(
             raise ConfigError("the training text is given twice: give it either as arguments or as --src and --tgt")
         if named:
             texts["train"] = named
-        named_files = [path for entries in texts.values() for entry in entries for path in files_of(entry)]
+        examined = examined_texts(config, texts, settings.overrides)
+        others = [] if config is None else [config]
+        others += [path for entries in examined.values() for entry in entries for path in files_of(entry)]
         if listed is not None:
-            check_output(listed, *named_files)
-        if write is not None and "train" in texts:
-            check_mended(texts["train"], write, listed)
+            check_output(listed, *others)
+        if write is not None:
+            check_mended(examined["train"], write, listed, others)
         with at_ctrl_c(lambda: "before all text was read: there is no report"):
             diagnosis = diagnose_text(config, texts, settings.overrides, settings.memory, settings.quiet)
     if listed is not None:
-        with explained(listed), whole_file(listed) as file:
+        with explained(listed), output_file(listed) as file:
             file.writelines(line.encode("utf-8", BYTES_OF_NAMES) for line in listed_lines(diagnosis.findings))
     if write is not None and diagnosis.text is not None:
-        check_mended(diagnosis.entries, write, listed)  # of a configuration, whose texts are known by now
         with at_ctrl_c(lambda: "before all text was mended: nothing is written"):
             mended = write_mended(diagnosis.entries[0], diagnosis.text, write)
             say(mended.in_words())

@@ -69,6 +69,8 @@ def export(
         return
     if checks.ref is not None or checks.as_json or checks.require or checks.to is not None:
         raise ConfigError("--ref, --json, --require and --to need --check: give the text to compare on as --check FILE")
+    if checks.device != Comparison().device:
+        raise ConfigError("--device is where an export is compared: give --check FILE too, or leave it out")
     print(exports.export(run, form, out, quantization))
 
 

@@ -14,7 +14,7 @@ from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import at_terminal, print_line, print_table
 from dragoman.lab import EXPERIMENTS, MINUTES
 from dragoman.options import MachineOptions, QuietOptions, option, option_group
-from dragoman.progress import Ticker, clear, has_live_line
+from dragoman.progress import Ticker, clear, has_live_line, say
 
 
 @option_group
@@ -67,7 +67,7 @@ def lab(
         from dragoman.config import Config
         from dragoman.device import resolve_device
         from dragoman.lab.chinese import said, untranslated
-        from dragoman.lab.experiment import Lab, experiment_module
+        from dragoman.lab.experiment import Lab, StoppedError, experiment_module
         from dragoman.lab.report import run_all, run_experiment
 
     use_threads(machine.threads)
@@ -84,14 +84,18 @@ def lab(
         language=report.lang,
     )
     seconds = Ticker(report.quiet or not has_live_line()).task("running", keep=False)
-    with at_ctrl_c(lambda: f"before the end: finished parts are in {out}; the same command resumes"), seconds:
-        for record in run_all(out, settings) if name == "all" else (run_experiment(name, out, settings),):
-            clear()
-            for claim in record["verdict"]:
-                word = {True: "holds", False: "FAILS", None: "-----"}[claim["holds"]]
-                measured = f"{claim['text']}: {claim['figures']}"
-                print_line(f"{said(word, report.lang)}  {said(measured, report.lang)}")
-            print(out / record["experiment"] / "index.html")
+    try:
+        with at_ctrl_c(lambda: f"before the end: finished parts are in {out}; the same command resumes"), seconds:
+            for record in run_all(out, settings) if name == "all" else (run_experiment(name, out, settings),):
+                clear()
+                for claim in record["verdict"]:
+                    word = {True: "holds", False: "FAILS", None: "-----"}[claim["holds"]]
+                    measured = f"{claim['text']}: {claim['figures']}"
+                    print_line(f"{said(word, report.lang)}  {said(measured, report.lang)}")
+                print(out / record["experiment"] / "index.html")
+    except StoppedError as stopped:
+        say(str(stopped))
+        raise typer.Exit(128 + stopped.signal) from None
     if name == "all":
         print(out / "index.html")
     if report.lang != "en" and (lacking := untranslated()):

@@ -58,6 +58,10 @@ def report(
         raise ConfigError("--to is the language of the translations: give --ref and --src too, or --ref and --outputs")
     if test.ref is not None and test.src is None and not test.outputs:
         raise ConfigError("--ref needs something to compare: give --src, or translations with --outputs")
+    if test.device != TestText().device and (test.ref is None or test.outputs):
+        raise ConfigError(
+            "--device is where the runs translate: give --ref and --src without --outputs, or leave it out"
+        )
     inputs = [test.ref, test.src, *map(Path, test.outputs)]
     for path in (out, *files_beside(out, test.ref)):
         check_output(path, *inputs)

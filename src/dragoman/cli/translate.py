@@ -22,7 +22,7 @@ from dragoman.cli.prompt import both_at_terminal, open_stdin, typed, warn
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import at_terminal
 from dragoman.documents.options import FormatOptions
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import ConfigError, DataError, as_command
 from dragoman.files import STDIN, check_output, refuse_an_input, refuse_twice
 from dragoman.options import flags, option, option_group
 from dragoman.progress import Ticker, clear, columns, has_live_line, say, wrapped
@@ -157,8 +157,8 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
         raise ConfigError(f"-i reads from a prompt, but {file} was given too: leave out one of them")
     if file is not None and not file.exists():
         raise ConfigError(
-            f"{file}: no such file; give the path of a text file. To translate a text: echo TEXT | dragoman translate "
-            f"{run}, or dragoman translate {run} -i"
+            f"{file}: no such file; give the path of a text file. To translate a text: echo TEXT | "
+            f"{as_command('dragoman', 'translate', run)}, or {as_command('dragoman', 'translate', run, '-i')}"
         )
     if output.read_as is not None and (file is None or file.is_dir()):
         raise ConfigError("--as lines reads a document as plain text: give such a FILE")

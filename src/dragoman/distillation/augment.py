@@ -164,6 +164,12 @@ def _directions(
             raise ConfigError(f"{flag} {texts[0]} needs a model that translates it: give --{name} RUN{other}")
     if not any(runs for runs, _, _ in named.values()):
         raise ConfigError("nothing to translate: give --forward RUN with --src FILE, or --back RUN with --tgt FILE")
+    for flag, is_given, name in (
+        ("--tag", options.tag != AugmentOptions().tag, "back"),
+        ("--forward-tag", options.forward_tag != AugmentOptions().forward_tag, "forward"),
+    ):
+        if is_given and not named[name][0]:
+            raise ConfigError(f"{flag} is for the text of --{name}: leave it out, or give --{name} RUN")
     directions: list[Direction] = []
     for name, (runs, texts, _) in named.items():
         if runs:

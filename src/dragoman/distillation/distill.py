@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from dragoman import __version__
 from dragoman.bundle import Fast, amend_bundle, find_bundle, load_bundle
-from dragoman.config import PRESETS, Config, PairOfFiles, TextFiles, each, with_overrides
+from dragoman.config import PRESETS, Config, PairOfFiles, TextFiles, all_settings, each, with_overrides
 from dragoman.data import shortlist as shortlists
 from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import count_lines, lines_of, read_pairs
@@ -213,6 +213,10 @@ def _check_teacher(job: _Job) -> None:
 
 def _check_settings(job: _Job) -> None:
     """Refuse settings that the student's training would refuse, before hours of translating."""
+    _ = job.options.settings  # refuses a limit that is given twice
+    for override in job.options.overrides:
+        if override.strip().startswith("train.") and override.partition("=")[0].strip() not in all_settings(Config):
+            Config.from_mapping(with_overrides({}, [override]), "the student's settings")
     if job.options.layers is not None:
         check_shrinkable(job.teacher.config, *job.options.layers)
         return  # fine-tuning checks its settings itself

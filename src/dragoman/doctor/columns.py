@@ -57,7 +57,7 @@ class Habits:
         self.n = 0
         self.runs: dict[str, LineRuns] = {}  # lines by a separator, "" for a number, "tokenised", "lower-case"
         self.examples: dict[str, dict[int, str]] = {}  # the first of these lines, by their numbers
-        self._is_french = primary(lang) == "fr"
+        self._code = primary(lang)
         self._separated: dict[str, Counter[int]] = {separator: Counter() for separator in _SEPARATORS}
         self._letters: dict[tuple[str, int], list[int]] = {}
         self._distances: Counter[int] = Counter()
@@ -78,7 +78,7 @@ class Habits:
             if len(self._distances) < 1000 or distance in self._distances:
                 self._distances[distance] += 1
                 self._note("", line)
-        spaced, marked = spaced_marks(line, self._is_french)
+        spaced, marked = spaced_marks(line, self._code)
         if spaced:
             self._note("tokenised", line)
         self._spaced += spaced

@@ -25,9 +25,10 @@ from dragoman.doctor.page import page
 from dragoman.doctor.paired_lines import Pairs, Reading, chunks
 from dragoman.doctor.repeats import overlap_findings
 from dragoman.doctor.run_checks import check_run
-from dragoman.doctor.text_checks import Examination, examine, mended_reading
+from dragoman.doctor.text_checks import Examination, examine, examine_set
 from dragoman.errors import ConfigError, as_command
-from dragoman.files import MANIFEST
+from dragoman.files import MANIFEST, free_name
+from dragoman.languages.codes import language_of
 from dragoman.languages.known import is_unspaced
 from dragoman.pages.render import framed
 from dragoman.progress import Ticker
@@ -39,6 +40,8 @@ from dragoman.training.task import task_of
 
 TextSets = Mapping[str, Sequence[TextFiles]]
 """The texts of ``train``, ``valid`` and ``test``, by these names."""
+
+LANGUAGE_SETTINGS = ("data.src_lang", "data.tgt_lang")
 
 SUBWORDS_A_WORD = 1.5
 """Rough number of subwords per word in languages with spaces; other languages are counted in characters."""
@@ -55,6 +58,8 @@ class Diagnosis(NamedTuple):
     entries: tuple[TextFiles, ...] = ()  # the training texts that were examined
     trains: str = ""  # the command that trains on them
     mended: Mended | None = None  # what was written of them
+    config_path: Path | None = None  # the configuration, and the options, with which they were examined
+    options: tuple[object, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -70,7 +75,9 @@ class Diagnosis(NamedTuple):
         costly = [finding for finding in self.findings if finding.is_harmful]
         words = f"{MEND}: {len(costly)} finding{'s' * (len(costly) > 1)} would spoil the training or cost quality"
         if self.mended is not None:
-            again = as_command("dragoman", "doctor", *self.mended.files)
+            files, config = self.mended.files, () if self.config_path is None else (self.config_path,)
+            langs = _language_options(self.entries[0], (language_of(files[0]), language_of(files[1])))
+            again = as_command("dragoman", "doctor", *config, *files, *langs, *self.options)
             return [words, f"next: {again}"] if self.mended.n_written else [words]
         if len(self.entries) > 1 or not any(finding.name in MENDABLE for finding in costly):
             return [words]
@@ -174,13 +181,7 @@ def diagnose_text(
         ConfigError: There is nothing to examine, or the configuration is wrong.
         DataError: A file cannot be read.
     """
-    settings = with_overrides(read_yaml(config_path) if config_path is not None else {}, overrides)
-    if settings.get("task") == "parsing":
-        raise ConfigError(
-            f"{config_path}: doctor does not check treebanks (training does while reading them); "
-            "give a run, or parallel text"
-        )
-    sets = _sets(settings, texts)
+    settings, sets = _settings(config_path, overrides), examined_texts(config_path, texts, overrides)
     train, where = sets["train"], str(config_path or "--set")
     # A wrong configuration is refused now: reading the text may take minutes.
     config = None if config_path is None else _configuration(settings, train, named_with(where, overrides))
@@ -191,9 +192,11 @@ def diagnose_text(
         entries = sets.get(name, ())
         for entry in entries:
             label = entry_name(entry) if len(entries) > 1 else ""
-            reading = mended_reading(entry)
+            reading, of_bytes = examine_set(entry, name)
             overlap = overlap_findings(examination.digests, entry, name, reading)
-            findings += (finding._replace(text=label) for finding in (*_doubts(name, entry, reading), *overlap))
+            findings += (
+                finding._replace(text=label) for finding in (*of_bytes, *_doubts(name, entry, reading), *overlap)
+            )
     if config is None:
         chosen = choose_sizes(examination.pairs, settings.get("model"))
         config = _configuration(with_overrides(chosen, overrides), train, where)
@@ -205,7 +208,27 @@ def diagnose_text(
         title = f"{f'data.train of {where}' if 'train' not in texts else 'training text'}, {len(parts)} texts"
         facts = {**entry_sizes(parts), **facts}
     trains = train_command(config_path, texts, overrides)
-    return Diagnosis(title, facts, ranked(findings), text=examination, entries=tuple(train), trains=trains)
+    return Diagnosis(
+        title, facts, ranked(findings), text=examination, entries=tuple(train), trains=trains, config_path=config_path,
+        options=tuple(_options(texts, overrides, memory)),
+    )  # fmt: skip
+
+
+def examined_texts(
+    config_path: Path | None, texts: TextSets, overrides: Sequence[str]
+) -> dict[str, tuple[TextFiles, ...]]:
+    """Return the texts of each set that ``diagnose_text`` examines; its arguments and errors are the same."""
+    settings = _settings(config_path, overrides)
+    if settings.get("task") == "parsing":
+        raise ConfigError(
+            f"{config_path}: doctor does not check treebanks (training does while reading them); "
+            "give a run, or parallel text"
+        )
+    return _sets(settings, texts)
+
+
+def _settings(config_path: Path | None, overrides: Sequence[str]) -> dict[str, Any]:
+    return with_overrides(read_yaml(config_path) if config_path is not None else {}, overrides)
 
 
 def train_command(config: Path | None, texts: TextSets, overrides: Sequence[str]) -> str:
@@ -216,7 +239,8 @@ def train_command(config: Path | None, texts: TextSets, overrides: Sequence[str]
     words += [word for entry in valid for path in files_of(entry) for word in ("--valid", path)]
     words += next(filter(None, map(_columns, (*train, *valid))), [])
     words += [word for override in overrides for word in ("--set", override)]
-    return as_command(*words, "--out", "runs/first")
+    run = Path("runs/first")
+    return as_command(*words, "--out", free_name(run) if run.exists() else run)
 
 
 def mend_command(entry: TextFiles) -> str:
@@ -226,7 +250,32 @@ def mend_command(entry: TextFiles) -> str:
         langs = ["src", "tgt"]
     names = ([f"clean{f'-{i}' if i > 1 else ''}.{lang}" for lang in langs] for i in count(1))
     free = next(pair for pair in names if not any(Path(name).exists() for name in pair))
-    return as_command("dragoman", "doctor", *files_of(entry), *_columns(entry), "--write", *free)
+    langs_set = _language_options(entry, languages_of([entry]))
+    return as_command("dragoman", "doctor", *files_of(entry), *_columns(entry), *langs_set, "--write", *free)
+
+
+def _language_options(entry: TextFiles, by_name: Langs) -> list[str]:
+    """Return the options that set the languages of a text where its files, named ``by_name``, do not tell them."""
+    sides = zip(LANGUAGE_SETTINGS, (entry.src_lang, entry.tgt_lang), by_name, strict=True)
+    return [
+        word
+        for name, lang, named in sides
+        if lang is not None and lang != named
+        for word in ("--set", f"{name}={lang}")
+    ]
+
+
+def _options(texts: TextSets, overrides: Sequence[str], memory: float | None) -> Iterator[object]:
+    """Yield the options of ``dragoman doctor`` but the training text and its languages, to examine it once more."""
+    for name, flags in (("valid", ("--valid-src", "--valid-tgt")), ("test", ("--test-src", "--test-ref"))):
+        entries = texts.get(name, ())
+        if len(entries) == 1 and len(files := files_of(entries[0])) == 2:  # no option names others
+            yield from chain.from_iterable(zip(flags, files, strict=True))
+    for override in overrides:
+        if override.partition("=")[0].strip() not in LANGUAGE_SETTINGS:
+            yield from ("--set", override)
+    if memory is not None:
+        yield from ("--memory", f"{memory:g}")
 
 
 def _columns(entry: TextFiles) -> list[str]:

@@ -33,6 +33,7 @@ class FirstPass:
         self.n = 0
         self._in_other_script: tuple[list[tuple[int, str]], list[tuple[int, str]]] = ([], [])
         self.explained: list[int] = []  # pairs whose script needs no other explanation
+        self._blank: list[int] = []  # pairs with a blank side
         self._open_ends: list[NDArray[np.bool_]] = [np.zeros((0, 2), np.bool_)]
         self.scripts: list[tuple[str, ...]] = []
         self._digests: list[Digests] = [np.zeros((0, 4), np.int64)]
@@ -49,6 +50,12 @@ class FirstPass:
     def open_ends(self) -> NDArray[np.bool_]:
         """Return for each side of all pairs if it ends without a mark, ``(pairs, 2)``."""
         return np.concatenate(self._open_ends)
+
+    def has_blank(self) -> NDArray[np.bool_]:
+        """Return for all pairs if a side is blank, ``(pairs,)``."""
+        result = np.zeros(self.n, np.bool_)
+        result[self._blank] = True
+        return result
 
     def add(self, src: list[str], tgt: list[str]) -> None:
         """Check the next chunk of pairs, line ``i`` of ``src`` with line ``i`` of ``tgt``."""
@@ -70,6 +77,8 @@ class FirstPass:
                 self._tally(name).add(self.reading.line(self.n + i), pair_text(s, t))
                 if name in ("empty", "untranslated", "placeholder"):
                     self.explained.append(self.n + i)
+                if name == "empty":
+                    self._blank.append(self.n + i)
             if "<" in s or "<" in t:
                 for side, (text, is_odd) in enumerate(zip((s, t), has_other_tags(s, t), strict=True)):
                     if is_odd:
@@ -127,7 +136,7 @@ def pair_problems(
     if is_blank(src) or is_blank(tgt):
         return ["empty"]
     problems = ["line-break"] if "\n" in src or "\n" in tgt else []  # possible in a quoted cell of a table
-    if is_placeholder(src, src_words, tgt_words) or is_placeholder(tgt, tgt_words, src_words):
+    if is_placeholder(src, tgt, src_words, tgt_words) or is_placeholder(tgt, src, tgt_words, src_words):
         return [*problems, "placeholder"]
     if is_untranslated(src_words, tgt_words):
         problems.append("untranslated")

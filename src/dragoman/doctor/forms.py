@@ -29,6 +29,9 @@ from dragoman.languages.scripts import (
     without_mojibake,
 )
 
+_BEHIND_ENTITIES = ("control", "normal-form", "no-break-words", "invisible")
+"""Kinds of faults that may come to light where entities such as ``&nbsp;`` and ``&shy;`` are decoded."""
+
 FULL_WIDTH = re.compile(r"[\uff21-\uff3a\uff41-\uff5a][\uff01-\uff5e\u3000]")
 """Two full-width characters, of which the first is a Latin letter."""
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
@@ -45,18 +48,28 @@ _UNSEEN = re.compile(r"[\u00ad\u200b\u200e\u200f\u2060\ufeff\u202a-\u202e\u2066-
 _SEPARATORS = re.compile(r"[\x0b-\x0d\x1c-\x1f\x85\u2028\u2029]+")
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x9f]+")
 
+ELEMENTS_IN_WORDS = "a b big code em font i img s small span strong sub sup tt u"
+"""Elements that may stand within a word; the others divide a text."""
 ELEMENTS = (
-    "a b big blockquote br center code div em font h1 h2 h3 h4 h5 h6 hr i img li ol p pre s small span strong sub sup "
-    "table tbody td th thead tr tt u ul"
+    f"{ELEMENTS_IN_WORDS} blockquote br center div h1 h2 h3 h4 h5 h6 hr li ol p pre table tbody td th thead tr ul"
 )
-TAG = re.compile(rf"</?(?:{'|'.join(ELEMENTS.split())})(?:\s[^<>]{{0,300}})?/?>", re.IGNORECASE)
-"""A tag of a web page."""
+TAG = re.compile(rf"</?({'|'.join(ELEMENTS.split())})(?:\s[^<>]{{0,300}})?/?>", re.IGNORECASE)
+"""A tag of a web page; its group is the name."""
 
-_SPACED = re.compile(r"(?<=\w) [.,;:!?](?= |$)|[(\[] (?=\w)|(?<=\w) [)\]](?=\W|$)")
+_CHINESE = r"\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Chinese characters and kana, for a class."""
+_WORD_BEFORE = r"(?<=[\w\u0300-\u1fff])"  # the vowel signs of Hindi and the like are no \w
+_SPACED_REST = (
+    rf"{_WORD_BEFORE} [।۔،؛؟](?= |$)|(?<=[{_CHINESE}]) [。，？！；：、]|[(\[] (?=\w)|{_WORD_BEFORE} [)\]](?=\W|$)"
+)
+_SPACED = re.compile(rf"{_WORD_BEFORE} [.,;:!?](?= |$)|{_SPACED_REST}")
 """A mark with a space where no typist has one, as tokenizers leave it."""
-_SPACED_FRENCH = re.compile(r"(?<=\w) [.,](?= |$)|[(\[] (?=\w)|(?<=\w) [)\]](?=\W|$)")
-_MARKED = re.compile(r"(?<=\w)[.,;:!?)\]](?= |$)|[(\[](?=\w)")
+_SPACED_FRENCH = re.compile(rf"{_WORD_BEFORE} [.,](?= |$)|{_SPACED_REST}")
+_MARKED = re.compile(rf"{_WORD_BEFORE}[.,;:!?)\]।۔،؛؟](?= |$)|(?<=[{_CHINESE}])[。，？！；：、]|[(\[](?=\w)")
 """The same marks as people type them."""
+_APART = re.compile(rf"(?<=[{_CHINESE}]) (?=[{_CHINESE}])")
+_TOGETHER = re.compile(rf"[{_CHINESE}](?=[{_CHINESE}])")
+"""Chinese characters or kana with a space between them, and without."""
 
 
 class Form(NamedTuple):
@@ -100,7 +113,8 @@ class Form(NamedTuple):
         if "mojibake" in names and not text.isascii():
             text = without_mojibake(text) if has_mojibake(text) else self._as_decoded(text) or text
         if "entity" in names and has_entity(text):
-            text = html.unescape(text)
+            text = html.unescape(text).replace("\n", " ")
+            names = {*names, *_BEHIND_ENTITIES}
         if "subword-marks" in names and SUBWORD_MARKS.search(text):
             text = without_subword_marks(text)
         if text.isascii() and "control" not in names:
@@ -158,9 +172,27 @@ def _is_mixed(word: str, alone: bool) -> bool:
         word: A run of letters.
         alone: True if a word of such letters alone is wrong too, as in a text without any other Cyrillic.
     """
-    if word.isascii() or len(word) < 2 or (len(word) < 3 and any("\u0370" <= c < "\u0400" for c in word)):
+    if word.isascii() or len(word) < 2:
+        return False
+    greek = [c for c in word if "\u0370" <= c < "\u0400"]
+    if greek and (len(word) < 3 or _is_name_with_greek(word, greek)):
         return False  # two letters of Latin and Greek may be a quantity
     return lookalikes(word, frozenset()) and (alone or any(c.isascii() for c in word))
+
+
+def _is_name_with_greek(word: str, greek: Sequence[str]) -> bool:
+    """True if a Latin word has Greek letters as a name such as TNFα, NFκB or IκBα has them.
+
+    They are in lower case, and one alone or among capitals. No name has an omicron: nobody could read it.
+
+    Args:
+        word: A run of letters.
+        greek: Its Greek letters.
+    """
+    latin = [c for c in word if c < "\u0250"]
+    if len(greek) + len(latin) < len(word) or "ο" in greek or not all(map(str.islower, greek)):
+        return False
+    return len(greek) == 1 or (len(greek) <= min(2, len(latin)) and not any(map(str.islower, latin)))
 
 
 def without_subword_marks(text: str) -> str:
@@ -171,33 +203,42 @@ def without_subword_marks(text: str) -> str:
 
 
 _BRACKETED = re.compile(r"\s*(?:<[^<>]{1,40}>|\[[^\[\]]{1,40}\]|\{[^{}]{1,40}\}|#[A-Z/]{1,12}[!?]?)\s*")
+_REMARK = re.compile(r"\s*(?:<.{1,80}>|[\[{(（［【〔].{1,80}[\]})）］】〕])\s*")
+"""A line that is in brackets as a whole, such as what subtitles say about sounds."""
 _NOTHING = frozenset(
     ["n/a", "na", "n.a.", "null", "none", "nil", "nan", "todo", "tbd", "tba", "xxx", "untranslated", "missing", "empty"]
 ) | {"no translation", "not translated", "to be translated", "translation missing"}
 
 
-def is_placeholder(text: str, words: Sequence[str], other_words: Sequence[str]) -> bool:
+def is_placeholder(text: str, other: str, words: Sequence[str], other_words: Sequence[str]) -> bool:
     """True if a line stands for a translation that is not there: a tag, "N/A", marks without a word.
 
     Args:
         text: The line.
-        words: Its lower-case words.
+        other: The other side. Where both are in brackets, as "[door opens]" in subtitles, the line may be meant.
+        words: The lower-case words of the line.
         other_words: Those of the other side. With fewer than two of them, or with the same ones, the line may be meant.
     """
     if len(other_words) < 2 or len(words) > 6:
         return False
     if not words:
         return True
-    if not set(words) & set(other_words) and _BRACKETED.fullmatch(text):
+    if not set(words) & set(other_words) and _BRACKETED.fullmatch(text) and not _are_remarks(text, other):
         return len(other_words) >= 3
-    return text.strip().lower() in _NOTHING and len(other_words) >= 3 and not set(words) <= set(other_words)
+    return text.strip(" []<>{}").lower() in _NOTHING and len(other_words) >= 3 and not set(words) <= set(other_words)
+
+
+def _are_remarks(text: str, other: str) -> bool:
+    """True if both sides are in brackets as a whole: of tags both are, or neither."""
+    both = _REMARK.fullmatch(text) and _REMARK.fullmatch(other)
+    return bool(both) and text.strip().startswith("<") == other.strip().startswith("<")
 
 
 def tags_of(text: str) -> list[str]:
     """Return the tags of a line, in order, in lower case and without attributes."""
     if "<" not in text:
         return []
-    return [match.group().lower().split(" ")[0].strip("<>/") for match in TAG.finditer(text)]
+    return [match.group(1).lower() for match in TAG.finditer(text)]
 
 
 def has_other_tags(src: str, tgt: str) -> tuple[bool, bool]:
@@ -206,29 +247,76 @@ def has_other_tags(src: str, tgt: str) -> tuple[bool, bool]:
     return tuple(bool(set(own) - set(other)) for own, other in (tags, tags[::-1]))  # type: ignore[return-value]
 
 
-def without_tags(text: str) -> str:
-    """Return a line without the tags of a web page; a line break becomes a space."""
-    return " ".join(part.strip(" ") for part in TAG.split(text) if part.strip(" ")) if "<" in text else text
+def without_tags(text: str, other: str) -> str:
+    """Return a line without the tags of a web page that the other side lacks.
+
+    A tag that divides a text, such as a line break, becomes a space; one that may stand in a word, as in
+    ``H<sub>2</sub>O``, becomes nothing.
+    """
+    tags_of_other = set(tags_of(other))
+    tags = [match for match in TAG.finditer(text) if match.group(1).lower() not in tags_of_other]
+    if not tags:
+        return text
+    result, at, is_apart = "", 0, False
+    ends = [(match.start(), match.end(), match.group(1).lower() not in ELEMENTS_IN_WORDS.split()) for match in tags]
+    for start, end, divides in [*ends, (len(text), len(text), False)]:
+        piece = text[at:start]
+        if words := piece.strip(" "):
+            result += " " * (result != "" and (is_apart or piece.startswith(" "))) + words
+            is_apart = False
+        is_apart |= piece.endswith(" ") or divides
+        at = end
+    return result
 
 
 # --- tokenised text ---------------------------------------------------------------------------------------------------
 
 
-def spaced_marks(text: str, french: bool) -> tuple[int, int]:
+_WITH_CHINESE = frozenset(["zh", "yue", "wuu", "lzh", "ja"])
+"""Languages that are written in Chinese characters or kana, without spaces."""
+
+LEAST_BOUNDARIES = 3
+"""Boundaries between Chinese characters or kana of a line, below which its spaces tell nothing."""
+
+
+def spaced_marks(text: str, code: str) -> tuple[int, int]:
     """Return the number of marks that stand apart, as tokenizers leave them, and of those that people typed.
+
+    A line of Chinese or Japanese counts as one more mark: spaces between every few characters are those of a tokenizer,
+    while one or two stand for commas.
 
     Args:
         text: A line.
-        french: True for French, which has spaces before some marks.
+        code: Its language, such as "fr": French has spaces before some marks.
     """
-    return len((_SPACED_FRENCH if french else _SPACED).findall(text)), len(_MARKED.findall(text))
+    spaced, marked = len((_SPACED_FRENCH if code == "fr" else _SPACED).findall(text)), len(_MARKED.findall(text))
+    if code in _WITH_CHINESE and not text.isascii():
+        apart, together = len(_APART.findall(text)), len(_TOGETHER.findall(text))
+        if apart + together >= LEAST_BOUNDARIES:
+            spaced, marked = (spaced + 1, marked) if 2 * apart > together else (spaced, marked + 1)
+    return spaced, marked
 
 
 _FRENCH = re.compile(r"(?<!\s)\s++(?=[.,%)\]}…])|(?<=[(\[{])\s++")
-_OTHERS = re.compile(r"(?<!\s)\s++(?=[.,;:!?%)\]}…”»])|(?<=[(\[{«„])\s++")
-_APOSTROPHE = re.compile(
-    r"(?<=[^\W\d_]) ?(['’]) (?=[^\W\d_])|(?<=[^\W\d_]) (['’])(?=(?:s|m|re|ve|d|ll|t)\b)| (?=n['’]t\b)"
+_OTHERS = re.compile(r"(?<!\s)\s++(?=[.,;:!?%)\]}…”।۔،؛؟])|(?<=[(\[{„¿¡])\s++")
+_GUILLEMETS = re.compile(r"(?<!\s)\s++(?=»)|(?<=«)\s++")
+_GUILLEMETS_INWARD = re.compile(r"(?<!\s)\s++(?=«)|(?<=»)\s++")
+"""Spaces within «quotes», and within »quotes« of German and Danish."""
+_WIDE_MARKS = "。，？！；：、（）「」『』《》〈〉【】"
+_CHINESE_TEXT = rf"[{_CHINESE}{_WIDE_MARKS}“”‘’\"]"
+_SPACE_OF_CHINESE = re.compile(
+    rf"(?<={_CHINESE_TEXT}) +(?={_CHINESE_TEXT})|(?<=[{_WIDE_MARKS}]) +| +(?=[{_WIDE_MARKS}])"
 )
+"""Spaces that Chinese and Japanese do not have; beside Latin words there may be some."""
+
+_APOSTROPHE = re.compile(
+    r"(?<=[^\W\d_]) ?(['’]) ?(?=(?:s|m|re|ve|d|ll)\b)|(?<=n) ?(['’]) ?(?=t\b)| (?=n['’]t\b)"
+    r"|(?<=\b[oO]) ?(['’]) ?(?=clock\b)|(?<=\b[OD]) ?(['’]) ?(?=[^\W\d_a-z])"
+)
+"""The apostrophes of English contractions and names; any other may be a plural's, or a quotation mark."""
+_APOSTROPHE_IN_WORDS = re.compile(r"(?<=[^\W\d_]) ?(['’]) ?(?=[^\W\d_])")
+_JOINS_WORDS = frozenset(["fr", "it", "ca", "oc", "uk", "be", "tr"])
+"""Languages whose apostrophes stand between two letters, as in French l'homme or Ukrainian п'ять."""
 _HYPHEN = re.compile(r" @(\S)@ ")
 
 
@@ -237,12 +325,20 @@ def detokenised(text: str, lang: str | None) -> str:
     code = primary(lang)
     text = _HYPHEN.sub(r"\1", text)
     text = (_FRENCH if code == "fr" else _OTHERS).sub("", text)
+    if code != "fr":
+        first = re.search("[«»]", text)
+        is_inward = code in ("de", "da") and first is not None and first[0] == "»"
+        text = (_GUILLEMETS_INWARD if is_inward else _GUILLEMETS).sub("", text)
     if code in ("de", "cs", "sk", "sl", "hr", "bg"):
         text = re.sub(r"(?<!\s)\s++(?=“)", "", text)
     elif code != "fr":
         text = re.sub(r"(?<=“)\s+", "", text)
-    text = _APOSTROPHE.sub(lambda match: match.group(1) or match.group(2) or "", text)
-    return _with_quotes(text)
+    if code in _JOINS_WORDS:
+        text = _APOSTROPHE_IN_WORDS.sub(r"\1", text)
+    elif code != "nl":  # in Dutch, 's and 't are words
+        text = _APOSTROPHE.sub(lambda match: match[match.lastindex] if match.lastindex else "", text)
+    text = _with_quotes(text)
+    return _SPACE_OF_CHINESE.sub("", text) if code in _WITH_CHINESE else text
 
 
 def _with_quotes(text: str) -> str:

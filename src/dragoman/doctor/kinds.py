@@ -179,7 +179,7 @@ KINDS: dict[str, Kind] = {
     ),
     "empty": Kind(
         "have a blank side",
-        "nothing to do: training drops them; if there are many, the files are not aligned",
+        "training drops them, and so does --write; if there are many, check that the text is whole and aligned",
         warning=0.01,
         error=0.2,
         harm=0.1,

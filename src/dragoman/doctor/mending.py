@@ -36,7 +36,7 @@ DROPPED = (
 )  # fmt: skip
 """Kinds whose pairs are left out, where they are more than a note."""
 
-MENDABLE = frozenset((*MENDED, *DROPPED, "shifted"))
+MENDABLE = frozenset((*MENDED, *DROPPED, "shifted", "empty"))
 """Kinds of which a mended text is free."""
 
 BLOCK_CHARACTERS = 2**20
@@ -65,22 +65,30 @@ class Mended:
         return f"{'; '.join(words)}; every line of it is in {self.log}"
 
 
-def check_mended(texts: Sequence[TextFiles], outs: tuple[Path, Path], listed: Path | None = None) -> None:
+def check_mended(
+    texts: Sequence[TextFiles], outs: tuple[Path, Path], listed: Path | None = None, others: Sequence[Path] = ()
+) -> None:
     """Check, before minutes are spent on the examination, that a mended text can be written.
 
     Args:
         texts: The texts to examine.
         outs: Source and target file to write.
         listed: Another file that is to be written.
+        others: More files that are read: a configuration, validation and test text.
 
     Raises:
-        ConfigError: There are several texts, or a file cannot be written or is an input.
+        ConfigError: There are several texts, or a file cannot be written, is an input, or is a pipe or a device.
     """
     if len(texts) != 1:
         raise ConfigError(f"--write mends one text at a time, got {len(texts)}; give each by itself")
     paths = [*outs, log_of(outs), *([] if listed is None else [listed])]
     for path in paths:
-        check_output(path, *files_of(texts[0]))
+        check_output(path, *files_of(texts[0]), *others)
+    for path in paths[:3]:
+        if path.exists() and not path.is_file():
+            raise ConfigError(
+                f"{path}: must be a file, as mended text appears when all is written; choose another name"
+            )
     if len({path.absolute() for path in paths}) < len(paths):
         raise ConfigError(f"{outs[0]}, {outs[1]}: must be two files, and neither the log {log_of(outs)} nor the list")
 
@@ -168,7 +176,7 @@ def _mended(reading: Reading, cursors: _Cursors, numbers: tuple[int, int], befor
     after = [repair(line) if repair else line for repair, line in zip(reading.repairs, before, strict=True)]
     for side in (0, 1):
         if ("markup", side) in names:
-            after[side] = without_tags(after[side])
+            after[side] = without_tags(after[side], after[1 - side])
     if ("swapped-sides", 2) in names:
         after.reverse()
     shown = str(numbers[0]), str(numbers[1])

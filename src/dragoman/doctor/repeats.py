@@ -34,7 +34,11 @@ def digests_of(text: str, words: Sequence[str]) -> tuple[int, int]:
 
 
 def count_repeats(
-    digests: Digests, tallies: dict[str, Tally], reading: Reading, characters: NDArray[np.uint32]
+    digests: Digests,
+    tallies: dict[str, Tally],
+    reading: Reading,
+    characters: NDArray[np.uint32],
+    has_blank: NDArray[np.bool_],
 ) -> None:
     """Add to ``tallies`` the pairs, sources and targets that repeat an earlier one.
 
@@ -43,12 +47,13 @@ def count_repeats(
         tallies: Counts by kind.
         reading: How the text was read.
         characters: Lengths of source and target, ``(pairs, 2)``.
+        has_blank: True for each pair with a blank side, ``(pairs,)``: it is a finding of its own, and no repeat.
     """
     pairs, word_pairs = _combined(digests[:, 0], digests[:, 1]), _combined(digests[:, 2], digests[:, 3])
-    repeated_pair, repeated_words = _seen_before(pairs), _seen_before(word_pairs)
+    repeated_pair, repeated_words = _seen_before(pairs) & ~has_blank, _seen_before(word_pairs) & ~has_blank
     often = repeated_pair & _repeated_often(pairs, max(OFTEN, len(pairs) * OFTEN_SHARE))
     stand_in = _stands_for_many(digests, characters)
-    counted = repeated_words | stand_in | (characters == 0).any(1)
+    counted = repeated_words | stand_in | has_blank
     repeats = {
         "boilerplate": (pairs, often),
         "duplicate": (pairs, repeated_pair & ~often),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.config import TextFiles
+from dragoman.data.sides import sample
 from dragoman.doctor import alignment
 from dragoman.doctor.alignment import Lexicon, Shift
 from dragoman.doctor.findings import Tally, pair_text
@@ -18,6 +19,8 @@ from dragoman.doctor.paired_lines import Reading, Sides, chunks_with_context
 from dragoman.doctor.shifts import BLOCK
 from dragoman.doctor.stretches import MARKS, RIGHT_SOURCE, RIGHT_TARGET, RIGHT_WAY_ROUND, joined
 from dragoman.languages.codes import primary
+from dragoman.languages.known import known
+from dragoman.languages.mixups import written_in
 from dragoman.languages.scripts import count_classes, in_another_script
 from dragoman.languages.stopwords import ambiguous, another_or_own, main_language, words_of
 
@@ -35,6 +38,9 @@ FOREIGN = 6.0
 MOST = 4.0
 """Largest evidence in nats that one word can give about its side."""
 
+
+N_JUDGED, LEAST_JUDGED = 200, 20
+"""Lines of a sample that are looked at to tell its language by its characters, and fewest lines that tell it."""
 
 N_REMEMBERED = 2000
 """Number of pairs whose text is remembered for examples."""
@@ -61,7 +67,10 @@ def learn_from_sample(first: FirstPass) -> Knowledge:
     """
     (src, tgt, src_words, tgt_words), corpus = first.sample.sides(), first.corpus
     languages = primary(corpus.src_lang), primary(corpus.tgt_lang)
-    others = main_language(src_words, corpus.src_lang), main_language(tgt_words, corpus.tgt_lang)
+    others = (
+        main_language(src_words, corpus.src_lang) or _language_by_characters(src, corpus.src_lang),
+        main_language(tgt_words, corpus.tgt_lang) or _language_by_characters(tgt, corpus.tgt_lang),
+    )
     ignored = ambiguous(src_words, corpus.src_lang), ambiguous(tgt_words, corpus.tgt_lang)
     exchanged = _exchanged((src_words, tgt_words), languages, ignored)
     if share_no_script(first.scripts):
@@ -73,6 +82,27 @@ def learn_from_sample(first: FirstPass) -> Knowledge:
     lexicon = alignment.learn_lexicon(src, tgt, src_words, tgt_words)
     preferences = {} if lexicon is None else side_preferences(src_words, tgt_words)
     return Knowledge(languages, lexicon, preferences, ignored, others)
+
+
+def _language_by_characters(lines: Sequence[str], lang: str | None) -> str | None:
+    """Return the language that a sample is surely in, if it is not ``lang`` but shares a script with it; else None.
+
+    Stop words are not known of all languages: Japanese passed for Chinese. Lines in another script are left out, as
+    they are findings of their own, and they must be fewer than half.
+
+    Args:
+        lines: A sample of one side, in random order.
+        lang: Its language.
+    """
+    scripts, some = known(lang).scripts, lines[:N_JUDGED]
+    if not scripts or len(some) < LEAST_JUDGED:
+        return None
+    is_other = in_another_script(count_classes(some), scripts)
+    in_script = [line for line, other in zip(some, is_other.tolist(), strict=True) if not other]
+    if 2 * len(in_script) < len(some):
+        return None
+    other = written_in(sample(in_script), lang)
+    return other if other is not None and set(known(other).scripts) & set(scripts) else None
 
 
 def _exchanged(

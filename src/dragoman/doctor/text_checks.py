@@ -37,6 +37,9 @@ from dragoman.doctor.truncation import count_truncated
 from dragoman.errors import DataError
 from dragoman.progress import Ticker
 
+REFUSED = ("not-utf8", "nul", "too-long-line")
+"""Kinds of lines that training refuses."""
+
 UNMARKED = 0.8
 """Share of the lines without a mark at the end from which a side is written without such marks."""
 
@@ -95,13 +98,33 @@ def examine(corpus: TextFiles, ticker: Ticker) -> Examination:
     return _examination(corpus, lines, reading, passes)
 
 
-def mended_reading(corpus: TextFiles) -> Reading:
-    """Return how to read a text so that all faults of single lines are mended, as they are in ``Examination.digests``.
+def examine_set(corpus: TextFiles, name: str) -> tuple[Reading, list[Finding]]:
+    """Look at the bytes of a validation or test set, which are refused as those of training text are.
+
+    Args:
+        corpus: The set.
+        name: Name of the set in findings, "valid" or "test".
+
+    Returns:
+        How to read it so that all faults of single lines are mended, as they are in ``Examination.digests``; and
+        the findings.
 
     Raises:
         DataError: A file cannot be read.
     """
-    return _mended(_read_lines(corpus))
+    lines = _read_lines(corpus)
+    refused = {kind: lines.tallies[kind] for kind in REFUSED if kind in lines.tallies}
+    findings = [
+        *_encoding_findings(corpus, lines.reading, lines.n_lines),
+        *_with_encodings(corpus, findings_of(refused, KINDS, sum(lines.n_lines), names_of(corpus))),
+    ]
+    of_set = [
+        finding._replace(name=f"{name}-{finding.name}", what=f"of the {name} set {finding.what}")
+        for finding in findings
+    ]
+    if name == "test":  # training never reads it
+        of_set = [f._replace(advice=f.advice.replace("training refuses", "evaluation refuses")) for f in of_set]
+    return _mended(lines), of_set
 
 
 def _mended(lines: LinePass) -> Reading:
@@ -146,7 +169,7 @@ def _examination(corpus: TextFiles, lines: LinePass, reading: Reading, passes: _
     """Return the findings of all passes."""
     digests, lengths = passes.first.digests(), passes.first.lengths()
     tallies = {**lines.tallies, **passes.tallies}
-    count_repeats(digests, tallies, reading, lengths[:, :2])
+    count_repeats(digests, tallies, reading, lengths[:, :2], passes.first.has_blank())
     count_length_ratios(lengths[:, :2], tallies, reading)
     count_truncated(lengths, passes.first.open_ends(), tallies, reading)
     files = names_of(corpus)

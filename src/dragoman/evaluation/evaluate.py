@@ -140,6 +140,7 @@ def evaluate(
     metrics = check_metrics(how)
     refs = references_of(ref, _are_texts(run) or (src is not None and not is_file(src)))
     options = TranslateOptions.of(options, changes)
+    _refuse_idle([run], how, warned)
     begin_list(warned, *_paths(run, src, *refs), glossary_file(options.glossary))
     if not _are_translations(run):
         run = _loaded(run, how.device)
@@ -219,6 +220,7 @@ def compare(
     texts = [system for system in (a, b) if _are_texts(system)]
     refs = references_of(ref, bool(texts) or (src is not None and not is_file(src)))
     options = TranslateOptions.of(options, changes)
+    _refuse_idle([a, b], how, warned)
     begin_list(warned, *_paths(a, b, src, *refs), glossary_file(options.glossary))
     for path in (src, *refs):
         if isinstance(path, Path | str):
@@ -432,6 +434,19 @@ def _refuse_unused(options: TranslateOptions, src: Lines | None, tests: Sequence
         options.refuse_others(("to",), "texts that are translated already")
         if src is not None:
             raise ConfigError("src has no effect on texts that are translated already: leave it out")
+
+
+def _refuse_idle(systems: Sequence[System], how: ScoreOptions, warned: WarningOptions) -> None:
+    """Refuse a device and a list of warnings where nothing is translated, before the list is begun.
+
+    Raises:
+        ConfigError: Such an option has no effect.
+    """
+    idle = how.device != ScoreOptions().device or warned != WarningOptions()
+    if idle and all(not isinstance(system, Translator) and _are_translations(system) for system in systems):
+        raise ConfigError(
+            "device, verbose and warnings have no effect on texts that are translated already: leave them out"
+        )
 
 
 def _translated(test: _Test, ticker: Ticker, report: NoteReport) -> tuple[list[Translation], float]:

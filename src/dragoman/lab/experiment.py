@@ -30,6 +30,11 @@ from dragoman.options import not_among
 class StoppedError(DragomanError):
     """A signal stopped a training; neither the experiment nor those after it can be finished."""
 
+    def __init__(self, signal: int) -> None:
+        """Keep the number of the signal, for the exit status."""
+        super().__init__("stopped; finished trainings are kept: rerun the experiment to resume")
+        self.signal = signal
+
 
 class Lab(NamedTuple):
     """Options of a laboratory call, as an experiment gets them."""

@@ -274,7 +274,7 @@ def trained(folder: Path, variant: Variant) -> Trained:
     config = None if resume else variant.config
     done = train(config, out=folder, resume=resume, quiet=True, build=variant.build)
     if done.signal is not None:
-        raise StoppedError("stopped; finished trainings are kept: rerun the experiment to resume")
+        raise StoppedError(done.signal)
     return done
 
 

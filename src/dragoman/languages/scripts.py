@@ -158,8 +158,8 @@ def lookalikes(word: str, known: Set[str]) -> bool:
 
 
 _ALIKE = dict(zip(
-    "асеорхуіјѕһԁԛԝАВСЕНІЈКМОРЅТХУԌԚԜονρυχικΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳ",
-    "aceopxyijshdqwABCEHIJKMOPSTXYGQWovpuxikABEZHIKMNOPTYXcj", strict=True,
+    "асеорхуіјѕһԁԛԝёїАВСЕНІЈКМОРЅТХҮУԌԚԜЁЇαονρυχικΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳ",
+    "aceopxyijshdqwëïABCEHIJKMOPSTXYYGQWËÏaovpuxikABEZHIKMNOPTYXcj", strict=True,
 ))  # fmt: skip
 """Latin letters by the Cyrillic and Greek ones that look like them."""
 _TO_CYRILLIC = {latin: other for other, latin in _ALIKE.items() if "\u0400" <= other < "\u0530"}

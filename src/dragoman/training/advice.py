@@ -14,6 +14,7 @@ from typing import Any
 
 from dragoman.config import Config, TrainConfig
 from dragoman.errors import as_command
+from dragoman.files import free_name
 from dragoman.training.budget import RATE_TIMES_WIDTH
 from dragoman.training.finetune import parent_of, parent_words
 
@@ -32,7 +33,7 @@ def retrain(run: Path, settings: Mapping[str, Any]) -> str:
     words = ["dragoman", "train", run / "config.yaml", *parent_words(run)]
     for name, value in settings.items():
         words += ["--set", f"train.{name}={value:g}" if isinstance(value, float) else f"train.{name}={value}"]
-    return as_command(*words, "--out", Path(f"{run}-2"))
+    return as_command(*words, "--out", free_name(run))
 
 
 def working_rate(train: TrainConfig, d_model: int, fine_tuned: bool = False) -> float:

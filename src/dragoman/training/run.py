@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -143,7 +143,7 @@ def train(
     first = config if tgt is None or isinstance(config, str | Path) else None  # else it is text
     config, texts = GivenText.of(config, tgt, changes)
     named = _checked(first if tgt is not None else config)
-    run = Path(out) if out is not None else Path("runs") / _default_name(named)
+    run = Path(out) if out is not None else Path("runs") / _default_name(named or _first_side(options, changes))
     return _train(config, run, TrainOptions.of(options, changes | texts.paths(run)), texts, build)
 
 
@@ -246,6 +246,12 @@ def _names_same_text(run: Path, what: ConfigOrText, options: TrainOptions) -> bo
 def _checked(config: ConfigOrText) -> ConfigOrText:
     """Return a configuration or paths of text; refuse anything else."""
     return config
+
+
+def _first_side(options: TrainOptions | None, changes: Mapping[str, Any]) -> ConfigOrText:
+    """Return the file that ``src`` names, if it is one and not text in memory."""
+    src = changes.get("src", None if options is None else options.src)
+    return src if isinstance(src, str | Path) else None
 
 
 def _default_name(what: ConfigOrText) -> str:
