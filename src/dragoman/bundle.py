@@ -170,7 +170,7 @@ def save_bundle(
 
 
 _OF_WRITING = ("files", "sha256", "dragoman")
-"""Entries of a manifest that are made anew whenever a bundle is written."""
+"""Entries of a manifest that are made again whenever a bundle is written."""
 
 
 def amend_bundle(path: Path, shortlist: Shortlist | None = None, **facts: Any) -> None:

@@ -305,7 +305,7 @@ _GUILLEMETS_INWARD = re.compile(r"(?<!\s)\s++(?=«)|(?<=»)\s++")
 _WIDE_MARKS = "。，？！；：、（）「」『』《》〈〉【】"
 _CHINESE_TEXT = rf"[{_CHINESE}{_WIDE_MARKS}“”‘’\"]"
 _SPACE_OF_CHINESE = re.compile(
-    rf"(?<={_CHINESE_TEXT}) +(?={_CHINESE_TEXT})|(?<=[{_WIDE_MARKS}]) +| +(?=[{_WIDE_MARKS}])"
+    rf"(?<! )(?:(?<={_CHINESE_TEXT}) ++(?={_CHINESE_TEXT})|(?<=[{_WIDE_MARKS}]) ++| ++(?=[{_WIDE_MARKS}]))"
 )
 """Spaces that Chinese and Japanese do not have; beside Latin words there may be some."""
 
