@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import polib
 import pytest
 
-from benchmarks.real_documents.stand_ins import STAND_INS, translations
+from benchmarks.real_documents.stand_ins import STAND_INS, letters, translations
 from dragoman.documents import gettext
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.opening import fields_of, finished, texts
@@ -142,6 +143,29 @@ def test_a_sentence_that_is_wrapped_is_translated_whole_and_wrapped_again() -> N
     assert max(map(len, lines)) <= len("The dog that you see here will not")
 
 
+@pytest.mark.parametrize(
+    "indents",
+    [
+        ("        ", "        ", "        ", "\\t"),
+        ("\\t", "        ", "  \\t", "        "),
+        ("", "\\t", "        ", "\\t"),
+    ],
+)
+def test_lines_indented_by_spaces_and_tabs_lose_no_words(indents: tuple[str, ...]) -> None:
+    """Before, all units behind such lines were shifted by the difference of the indents."""
+    lines = (
+        "Read the list of the dogs and of the cats in it and",
+        "give names to all the people who read them and then",
+        "show the list of the birds of the house, in the way",
+        "to the people who read them",
+    )
+    wrapped = "".join(f"{indent}{line}\\n" for indent, line in zip(indents, lines, strict=True))
+    source = f"{wrapped}  -v    print the version number\\n\\nUsage: the program %s [options]\\n"
+    content, _ = translated(f'{HEADER}#, c-format\nmsgid "{source}"\nmsgstr ""\n'.encode(), "same")
+    (entry,) = polib.pofile(content.decode())
+    assert entry.msgstr.expandtabs(8) == entry.msgid.expandtabs(8)
+
+
 def test_a_line_does_not_end_within_a_tag() -> None:
     source = 'msgid ""\n"<a href=\\"dog:\\">Show</a> the dog and the big tree of the\\n"\n"cats there."\nmsgstr ""\n'
     content, _ = translated((HEADER + source).encode(), "reversed")
@@ -180,6 +204,8 @@ def test_a_template_becomes_a_catalogue_of_the_target_language(tmp_path: Path) -
         assert catalogue.metadata["Language"] == language
         assert [*catalogue[0].msgstr_plural.values()] == expected
         (tmp_path / "a.po").write_bytes(content)
+        if shutil.which("msgfmt") is None:
+            pytest.skip("msgfmt of GNU gettext is not installed: it judges the catalogue")
         command = ["msgfmt", "-c", "-o", str(tmp_path / "a.mo"), str(tmp_path / "a.po")]
         assert subprocess.run(command, check=False, capture_output=True).returncode == 0
 
@@ -273,6 +299,41 @@ def test_a_placeholder_beside_a_message_of_icu_keeps_its_braces() -> None:
     assert message("The dog of {name}: {n, plural, one {# cat} other {# cats}}") == (
         "Тхе дог оф {name}: {n, plural, one {# цат} other {# цатс}}"
     )
+
+
+@pytest.mark.parametrize(
+    ("msgid", "expected"),
+    [
+        ("{{name}} has {n, plural, one {# dog} other {# dogs}}", "{{name}} хас {n, plural, one {# дог} other {# догс}}"),
+        ("{n, plural, one {{{owner}} has # dog} other {dogs}}", "{n, plural, one {{{owner}} хас # дог} other {догс}}"),
+        ("{n, plural, one {a {{ x }}} other {{{{y}}} dogs}}", "{n, plural, one {а {{ x }}} other {{{{y}}} догс}}"),
+    ],
+)  # fmt: skip
+def test_doubled_braces_beside_and_in_a_message_of_icu_stay(msgid: str, expected: str) -> None:
+    """Before, the outer braces came back in quotes, ``'{'{name}'}'``."""
+    assert message(msgid) == expected
+    assert message(msgid, "", "same") == msgid
+
+
+@pytest.mark.parametrize("placeholder", ["{name}", "%(name)s", "$name", "%s"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_placeholder_outside_and_inside_a_message_of_icu_is_no_double(placeholder: str, is_first: bool) -> None:
+    """Before, a right translation was refused: the placeholder seemed to come too often."""
+    greeting = f"Hi {placeholder}, you have mail."
+    plural = f"{{n, plural, one {{{placeholder} has # dog}} other {{{placeholder} has # dogs}}}}"
+    msgid = f"{greeting}  {plural}" if is_first else f"{plural}.  {greeting}"
+    expected = msgid
+    for word in ("Hi", "you", "have", "mail", "has", "dogs", "dog"):
+        expected = re.sub(rf"\b{word}\b", letters(word).text, expected)
+    assert message(msgid) == expected
+    assert message(msgid, "", "same") == msgid
+
+
+def test_placeholders_get_no_numbers_where_a_branch_has_some_without() -> None:
+    """The C library does not take both in one text."""
+    msgid = "%s of %d.  {n, plural, one {%s dog} other {dogs}}"
+    assert message(msgid, "c-format", "same") == msgid
+    assert message(msgid, "c-format", "reversed") == ""
 
 
 @pytest.mark.parametrize(

@@ -316,6 +316,43 @@ def test_what_opendocument_shows_elsewhere_is_translated() -> None:
     assert not report.left
 
 
+USER = '<text:user-field-decl office:value-type="string" office:string-value="Big dog" text:name="{}"/>'
+SET = '<text:p>see <text:variable-set text:name="{}" office:value-type="string">Big dog</text:variable-set></text:p>'
+INPUT = SET.replace("variable-set", "variable-input")
+HIDDEN = '<text:p>a <text:hidden-text text:condition="ooow:{}" text:string-value="a cat"/></text:p>'
+
+
+@pytest.mark.parametrize("declared", [USER, SET, INPUT])
+@pytest.mark.parametrize(
+    "condition", ["kind == &quot;Big dog&quot;", "Kind EQ &quot;Big dog&quot;", "(kind)!=&quot;cat&quot; AND 1"]
+)
+def test_the_value_of_a_variable_that_a_condition_reads_stays_and_is_named(declared: str, condition: str) -> None:
+    """Before, it was translated, and the condition was false from then on."""
+    result, report = odf(declared.format("kind") + HIDDEN.format(condition))
+    assert result == (declared.format("kind") + HIDDEN.format(condition)).replace("see", "сее").replace(
+        "a <", "а <"
+    ).replace("a cat", "а цат")
+    assert [segment.text for segment in report.left] == ["Big dog"]
+
+
+def test_a_condition_in_another_member_or_a_formula_reads_a_variable_too() -> None:
+    start = f'<office:body xmlns:office="{ODF}:office:1.0" xmlns:text="{ODF}:text:1.0">'
+    formula = '<text:p><text:expression text:formula="ooow:kind+1">1</text:expression></text:p>'
+    for other in (HIDDEN.format("kind == 1"), formula):
+        styles = f"{start}{other}</office:body>"
+        content = f"{start}{USER.format('kind')}<text:p>a dog</text:p></office:body>"
+        members, report = translated("a.odt", {"content.xml": content, "styles.xml": styles})
+        assert members["content.xml"] == content.replace("a dog", "а дог")
+        assert [segment.text for segment in report.left] == ["Big dog"]
+
+
+@pytest.mark.parametrize("condition", ["kinds == 1", "other == &quot;kind&quot;", "my_kind"])
+def test_a_variable_that_no_condition_reads_is_translated(condition: str) -> None:
+    result, report = odf(USER.format("kind") + SET.format("kind") + HIDDEN.format(condition))
+    assert "Big dog" not in result
+    assert not report.left
+
+
 def test_headers_footers_and_dates_of_slides_are_translated() -> None:
     declarations = "".join(
         f'<presentation:{name} xmlns:presentation="{ODF}:presentation:1.0" presentation:name="a">{{0}}</presentation:{name}>'

@@ -127,6 +127,7 @@ def test_only_text_that_a_browser_shows_is_translated(source: str) -> None:
         ('<div class="member-signature">no (<a>no</a> no)</div><dt class="sig sig-object py">no<dd>one', ["one"]),
         ("<td class='x blob-code'>no <i>no</i><td>one", ["one"]),
         ("<link rel=stylesheet title=no><i data-title=no title=one>", ["one"]),
+        ("@if (one\n<b>two</b>) {", ["@if (one two) {"]),
     ],
 )  # fmt: skip
 def test_what_becomes_a_sentence(source: str, expected: list[str]) -> None:
@@ -148,6 +149,9 @@ TEMPLATES = [
     ("<% if (a > b) { %>one<% } %><%# no %><%-- no --%>two <%= c > d %>", ["one", "two"]),
     ("@if (a > b) { one } @else { two }", ["one", "two"]),
     ("@for (x of y; track x.id) {\n<p>one</p>\n}", ["one"]),
+    ("@for (\n  x of y;\n  track x.id\n) {\n<p>one</p>\n} @empty { two }", ["one", "two"]),
+    ("@if (\n  a > b\n  && c < d\n) { one } @else if (\n  a\n) { two }", ["one", "two"]),
+    ("@let no = dogs.length > 3;<p>one</p>@let no2 = a < b\n  ? 'no; no' : `no`;two", ["one", "two"]),
     ("{#if a}one{:else}two{/if}{@html no}", ["one", "two"]),
     ("<#if a gt b>one</#if>", ["one"]),
     (
@@ -220,6 +224,7 @@ def test_directives_take_linear_time(source: str) -> None:
         "[one two] [one",
         "one [",
         "50 %off% one",
+        "write to @let us",
         "@if one",
     ],
 )
@@ -270,6 +275,22 @@ def test_branches_of_a_message_of_icu_are_translated() -> None:
         "</p>{a, select, x {А дог} y {А цат}}"
     )
     assert report.left == ()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "{count, plural, =0 {%No %dogs} =1 {<b>%One</b> %dog} other {{{count}} %dogs %of {gender, select, male {%his} other {%theirs}}}}",
+        "{n, plural, one {{{ a }} %dog {m, select, x {{{b}}} other {%one}}} other {{{{c}}} %dogs}}",
+        "{n, plural, one {{a} %dog} other {{b} %dogs}}",
+    ],
+)  # fmt: skip
+def test_a_value_at_the_start_of_a_branch_leaves_the_brace_of_the_branch(message: str) -> None:
+    """Before, ``{{{`` seemed to open a value, which ended with the braces of the message inside."""
+    page = f"<p>%See {message} %here.</p>"
+    content, report = translated(page.replace("%", ""))
+    assert content.decode() == re.sub(r"%\w+", lambda word: letters(word[0][1:]).text, page)
+    assert not report.left
 
 
 def test_a_message_of_icu_that_a_block_divides_stays_and_is_named() -> None:
@@ -333,11 +354,62 @@ def test_shortcodes_of_wordpress_are_no_text() -> None:
     )
     content, report = translated(page.replace("%", ""))
     assert content.decode() == re.sub(r"%\w+", lambda word: letters(word[0][1:]).text, page)
-    assert not report.left
+    assert [segment.text for segment in report.left] == ["Contact form"]
+
+
+@pytest.mark.parametrize("stand_in", ["letters", "reversed"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "<p>the [b]red dog[/b] barks loudly</p>",
+        "<p>the [img a=1] dog [b]red cat[/b] and [img a=2]big cow[/img] sing [embed]here now[/embed] loudly</p>",
+        "<p>the <i>small [my-box x='1']red dog[/my-box] and</i> cat</p>",
+        "<p title='the [b]red dog[/b] barks loudly'>dog</p>",
+    ],
+)
+def test_shortcodes_in_pairs_enclose_their_words(source: str, stand_in: str) -> None:
+    """Before, both halves were placeholders, and stood side by side in a language of another order."""
+    pair = re.compile(r"\[([a-z-]+)[^\]]*\]([^\[\]]*)\[/\1\]")
+    content = translated(source, stand_in=stand_in)[0].decode()
+    before = {match[1]: set(letters(match[2]).text.split()) for match in pair.finditer(source)}
+    assert {match[1]: set(match[2].split()) for match in pair.finditer(content)} == before
+    assert sorted(re.findall(r"\[[^\]]*\]", content)) == sorted(re.findall(r"\[[^\]]*\]", source))
+
+
+def test_shortcodes_around_blocks_and_across_elements_keep_their_places() -> None:
+    source = "[row]<p>A dog</p>[/row] <p>the [b]red <i>dog[/b] barks</i> loudly [/b] [x]</p>"
+    expected = "[row]<p>А дог</p>[/row] <p>тхе [b]ред <i>дог[/b] баркс</i> лоудлю [/b] [ж]</p>"
+    assert translated(source)[0].decode() == expected
+
+
+def test_words_in_the_arguments_of_shortcodes_are_named() -> None:
+    page = (
+        '<p>see [contact-form-7 id="1" title="Contact us" html_class="big red"] or [x a="dog"] here</p>'
+        "[caption id=1 caption=&quot;A dog here&quot;]cats[/caption]<i title='one [embed alt=\"Two cats\"]'>dog</i>"
+        '<pre>[contact-form-7 title="No words"]</pre><p>a [link text="so on](b)</p>'
+    )
+    content, report = translated(page)
+    assert [(segment.text, segment.why) for segment in report.left] == [
+        (text, "text in a shortcode") for text in ("Contact us", "A dog here", "Two cats")
+    ]
+    assert all(text in content.decode() for text in ("Contact us", "A dog here", "Two cats"))
 
 
 @pytest.mark.parametrize(
-    "source", ["[a ", "[a b=", "[a b='", '[a b="c" ', "[a b=c]", "[/a]", "{a, select, b {", "@if (a) {}"]
+    "source",
+    [
+        *("[a ", "[a b=", "[a b='", '[a b="c" ', "[a b=c]", "[/a]", "{a, select, b {", "@if (a) {}"),
+        *(
+            "[a]x[/a]",
+            "[a]x",
+            '[a b="dog cat"]',
+            "@let a=",
+            '@let a="b" ',
+            "@for (\n",
+            "{n, plural, one {{{a}} ",
+            "{{{a}}",
+        ),
+    ],
 )
 def test_shortcodes_and_messages_take_linear_time(source: str) -> None:
     with cpu_limit(5):

@@ -100,10 +100,38 @@ def test_lines_stay_where_white_space_counts() -> None:
     assert target("The dog\n   sleeps\n\nA cat") == "Тхе дог слеепс\n\nА цат"
 
 
+def test_lines_stay_beside_a_message_of_icu() -> None:
+    """Before, they became spaces; a message is no reason to join them."""
+    message = "{n, plural,\n one {# dog's} other {# dogs}}"
+    translation = "{n, plural,\n one {# дог'с} other {# догс}}"
+    preserved = ' xml:space="preserve"'
+    assert target(f"  First line.\n  You have {message}\nBye", attributes=preserved) == (
+        f"  Фирст лине.\n  Юоу хаве {translation}\nБюе"
+    )
+    assert target(f"a {{x}}\t<g id='1'>it's {message}</g>", attributes=preserved) == (
+        f"а {{x}}\t<g id='1'>ит'с {translation}</g>"
+    )
+    assert target(f"A dog\n{message} now\n\n\t{message}\n cat", attributes=preserved) == (
+        f"А дог\n{translation} нош\n\n\t{translation}\n цат"
+    )
+    assert target(f"A dog\n here\n\n{message} &amp; cats") == f"А дог хере\n\n{translation} &amp; цатс"
+
+
+def test_braces_in_a_line_beside_a_message_of_icu_are_quoted() -> None:
+    source = old(
+        '<trans-unit id="1" xml:space="preserve"><source>A dog\n{n, select, other {a cat}}</source></trans-unit>'
+    )
+    opened = open_document(source.encode(), DocumentInfo("a.xlf", "en", "de"))
+    made = {"A dog": letters("").__class__("a {b", 0.0), "a cat": letters("a cat")}
+    result, _ = opened.finish(made)
+    assert ">a '{'b\n{n, select, other {а цат}}</target>" in result.decode()
+
+
 @pytest.mark.parametrize(
     ("message", "tgt_lang", "expected"),
     [
         ("{n, plural, =0 {no dog} one {# dog} other {# dogs}}", "de", "{n, plural, =0 {но дог} one {# дог} other {# догс}}"),
+        ("{{x}} {n,plural,other {{{y}} dog}}", "zh", "{{x}} {n,plural,other {{{y}} дог}}"),
         ("{n,plural,offset:1 other {a {x} dog}}", "zh", "{n,plural,offset:1 other {а {x} дог}}"),
         ("{n, plural, one {dog} other {dogs}}", "ru", "{n, plural, one {дог} few {догс} many {догс} other {догс}}"),
         ("{n, plural, other {dogs} one {dog}}", "sl", "{n, plural, two {догс} few {догс} other {догс} one {дог}}"),

@@ -371,6 +371,19 @@ def test_sampling_is_refused_by_name(trained: Callable[..., Path], tmp_path: Pat
     assert not (tmp_path / "run").exists()
 
 
+def test_unknown_subwords_are_refused_with_the_option_that_allows_them(
+    trained: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Before, the run translated otherwise than the model, and nothing said so."""
+    folder = trained(("m/v.spm", "m/v.spm"), **{"allow-unk": True})
+    with pytest.raises(BundleError, match=r"allow-unk must be off in its decoder\.yml, got True; .* give --allow-unk"):
+        dragoman.import_model(folder, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    (folder / "model.npz.decoder.yml").write_text("allow-unk: false", encoding="utf-8")  # it comes last
+    run = dragoman.import_model(folder, tmp_path / "run")
+    assert dragoman.Translator.load(run).translate(["a"], allow_unk=True)
+
+
 @pytest.mark.parametrize("value", [False, []])
 def test_a_shortlist_and_sampling_that_is_off_pass(
     trained: Callable[..., Path], tmp_path: Path, caplog: pytest.LogCaptureFixture, value: Any

@@ -27,7 +27,7 @@ _OPENING = re.compile(r"\{\s*+[\w.-]++\s*+,\s*+(plural|selectordinal|select|choi
 _OFFSET = re.compile(r"\s*+offset:\d++")
 _BRANCH = re.compile(r"\s*+(=\d++|[\w-]++)\s*+\{")
 _END = re.compile(r"\s*+\}")
-_INSIDE = re.compile(r"''|'[{}#|][^']*+(?:''[^']*+)*+'?|\{[^{}]*+\}|#")
+_INSIDE = re.compile(r"''|'[{}#|][^']*+(?:''[^']*+)*+'?|\{\{\{[^{}]*+\}\}\}|\{\{[^{}]*+\}\}|\{[^{}]*+\}|#")
 _PLAIN_BRACE = re.compile(r"[{}]")
 _BRACE = re.compile(r"''|'[{}#|][^']*+(?:''[^']*+)*+'?|[{}]")
 
@@ -82,6 +82,14 @@ def has_message(text: str) -> bool:
 def message_spans(text: str) -> list[tuple[int, int]]:
     """Return start and end of each message of a text that can be parsed, and that is inside no other, in order."""
     return [(message.start, message.end) for message in _outermost(text) if message is not None]
+
+
+def branch_braces(text: str) -> frozenset[int]:
+    """Return the places of the braces that open a branch of a message, in other messages too."""
+    openings = list(_OPENING.finditer(text))
+    pairs = _pairs_of_braces(text, {opening.start() for opening in openings}) if openings else {}
+    messages = (_message(text, opening, pairs) for opening in openings)
+    return frozenset(branch.start - 1 for message in messages if message for branch in message.branches)
 
 
 def with_messages(unit: Unit, tgt_lang: str | None, may_repeat: bool = True) -> Unit | None:

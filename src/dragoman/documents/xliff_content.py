@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from dragoman.documents import markup
 from dragoman.documents.icu import has_message, raw_of, with_messages
@@ -185,7 +186,7 @@ def _finished(reading: _Reading, settings: Settings) -> list[Part] | None:
     _pair_up(reading)
     if has_message(unit.text):
         parsed = with_messages(unit, settings.tgt_lang, settings.is_old)
-        return None if parsed is None else [parsed]
+        return None if parsed is None else _lines(parsed, settings.keeps_space)
     if not unit.tags and _HTML.search(unit.text):
         return _escaped(markup.parse(unit.text, "html", attributes=True))
     return _lines(unit, settings.keeps_space)
@@ -240,13 +241,15 @@ def _lines(unit: Unit, keeps_space: bool) -> list[Part]:
 
     A line that goes on in the next one, or ends inside an element, stays in one unit with it, as a cut.
     """
-    gaps = list(
-        (_GAP if keeps_space else _PARAGRAPH).finditer(unit.text.rstrip(), len(unit.text) - len(unit.text.lstrip()))
-    )
+    first, last = len(unit.text) - len(unit.text.lstrip()), len(unit.text.rstrip())
+    points = {tag.place for tag in unit.tags if tag.kind == "point" and first < tag.place < last}
+    edges = [first, *sorted(points), last]  # white space behind a message or a code stays behind it
+    pattern = _GAP if keeps_space else _PARAGRAPH
+    gaps = [gap for start, end in pairwise(edges) for gap in pattern.finditer(unit.text, start, end)]
     if not gaps:
         return [unit]
     parts: list[Part] = []
-    part = Unit()
+    part = Unit(escape=unit.escape)
     at, depth, n_tags = 0, 0, 0
     for gap in [*gaps, None]:
         stop = len(unit.text) if gap is None else gap.start()
@@ -268,7 +271,7 @@ def _lines(unit: Unit, keeps_space: bool) -> list[Part]:
                 tag if tag.share is None else replace(tag, share=tag.place / len(part.text)) for tag in part.tags
             ]
             parts += [part, unit.escape(gap[0] if gap else "")]
-            part = Unit()
+            part = Unit(escape=unit.escape)
         at = gap.end() if gap else at
     return [part for part in parts if part]
 

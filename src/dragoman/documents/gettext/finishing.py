@@ -39,6 +39,10 @@ def finished(message: Message, texts: Sequence[str]) -> str | None:
     placeholders = renumbered(message.syntax, message.placeholders, resolver.order)
     if placeholders is None:
         return None
+    has_numbers = placeholders != [message.placeholders[number] for number in resolver.order]
+    branches = [_ordered(_placeholders_of(unit.plain, message.syntax), message.syntax) for unit in message.branches]
+    if has_numbers and any(branches):
+        return None  # a branch has placeholders without numbers, which do not go with others that have some
     in_order = iter(placeholders)
     written: list[str] = []
     for block, own in zip(message.blocks, pieces, strict=True):
@@ -62,8 +66,7 @@ def keeps_placeholders(message: Message, translations: Translations) -> bool:
         after = _placeholders_of(translations.by_text[unit.plain].text, message.syntax)
         if sorted(before) != sorted(after):
             return False
-        in_order = [[text for text in own if is_ordered(message.syntax, text)] for own in (before, after)]
-        if in_order[0] != in_order[1]:
+        if _ordered(before, message.syntax) != _ordered(after, message.syntax):
             return False
     return True
 
@@ -72,6 +75,11 @@ def _placeholders_of(text: str, syntax: Syntax) -> list[str]:
     """Return the placeholders of a branch that are not in braces."""
     spans = [text[start:end] for start, end in spans_of(text, syntax, True)]
     return [span for span in spans if not span.startswith("{")]
+
+
+def _ordered(placeholders: Sequence[str], syntax: Syntax) -> list[str]:
+    """Return those placeholders of which only the order says what they stand for."""
+    return [text for text in placeholders if is_ordered(syntax, text)]
 
 
 def _with_mnemonic(text: str, message: Message) -> str:

@@ -11,8 +11,8 @@ placeholders is known in the end.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from dragoman.documents.gettext import layout, mnemonics
 from dragoman.documents.gettext.inline import Mark, marks
@@ -78,8 +78,8 @@ def message_of(text: str, syntax: Syntax, kind: Kind) -> Message:
     message.is_doubled = (message.is_valid or is_meant) and _is_plain(message.text, syntax)
     if has_message(message.text) and not syntax.has_quotes:  # its syntax has the characters too
         message.is_doubled = False
-    at = 0
-    for block in layout.blocks(_without_gaps(message.text)):
+    filled, at = _without_gaps(message.text), 0
+    for block in layout.blocks(filled):
         if isinstance(block, str):
             message.blocks.append(block)
             at += len(block)
@@ -87,14 +87,17 @@ def message_of(text: str, syntax: Syntax, kind: Kind) -> Message:
         place = message.mnemonic_place - at
         size = len(block.text)
         for number, line in enumerate(block.lines):
+            # Lines of a paragraph may be indented differently: by spaces, by tabs.
+            at = _LINE_START.match(filled, at).end() if number else at  # type: ignore[union-attr]
             block.lines[number] = message.text[at : at + len(line)]
-            at += len(line) + (1 + len(block.indent)) * (number + 1 < len(block.lines))
+            at += len(line)
         parts = _paragraph(message, block.text, place if 0 <= place < size else -1)
         message.blocks.append(Translated(block, parts))
     return message
 
 
 _SPACE = re.compile(r"\s")
+_LINE_START = re.compile(r"\n\s*+")
 _FILLED = "\ue000"
 """Stands for a space inside a message of ICU."""
 
@@ -200,6 +203,7 @@ def _sentence(message: Message, text: str, mnemonic: int) -> list[Part]:
     """Return the unit of a sentence; its source alone if it has nothing to translate."""
     if has_message(text) and (branches := _branches(message, text)):
         for unit in units_of([branches]):
+            _make_literal(unit, message)
             unit.raw = [UNTRANSLATED, *raw_of(unit)] if has_letters(unit.text) else raw_of(unit)
             message.branches.append(unit)
         return [branches]
@@ -238,6 +242,36 @@ def _branches(message: Message, text: str) -> Unit | None:
     unit.text += text[at:]
     tgt_lang = message.kind.tgt_lang
     return with_messages(unit, tgt_lang) or with_messages(Unit(text, escape=str), tgt_lang)
+
+
+@dataclass(frozen=True)
+class _Literal:
+    """Writes the text of a message of ICU as it is: its placeholders are not those of the sentences around it."""
+
+    first: Callable[[str], str]
+    doubled: str  # characters that the message doubles
+
+    def __call__(self, text: str) -> str:
+        text = self.first(text)
+        for character in self.doubled:
+            text = text.replace(character, character * 2)
+        return _literal(text)
+
+
+def _make_literal(unit: Unit, message: Message) -> None:
+    """Change a unit of a message of ICU so that its text and its syntax are written as they are."""
+    if isinstance(unit.escape, _Literal):  # the branch ``other`` may stand for several categories
+        return
+    unit.escape = _Literal(unit.escape, message.syntax.doubled if message.is_doubled else "")
+    unit.tags = [
+        replace(
+            tag,
+            parts=tuple(
+                part if isinstance(part, Unit) or part.startswith("\0") else _literal(part) for part in tag.parts
+            ),
+        )
+        for tag in unit.tags
+    ]
 
 
 def _outside(visible: dict[int, tuple[int, int]], seen: Sequence[tuple[int, int]]) -> set[int]:

@@ -12,6 +12,7 @@ from dragoman.documents.html.sentences import Sentence
 from dragoman.documents.html.spelling import Spelling
 from dragoman.documents.html.templates import Templates
 from dragoman.documents.html.tokens import Attribute, Token
+from dragoman.documents.shortcodes import words_in
 from dragoman.documents.units import Part, Unit
 from dragoman.languages.codes import primary
 
@@ -79,6 +80,7 @@ class TagReader:
             self.left.append(Untranslated(ODD.sub("\ufffd", raw), ODD_TEXT))
             return []
         if attribute.quote:
+            self.left += words_in(raw)
             return quoted(raw, attribute.quote)
         spelled = Spelling.of(raw, is_attribute=True, quote='"')
         if "{" in raw or "<" in raw or not any(map(str.isalpha, spelled.text)):
@@ -110,7 +112,7 @@ def quoted(raw: str, quote: str) -> list[Part]:
         if start < at:
             sentence.text(raw[start:at])
         if code.is_value:
-            sentence.tag("edge", "", [raw[at : code.end]])
+            sentence.tag(code.half or "edge", code.name, [raw[at : code.end]])
         else:
             parts += [*sentence.end(), raw[at : code.end]]
         start = at = code.end

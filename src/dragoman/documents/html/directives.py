@@ -9,7 +9,7 @@ Mako's lines are read only in a page that has one that cannot be anything else.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 LONGEST = 2_000
 """Most characters of a piece of code in brackets."""
@@ -55,6 +55,8 @@ class Code(NamedTuple):
 
     end: int  # index of the character after it
     is_value: bool  # True if it writes a value, False for a statement or a comment
+    half: Literal["open", "close", ""] = ""  # of a pair of shortcodes, which encloses words as an element does
+    name: str = ""  # of a shortcode, in brackets: no element has such a name
 
 
 def balanced(source: str, at: int, signs: re.Pattern[str], brackets: str) -> int:

@@ -65,7 +65,7 @@ class Sentence:
 
     def tag(self, kind: TagKind, name: str, parts: Sequence[Part]) -> None:
         """Add markup with its source, which may have units of its own."""
-        if kind == "open" and name not in self._closed:
+        if kind == "open" and name not in self._closed and not name.startswith("["):  # a shortcode has its end
             kind = "edge"
         self._nodes.append(Node(tuple(parts), kind, name))
 

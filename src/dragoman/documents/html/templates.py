@@ -15,7 +15,7 @@ from bisect import bisect_right
 from functools import cached_property
 
 from dragoman.documents.html.directives import Code, Directives, balanced
-from dragoman.documents.icu import message_spans
+from dragoman.documents.icu import branch_braces, message_spans
 from dragoman.documents.shortcodes import SHORTCODE, Shortcodes
 
 START = re.compile(
@@ -37,8 +37,11 @@ _NAME = re.compile(r"\{%[-+~]?\s*(\w+)")
 _SVELTE = re.compile(r"\{(?:#(?:if|each|await|key|snippet)\b|:(?:else|then|catch)\b|/(?:if|each|await|key|snippet)\})")
 _SVELTE_VALUE = re.compile(r"\{@(?:html|render|const|debug)\b")
 _BLOCK = "if|else if|for|switch|case|defer|placeholder|loading|else|empty|default|error"
+_OVER_LINES = r"(?:[^{}<]|<(?![A-Za-z/!])){0,500}"
+"""A condition on several lines, which may compare; with a tag in it, it would be text."""
 _ANGULAR = re.compile(
-    rf"@(?:{_BLOCK})\s{{0,20}}(?=[({{])(?:\([^{{}}\n]{{0,500}}\)\s{{0,20}})?\{{|@let\s[^;<>\n]{{0,500}};"
+    rf"@(?:{_BLOCK})\s{{0,20}}(?=[({{])(?:\((?:[^{{}}\n]{{0,500}}|{_OVER_LINES})\)\s{{0,20}})?\{{|"
+    r"@let\s{1,20}[A-Za-z_$][\w$]{0,100}\s{0,20}=(?:[^;\"'`]|\"[^\"]{0,200}\"|'[^']{0,200}'|`[^`]{0,200}`){0,500}+;"
 )
 _FLUID = re.compile(r"\{(?:[a-z]\w{0,50}:[A-Za-z][\w.]{0,100}\(|[\w.]{1,100}\s{0,100}->\s{0,100}[a-z]\w{0,50}:)")
 """A function of TYPO3's Fluid, such as ``{f:count(subject: dogs)}`` and ``{dog.name -> f:format.raw()}``."""
@@ -145,6 +148,8 @@ class Templates:
         return None if "<" in inside or "{" in inside[2:] else Code(end + len(mark), True)
 
     def _braces(self, at: int) -> Code | None:
+        if at in self._branch_braces:  # the first brace is that of a message, such as in ``other {{{count}} dogs}``
+            return None
         if self._source.startswith("{{!--", at):
             end = self._find("--}}", at + 5)
             return Code(end + 4, False) if at < end < at + LONGEST else None
@@ -240,6 +245,10 @@ class Templates:
     def _messages(self) -> list[tuple[int, int]]:
         return message_spans(self._source)
 
+    @cached_property
+    def _branch_braces(self) -> frozenset[int]:
+        return branch_braces(self._source)
+
     def _is_in_message(self, at: int) -> bool:
         """True if a character is inside a message of ICU."""
         i = bisect_right(self._messages, (at, 0)) - 1
@@ -247,7 +256,10 @@ class Templates:
 
     def _shortcode(self, at: int) -> Code | None:
         match = SHORTCODE.match(self._source, at)
-        return Code(match.end(), True) if match and self._shortcodes.has(match) else None
+        if match is None or not self._shortcodes.has(match):
+            return None
+        half = self._shortcodes.halves.get(at)
+        return Code(match.end(), True, half, f"[{match['name']}]") if half else Code(match.end(), True)
 
     @cached_property
     def _shortcodes(self) -> Shortcodes:

@@ -65,6 +65,7 @@ class Token:
     attributes: list[Attribute] = field(default_factory=list)
     is_single: bool = False  # its tag ends in "/>"
     is_foreign: bool = False  # stands in an SVG or a formula
+    half: Literal["open", "close", ""] = ""  # of a pair of shortcodes
 
 
 def tokens(source: str, is_xml: bool = False) -> Iterator[Token]:
@@ -112,7 +113,8 @@ class _Tokenizer:
             if code and code.end <= end:
                 if start < at:
                     yield Token("text", start, at)
-                yield Token("value" if code.is_value else "statement", at, code.end)
+                kind: Kind = "value" if code.is_value else "statement"
+                yield Token(kind, at, code.end, code.name, half=code.half)
                 start = at = code.end
             elif tags and special[0][0] == "<" and self._is_markup(at):
                 if start < at:

@@ -29,6 +29,7 @@ from dragoman.documents.html.sentences import Sentence
 from dragoman.documents.html.spelling import Spelling
 from dragoman.documents.html.tokens import ESCAPABLE, RAW, Token, tokens
 from dragoman.documents.icu import UNREADABLE, has_message, with_messages
+from dragoman.documents.shortcodes import words_in
 from dragoman.documents.units import Part, Unit, units_of
 
 _CLOSING = re.compile(r"</([A-Za-z][^\s/>]*)")
@@ -197,7 +198,8 @@ class _Reader:
         elif token.kind == "cdata":
             self._current.text(raw, raw[9:].removesuffix("]]>"))
         else:
-            self._current.tag("edge", "", [raw])
+            self._tags.left += words_in(raw) if raw.startswith("[") else []
+            self._current.tag(token.half or "edge", token.name, [raw])
 
     def end(self) -> Page:
         """Return the page."""

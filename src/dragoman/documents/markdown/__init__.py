@@ -25,6 +25,7 @@ from dragoman.documents.markdown.jsx import texts_in
 from dragoman.documents.markdown.masks import spans
 from dragoman.documents.markdown.programs import TEXT_OF_YAML
 from dragoman.documents.markdown.wrapping import WRAPPING_SIGNS, Wrapper
+from dragoman.documents.shortcodes import words_in, words_of
 from dragoman.documents.units import Part, Unit
 from dragoman.errors import DataError
 
@@ -157,6 +158,7 @@ class _Body:
         start, end = block.lines[0][0], block.lines[-1][1]
         source = self.lines.between(start, end)
         if block.kind == "html":
+            self.left += [] if source.startswith(_NO_EXPRESSIONS) else words_in(source)
             return _html(source)
         if block.kind == "raw":
             shown = shown_in(source)
@@ -190,6 +192,10 @@ class _Body:
             self.left.append(Untranslated(" ".join(text.split()), "its Markdown could not be followed"))
             return None
         self.wrapped += made[1]
+        if "[" in text and "=" in text:
+            for span in spans(text, self.mdx, self.blocks.references):
+                if span.name == "shortcode" and text[span.start] == "[":
+                    self.left += words_of(text[span.start : span.end])
         if self.mdx and "<" in text:
             for span in spans(text, True):
                 if span.kind == "point" and text[span.start] == "{":

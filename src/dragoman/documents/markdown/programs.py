@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 
 from dragoman.documents.markdown.lines import Around, Lines, Text, lines_until, title_of
+from dragoman.documents.shortcodes import TWO_WORDS
 
-TEXT_OF_YAML = re.compile(r"[^\W\d_]{2}[,;]?[ \t]{1,9}[^\W\d_]{2}")
+TEXT_OF_YAML = TWO_WORDS
 """Two words of a value in YAML, which may be text that people read."""
 PROPERTY = re.compile(r"[a-z][\w-]*::(?=[ \t]|\Z)|#\+(?:BEGIN|END)_\w+")
 """What begins a property or a quote in Logseq."""

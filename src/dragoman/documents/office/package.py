@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated
+from dragoman.documents.office.fields import Formulas
 from dragoman.documents.office.grammars import ODF, OOXML
 from dragoman.documents.office.paragraphs import Grammar, paragraphs
 from dragoman.documents.office.parts import (
@@ -98,8 +99,9 @@ def read(data: bytes, info: DocumentInfo) -> Document:
         contents, about, names = _contents(data, suffix, info)
     texts, left = _checked(contents, grammar, info)
     members: dict[str, tuple[Text, Sequence[Part]]] = {}
+    formulas = Formulas.of(text.text for text in texts.values())
     for name, text in texts.items():
-        parts, names_left = paragraphs(text.text, grammar)
+        parts, names_left = paragraphs(text.text, grammar, formulas)
         left += names_left
         if any(isinstance(part, Unit) for part in parts):
             members[name] = text, parts

@@ -18,7 +18,7 @@ from itertools import accumulate, pairwise
 from typing import Literal
 
 from dragoman.documents.document import Untranslated
-from dragoman.documents.office.fields import words_of_fields
+from dragoman.documents.office.fields import READ, Formulas, words_of_fields
 from dragoman.documents.plain import WIDE
 from dragoman.documents.units import Part, Tag, Unit, escape, is_like_a_tag
 from dragoman.documents.xml import Token, closing_tags, tokens, unescape
@@ -56,9 +56,17 @@ class _Item:
     name: str = ""  # the opening and the closing tag of an element share it
 
 
-def paragraphs(text: str, grammar: Grammar) -> tuple[list[Part], list[Untranslated]]:
-    """Cut the XML of an archive member into parts: units for its paragraphs, source between them; and name the rest."""
-    reader = _Reader(tokens(text, dict(grammar.namespaces)), grammar)
+def paragraphs(
+    text: str, grammar: Grammar, formulas: Formulas
+) -> tuple[list[Part], list[Untranslated]]:  # fmt: skip
+    """Cut the XML of an archive member into parts: units for its paragraphs, source between them; and name the rest.
+
+    Args:
+        text: The XML.
+        grammar: That of its format.
+        formulas: Those of its package.
+    """
+    reader = _Reader(tokens(text, dict(grammar.namespaces)), grammar, formulas)
     parts = reader.outside()
     return parts, [*reader.left(), *words_of_fields(reader.tokens)]
 
@@ -90,8 +98,9 @@ def _joined(parts: Sequence[Part]) -> list[Part]:
 class _Reader:
     """Reads the paragraphs out of the tokens of an archive member."""
 
-    def __init__(self, member: list[Token], grammar: Grammar) -> None:
+    def __init__(self, member: list[Token], grammar: Grammar, formulas: Formulas) -> None:
         self.tokens, self.grammar, self.closing = member, grammar, closing_tags(member)
+        self._formulas = formulas
         self._paragraphs: dict[int, list[Part]] = {}  # by their first token; one without words is asked for twice
         self._left: dict[tuple[int, str], Untranslated] = {}  # by the token, because a paragraph may be read twice
 
@@ -122,7 +131,10 @@ class _Reader:
         stop = len(self.tokens) if end is None else end
         while at < stop:
             token = self.tokens[at]
-            if token.kind == "open" and token.name in self.grammar.paragraphs:
+            if token.kind == "open" and self._formulas.read(token):
+                parts += self._variable(at)
+                at = self.closing[at] + 1
+            elif token.kind == "open" and token.name in self.grammar.paragraphs:
                 parts += [*self._tag(token), *self._paragraph(at)]
                 at = self.closing[at]
             elif token.kind == "open" and token.name in self.grammar.untouched:
@@ -138,6 +150,13 @@ class _Reader:
                 at += 1
         return _joined(parts)
 
+    def _variable(self, at: int) -> list[Part]:
+        """Return a variable that a formula reads as parts; its content, which is its value too, is named."""
+        text = "".join(token.text for token in self.tokens[at : self.closing[at]] if token.kind == "text")
+        if has_letters(text):
+            self._leave(self.tokens[at], text, READ)
+        return self._raw(at, self.closing[at] + 1)
+
     def _is_text(self, at: int) -> bool:
         """True if the text at ``at`` is one that people read: in a format with runs, that of an element ``t``."""
         return not self.grammar.runs or self.tokens[at - 1].name in ("w:t", "a:t")
@@ -151,6 +170,9 @@ class _Reader:
         at = 0
         for match in _ATTRIBUTE.finditer(token.source):
             if match[1].rpartition(":")[2] not in attributes or not _has_words(value := unescape(match[3])):
+                continue
+            if match[1].endswith("string-value") and self._formulas.read(token):
+                self._leave(token, value, READ)
                 continue
             if _FILE_NAME.search(value):
                 self._leave(token, value, "a description that is the name of a file")

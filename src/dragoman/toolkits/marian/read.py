@@ -283,6 +283,11 @@ def _refuse_other_searches(about: Mapping[str, Any], file: Path) -> None:
             f"{file}: output-sampling must be off in its decoder.yml, got {shown(sampling)}; "
             "remove it there to import the model without it"
         )
+    if unknowns := about.get("allow-unk"):
+        raise BundleError(
+            f"{file}: allow-unk must be off in its decoder.yml, got {shown(unknowns)}; "
+            "remove it there to import the model, and give --allow-unk to translate"
+        )
 
 
 def _vocabulary_paths(file: Path, about: Mapping[str, Any]) -> list[Path]:
