@@ -94,15 +94,17 @@ function packed(layers, nHeads, nColumns) {
   return btoa(text);
 }
 
-/** What one step thought likeliest, and what was taken. */
+/** What one step thought likeliest, and what was taken. Pad, unk and bos, which no translation holds, are no candidates. */
 function stepOf(subwords, logits, chosen) {
   const peak = logits.reduce((most, logit) => Math.max(most, logit), -Infinity);
   const total = logits.reduce((sum, logit) => sum + Math.exp(logit - peak), 0);
   const probability = (id) => Math.exp(logits[id] - peak) / total;
-  const order = [...logits.keys()].sort((a, b) => logits[b] - logits[a] || a - b).slice(0, CANDIDATES);
+  const offered = [...logits.keys()].filter((id) => id >= subwords.special.eos);
+  const order = offered.sort((a, b) => logits[b] - logits[a] || a - b);
+  const best = order.slice(0, CANDIDATES);
   return {
-    chosen: readable(subwords, chosen), probability: probability(chosen), rank: 1 + logits.filter((one) => one > logits[chosen]).length,
-    best: order.map((id) => [readable(subwords, id), probability(id)]), id: chosen, best_ids: order,
+    chosen: readable(subwords, chosen), probability: probability(chosen), rank: 1 + order.filter((id) => logits[id] > logits[chosen]).length,
+    best: best.map((id) => [readable(subwords, id), probability(id)]), id: chosen, best_ids: best,
   };
 }
 
