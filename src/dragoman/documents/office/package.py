@@ -70,7 +70,7 @@ _END = struct.Struct("<10xH")  # of the archive: number of members
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How files of Office begin that are encrypted, or as old as .doc and .ppt."""
 _ENCRYPTED_WHOLE = frozenset({"EncryptedPackage", "encrypted-package"})  # members that hold a whole package
-_ENCRYPTED = re.compile(r"full-path=[\"']content\.xml[\"'][^<>]*>\s*<(?:\w+:)?encryption-data")
+_ENCRYPTED = re.compile(r"full-path=[\"']content\.xml[\"'][^<>]{0,500}+>\s*<(?:\w+:)?encryption-data")
 """What the manifest of an OpenDocument file says of content that is encrypted."""
 _MANY = 0xFFFF  # a number of members that stands elsewhere
 _CHARTS = re.compile(r"(?:word|ppt)/charts/.*\.xml")
