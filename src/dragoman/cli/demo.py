@@ -66,8 +66,7 @@ def demo(
     resume: Annotated[bool, typer.Option("--resume", help="Continue the training of an earlier demo.")] = False,
 ) -> None:
     """``dragoman demo``; its help is in ``cli/commands.py``."""
-    if options.minutes is not None:
-        _ = options.settings  # refuses another limit among the overrides
+    _ = options.settings  # refuses another limit among the overrides
     settings = replace(options, minutes=None).settings
     signal = run_demo(tgt_lang, out, settings, minutes=options.minutes or MINUTES, resume=resume)
     if signal is not None:

@@ -73,12 +73,12 @@ def doctor(
         if named:
             texts["train"] = named
         examined = examined_texts(config, texts, settings.overrides)
-        others = [] if config is None else [config]
-        others += [path for entries in examined.values() for entry in entries for path in files_of(entry)]
+        files = [] if config is None else [config]
+        files += [path for entries in examined.values() for entry in entries for path in files_of(entry)]
         if listed is not None:
-            check_output(listed, *others)
+            check_output(listed, *files)
         if write is not None:
-            check_mended(examined["train"], write, listed, others)
+            check_mended(examined["train"], write, files, listed)
         with at_ctrl_c(lambda: "before all text was read: there is no report"):
             diagnosis = diagnose_text(config, texts, settings.overrides, settings.memory, settings.quiet)
     if listed is not None:

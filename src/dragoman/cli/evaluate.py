@@ -112,7 +112,7 @@ def _evaluate(systems: Sequence[Path], options: TranslateOptions, warned: Warnin
     from dragoman.evaluation import evaluate as api
     from dragoman.files import write_output
 
-    compressed = None if test.out is None else compressor(test.out)  # refuses now what is not installed
+    compressed = compressor(test.out or "")  # refuses now what is not installed
     settings: dict[str, Any] = dict(src=test.src, options=options, device=test.device)
     if test.stress:
         if len(systems) == 2 or test.old_style or test.metrics or test.src is None or len(test.ref) > 1:
@@ -130,7 +130,7 @@ def _evaluate(systems: Sequence[Path], options: TranslateOptions, warned: Warnin
     else:
         evaluation = api.evaluate(systems[0], **settings)
         _print_evaluation(evaluation, test.as_json)
-        if test.out is not None and compressed is not None:
+        if test.out is not None:
             text = "".join(translation.text + "\n" for translation in evaluation.translations)
             write_output(test.out, compressed(text.encode()))
 

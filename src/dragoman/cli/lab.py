@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -66,7 +66,7 @@ def lab(
     with loading():
         from dragoman.config import Config
         from dragoman.device import resolve_device
-        from dragoman.lab.chinese import said, untranslated
+        from dragoman.lab.chinese import untranslated
         from dragoman.lab.experiment import Lab, StoppedError, experiment_module
         from dragoman.lab.report import run_all, run_experiment
 
@@ -88,10 +88,7 @@ def lab(
         with at_ctrl_c(lambda: f"before the end: finished parts are in {out}; the same command resumes"), seconds:
             for record in run_all(out, settings) if name == "all" else (run_experiment(name, out, settings),):
                 clear()
-                for claim in record["verdict"]:
-                    word = {True: "holds", False: "FAILS", None: "-----"}[claim["holds"]]
-                    measured = f"{claim['text']}: {claim['figures']}"
-                    print_line(f"{said(word, report.lang)}  {said(measured, report.lang)}")
+                _print_verdict(record, report.lang)
                 print(out / record["experiment"] / "index.html")
     except StoppedError as stopped:
         say(str(stopped))
@@ -100,6 +97,16 @@ def lab(
         print(out / "index.html")
     if report.lang != "en" and (lacking := untranslated()):
         settings.say(f"{len(lacking)} texts have no Chinese and are in English, such as: {min(lacking)}")
+
+
+def _print_verdict(record: dict[str, Any], lang: str) -> None:
+    """Print each claim of an experiment, whether it holds, and its figures."""
+    from dragoman.lab.chinese import said
+
+    for claim in record["verdict"]:
+        word = {True: "holds", False: "FAILS", None: "-----"}[claim["holds"]]
+        measured = f"{claim['text']}: {claim['figures']}"
+        print_line(f"{said(word, lang)}  {said(measured, lang)}")
 
 
 def _list_experiments(lang: str) -> None:

@@ -14,7 +14,6 @@ from typing import BinaryIO
 
 from dragoman.config import TextFiles
 from dragoman.data.compression import compressor
-from dragoman.data.texts import files_of
 from dragoman.doctor.findings import Finding, Place
 from dragoman.doctor.forms import without_tags
 from dragoman.doctor.paired_lines import Pairs, Reading
@@ -66,29 +65,29 @@ class Mended:
 
 
 def check_mended(
-    texts: Sequence[TextFiles], outs: tuple[Path, Path], listed: Path | None = None, others: Sequence[Path] = ()
+    texts: Sequence[TextFiles], outs: tuple[Path, Path], inputs: Sequence[Path], listed: Path | None = None
 ) -> None:
     """Check, before minutes are spent on the examination, that a mended text can be written.
 
     Args:
         texts: The texts to examine.
         outs: Source and target file to write.
-        listed: Another file that is to be written.
-        others: More files that are read: a configuration, validation and test text.
+        inputs: All files that are read: the texts, a configuration, validation and test text.
+        listed: Another file that is to be written, which is checked already.
 
     Raises:
         ConfigError: There are several texts, or a file cannot be written, is an input, or is a pipe or a device.
     """
     if len(texts) != 1:
         raise ConfigError(f"--write mends one text at a time, got {len(texts)}; give each by itself")
-    paths = [*outs, log_of(outs), *([] if listed is None else [listed])]
+    paths = [*outs, log_of(outs)]
     for path in paths:
-        check_output(path, *files_of(texts[0]), *others)
-    for path in paths[:3]:
+        check_output(path, *inputs)
         if path.exists() and not path.is_file():
             raise ConfigError(
                 f"{path}: must be a file, as mended text appears when all is written; choose another name"
             )
+    paths += [] if listed is None else [listed]
     if len({path.absolute() for path in paths}) < len(paths):
         raise ConfigError(f"{outs[0]}, {outs[1]}: must be two files, and neither the log {log_of(outs)} nor the list")
 
