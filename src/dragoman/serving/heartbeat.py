@@ -25,13 +25,20 @@ process, most, tick = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)
 
+try:
+    stat = os.open(f"/proc/{process}/stat", os.O_RDONLY)
+except OSError:
+    stat = None
+
 def is_stopped():
-    try:
-        with open(f"/proc/{process}/stat", encoding="latin-1") as file:
-            state = file.read().rpartition(")")[2]
-    except OSError:
-        state = subprocess.run(["ps", "-o", "state=", "-p", str(process)], capture_output=True, text=True).stdout
-    return state.strip()[:1] in ("T", "t")
+    if stat is None:
+        state = subprocess.run(["ps", "-o", "state=", "-p", str(process)], capture_output=True).stdout
+    else:
+        try:
+            state = os.pread(stat, 4096, 0).rpartition(b")")[2]
+        except ProcessLookupError:
+            state = b""
+    return state.strip()[:1] in (b"T", b"t")
 
 silent = 0.0
 while silent <= most:
