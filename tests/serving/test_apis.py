@@ -731,7 +731,16 @@ def test_a_page_of_another_site_sends_nothing(
             {"sec_fetch_site": "same-origin"},
         ):
             assert server(path, data, **{**sent, **allowed}).status < 300
-    assert server("/", **sent).status == 200  # a link to the page
+    assert server("/", **sent, sec_fetch_dest="document").status == 200  # a link to the page
+    # A picture or a script has no origin, and no page reads it; but the server computes for it.
+    for dest, mode in (("image", "no-cors"), ("iframe", "navigate"), ("empty", "no-cors")):
+        read = {"sec_fetch_site": site, "sec_fetch_dest": dest, "sec_fetch_mode": mode}
+        for path in ("/explain?text=the+dog&target=de", "/languages", "/"):
+            assert server(path, **read).status == 403
+            assert server(path, **read, method="HEAD").status == 403
+            assert server(path, **{**read, "sec_fetch_site": "same-origin"}).status == 200
+    extension = {"sec_fetch_site": "cross-site", "sec_fetch_dest": "empty", "sec_fetch_mode": "cors"}
+    assert server("/languages", **extension).status == 200
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import shutil
 import threading
 import time
 import zipfile
@@ -317,6 +318,39 @@ def test_an_upload_reads_no_file_of_other_jobs_again(tmp_path: Path, monkeypatch
     assert n_read < 5
     assert stored.read("0" * 32) is None
     assert stored.read(f"{7:032x}").left == [["a", "b"]]
+
+
+@pytest.mark.parametrize(("spelt", "shown"), [(r"\377", "the ? dog"), (r"\000", "the ? dog")])
+def test_a_text_that_no_answer_can_hold_is_shown_as_far_as_it_is_one(live: Any, spelt: str, shown: str) -> None:
+    """The job was gone for its owner, and nobody's for the limits: its file was no UTF-8."""
+    header = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+    catalogue = f'{header}msgid "the {spelt} dog"\nmsgstr "x"\n\nmsgid "the cat"\nmsgstr ""\n'
+    made = upload(live, "/v2/document", "a.po", catalogue.encode(), target_lang="DE", source_lang="EN").json
+    status = done(live, made)
+    assert status["status"] == "done"
+    assert [each["text"] for each in status["segments"]["left"]] == [shown]
+    reply = live(f"/v2/document/{made['document_id']}/result", form={"document_key": made["document_key"]})
+    assert spelt.encode() in reply.body
+
+
+def test_a_job_that_nobody_can_read_goes_first_when_room_is_short(tmp_path: Path) -> None:
+    stored, shares = jobs.Jobs(tmp_path), Shares(("",))
+    for number in range(jobs.MOST_JOBS):
+        stored.create(replace(JOB, id=f"{number:032x}", created=time.time()), b"the dog", shares)
+    (stored.path(f"{7:032x}") / "job.json").write_bytes(b'"\xff"')
+    assert stored._drop_one("")
+    assert not stored.path(f"{7:032x}").exists()
+    assert len(list(stored._all())) == jobs.MOST_JOBS - 1
+
+
+def test_a_temporary_folder_that_was_cleared_away_is_made_again(serving: Callable[..., Any]) -> None:
+    server = serving()
+    fields = {"target_lang": "DE", "source_lang": "EN"}
+    for _ in range(2):
+        made = upload(server, "/v2/document", "a.txt", b"the dog", **fields)
+        assert made.status == 200
+        assert done(server, made.json)["status"] == "done"
+        shutil.rmtree(server.state.documents.jobs.folder)
 
 
 def test_the_file_of_a_job_that_was_edited_ends_no_upload(tmp_path: Path) -> None:

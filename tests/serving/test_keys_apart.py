@@ -570,6 +570,21 @@ def test_a_long_document_lets_that_of_another_key_pass(
     assert "bob" in order[:4]  # not after both of the other key
 
 
+def test_a_key_leaves_others_a_turn_while_its_documents_are_parsed(
+    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of one key held both turns while they waited behind its own other uploads."""
+    server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
+    order, go = noted_order(server.state.service, monkeypatch)
+    fields = {"target_lang": "DE", "source_lang": "EN"}
+    for name in ("ann", "ann", "ann", "bob"):
+        assert upload(server, "/v2/document", "a.txt", b"the dog", headers=keys[name], **fields).status == 200
+    wait_until(lambda: len(order) == 2)
+    assert order == ["ann", "bob"]
+    go.set()
+    wait_until(lambda: not server.state.documents.tasks)
+
+
 def test_documents_take_turns_by_key(
     serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import urllib.request
@@ -63,6 +64,33 @@ def test_what_is_in_flight_at_sigterm_finishes(start: Callable[..., Any], tiny_r
         process.send_signal(signal.SIGTERM)
         assert [answer.result(LONG_S) for answer in answers] == [expected] * 20
     assert process.wait(LONG_S) == 0
+
+
+INTERRUPTED = """
+import os, signal, sys, time
+from dragoman import cli
+from dragoman.serving.service import Service
+
+warm = Service.warm
+
+def interrupted(service):
+    time.sleep(0.5)  # until it listens
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.5)
+    warm(service)
+    assert not service.ready
+
+Service.warm = interrupted
+sys.exit(cli.main())
+"""
+
+
+def test_a_signal_while_the_models_load_ends_it_in_order(tiny_run: Path) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, "serve", str(tiny_run), "--port", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG_S)
+    assert done.returncode == 0, done.stderr
+    assert "error" not in done.stderr
+    assert "serving" not in done.stderr
 
 
 def test_a_terminal_that_closes_ends_it_in_order(start: Callable[..., Any], tiny_run: Path) -> None:

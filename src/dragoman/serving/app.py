@@ -31,13 +31,13 @@ from dragoman.serving.documents import Documents
 from dragoman.serving.glossaries import GROWTH, Glossaries
 from dragoman.serving.helpers import can_start_thread
 from dragoman.serving.hosts import Hosts
-from dragoman.serving.http import check_key, key_of, refusal_for, state_of, unknown_field
+from dragoman.serving.http import check_key, key_of, keys_in, refusal_for, state_of, unknown_field
 from dragoman.serving.keys import Keys
 from dragoman.serving.limits import Limits, Shares
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.options import LOOPBACK, ServeOptions
 from dragoman.serving.pairs import Pairs
-from dragoman.serving.refusals import BusyError, ClientLeft, MalformedError
+from dragoman.serving.refusals import BusyError, ClientLeft, MalformedError, readable
 from dragoman.serving.request_json import invalid_json
 from dragoman.serving.service import Service
 from dragoman.serving.state import State
@@ -103,6 +103,10 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
         # A key in the body is not known yet: the route checks it before it prepares anything.
         return "" if keys is None else keys.owner(key_of(Request(scope)))
 
+    def owner_in(scope: Message, body: bytes) -> str:
+        known = () if keys is None else map(keys.owner, keys_in(scope["query_string"], body))
+        return next(filter(None, known), "")
+
     def busy_for_s(scope: Message) -> float | None:
         owner = owner_of(scope)
         return None if owner is None else batcher.busy_for_s(owner)
@@ -115,7 +119,7 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
     sizes = {path: options.max_document for api in APIS for path in api.uploads}
     bodies = BodyLimits(
         most_bytes=options.max_body, documents=sizes, budget=state.budget, owner_of=lambda scope: owner_of(scope) or "",
-        refuse_document=documents.refuse_if_full,
+        owner_in=owner_in, refuse_document=documents.refuse_if_full,
     )  # fmt: skip
     # A request in work makes no room for another connection: one key may not have them all.
     places = Places(lambda: max(1, connections.MOST_CONNECTIONS // 2))
@@ -203,7 +207,8 @@ def _errors(app: FastAPI, error_body: ErrorBody) -> None:
     """Answer every error in the shape of the request's API; tracebacks go to the log alone."""
 
     def answer(request: Request, status: int, message: str, headers: Any = None) -> JSONResponse:
-        return JSONResponse(error_body(request.url.path, shortened(message)), status_code=status, headers=headers)
+        body = error_body(request.url.path, readable(shortened(message)))
+        return JSONResponse(body, status_code=status, headers=headers)
 
     @app.exception_handler(DragomanError)
     async def refuse(request: Request, error: DragomanError) -> JSONResponse:

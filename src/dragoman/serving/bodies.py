@@ -58,6 +58,11 @@ class BodyLimits:
     budget: BodyBudget
     owner_of: Callable[[Message], str]
     """Name of the key in the headers of a request; "" if they have none that is known."""
+    owner_in: Callable[[Message, bytes], str]
+    """Name of the key that the fields of a request seem to have, before they are read; "" for none.
+
+    It decides turns alone: the route checks the key.
+    """
     refuse_document: Callable[[str], None]
     """Raises BusyError if a key may upload no document now."""
 

@@ -46,7 +46,11 @@ MOST_FAILURES = 3
 """Largest number of batches of a document that may be given up, as by a search that hangs, and are searched again."""
 
 AT_ONCE = 2
-"""Number of documents that one process translates at a time; those of several keys take turns as they go on."""
+"""Number of documents that one process translates at a time; those of several keys take turns as they go on.
+
+Where there are several keys, one has all turns but one at most: it may hold a turn for minutes while it waits for its
+own other documents to be parsed.
+"""
 
 
 class Documents:
@@ -65,7 +69,7 @@ class Documents:
         """
         self._translated = translated
         self._service, self._shares, self.jobs = service, shares, Jobs(folder)
-        self._turns = Turns(AT_ONCE)
+        self._turns = Turns(AT_ONCE, AT_ONCE - 1 if len(shares.names) > 1 else None)
         self._unfinished: Counter[str] = Counter()  # by owner, uploads that are being read among them
         self.tasks: dict[str, asyncio.Task[None]] = {}
 

@@ -39,18 +39,27 @@ class Hosts:
         is_private = self._on_network and ("." not in name or _address(name) != "")
         return name in self._names or (is_private and name != "")
 
-    def is_foreign(self, headers: Mapping[bytes, bytes]) -> bool:
-        """Return True if a page of another host or port sends a request, and its origin is not one that may."""
+    def is_foreign(self, headers: Mapping[bytes, bytes], *, reads: bool = False) -> bool:
+        """Return True if a page of another host or port sends a request, and its origin is not one that may.
+
+        Args:
+            reads: The request changes nothing: links of all pages may lead here. But no page may let this server
+                compute, as for a picture of it.
+        """
         origin = headers.get(b"origin", b"").decode("latin-1")
+        if origin in self._origins:
+            return False
         # Browsers send another scheme for their extensions, which the user has allowed to use this server.
         is_page = origin == "null" or origin.startswith(("http://", "https://"))
         if (site := headers.get(b"sec-fetch-site")) is None:
             host = headers.get(b"host", b"").decode("latin-1").strip().lower()
-            is_elsewhere = origin.lower().partition("://")[2] != host
-        else:
-            # Another port of this machine is the same site to a browser, and another subdomain too.
-            is_elsewhere = site in (b"cross-site", b"same-site")
-        return is_elsewhere and is_page and origin not in self._origins
+            return is_page and not reads and origin.lower().partition("://")[2] != host
+        # Another port of this machine is the same site to a browser, and another subdomain too.
+        is_elsewhere = site in (b"cross-site", b"same-site")
+        if reads:
+            is_link = headers.get(b"sec-fetch-dest", b"document") == b"document"
+            is_page = not is_link and (is_page or headers.get(b"sec-fetch-mode") != b"cors")
+        return is_elsewhere and is_page
 
 
 def _normalised(name: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import codecs
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+import re
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar, get_type_hints
 from urllib.parse import parse_qsl
@@ -466,8 +467,32 @@ def key_of(request: Request, fields: Mapping[str, Any] | None = None) -> str:
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() in ("bearer", "deepl-auth-key") and key.strip():
         return key.strip()
-    other = request.headers.get("x-api-key") or (fields or {}).get("api_key") or (fields or {}).get("auth_key")
+    in_fields = (value for name in KEY_FIELDS if (value := (fields or {}).get(name)))
+    other = request.headers.get("x-api-key") or next(in_fields, None)
     return other if isinstance(other, str) else ""
+
+
+KEY_FIELDS = ("api_key", "auth_key")
+"""Fields of a query or a body that may hold the API key."""
+
+_KEY_IN_FIELD = re.compile(rb'(?:"\s{0,8}:\s{0,8}"|"?\r\n\r\n|=)([A-Za-z0-9_-]{1,128})')
+"""What follows the name of such a field in JSON, in a form of several parts, and in a query."""
+
+MOST_PLACES = 8
+"""Number of places in a body that are looked at for each field."""
+
+
+def keys_in(*encoded: bytes) -> Iterator[str]:
+    """Yield what may be the API key of a request in its query or its body, which were not read yet."""
+    for text in encoded:
+        for name in map(str.encode, KEY_FIELDS):
+            place = -len(name)
+            for _ in range(MOST_PLACES):
+                place = text.find(name, place + len(name))
+                if place < 0:
+                    break
+                if (match := _KEY_IN_FIELD.match(text, place + len(name))) is not None:
+                    yield match[1].decode()
 
 
 def check_key(request: Request, fields: Mapping[str, Any] | None, *, missing: int, wrong: int) -> str:

@@ -33,7 +33,7 @@ from dragoman.errors import DragomanError
 from dragoman.files import explained, write_bytes, write_text
 from dragoman.locks import acquire, one_at_a_time
 from dragoman.serving.limits import Shares
-from dragoman.serving.refusals import BusyError, FullError, UnknownError
+from dragoman.serving.refusals import BusyError, FullError, UnknownError, readable
 from dragoman.serving.storage import (
     LOCK_S,
     Disk,
@@ -148,8 +148,12 @@ class Jobs:
 
     @property
     def folder(self) -> Path:
-        """Folder of all jobs; a temporary one is made at first use."""
+        """Folder of all jobs; a temporary one is made at first use, and again if it was deleted."""
         with self._making:  # first uploads that come together must not make one each
+            if self._lock >= 0 and self._folder is not None and not self._folder.is_dir():
+                # A program that clears old files away has deleted it.
+                os.close(self._lock)
+                self._folder, self._lock = None, -1
             while self._folder is None:
                 made = Path(tempfile.mkdtemp(prefix=TEMPORARY))
                 with contextlib.suppress(FileNotFoundError, BlockingIOError):  # another server took it for a dead one's
@@ -221,11 +225,23 @@ class Jobs:
 
     def _drop_one(self, owner: str, may_go: Callable[[str], bool] = lambda other: True) -> bool:
         """Drop the oldest job that nobody waits for, of ``owner`` first; return False if there is none."""
+        if self._drop_damaged():
+            return True
         jobs = [job for job in self._all() if job.owner == owner or may_go(job.owner)]
         for job in sorted(jobs, key=lambda job: (job.owner != owner, job.created)):
             may_be_dropped = job.status == "error" or self._was_fetched(job) or self._is_lost(job, 10 * LOST_S)
             if may_be_dropped and self.remove(job.id):
                 return True
+        return False
+
+    def _drop_damaged(self) -> bool:
+        """Drop a job whose file nobody can read; return False if there is none."""
+        for path in self._paths():
+            is_under_way = path.name in self.under_way or path.name in self._unstored
+            with contextlib.suppress(OSError):  # what cannot be read now may be read later
+                is_there = not is_under_way and (path / "job.json").exists()
+                if is_there and self._outline(path.name) is None and self._read(path.name) is None:
+                    return self.remove(path.name)
         return False
 
     def read(self, id_: str) -> Job | None:
@@ -434,7 +450,8 @@ def room_of(n_bytes: int) -> int:
 
 
 def _text(job: Job) -> str:
-    return json.dumps(asdict(job), ensure_ascii=False)
+    """Return the file of a job; of texts that are no Unicode, such as parts of a damaged document, what is readable."""
+    return readable(json.dumps(asdict(job), ensure_ascii=False))
 
 
 def _remove_temporary_folders() -> None:

@@ -11,6 +11,11 @@ MOST_HEADERS = 200
 """Largest number of headers of a request: each takes time, however short it is."""
 
 
+def readable(text: str) -> str:
+    """Return a text with a question mark for each half of a surrogate pair, which no answer can hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
 class RefusalError(ServeError):
     """The request cannot be met."""
 

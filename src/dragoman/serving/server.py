@@ -131,6 +131,7 @@ async def _run(app: Any, state: State, options: ServeOptions, listener: socket.s
     state.watchdog.end = server.end
     state.watchdog.patience = replace(state.watchdog.patience, interpreter_s=SILENT_S)
     asyncio.get_running_loop().set_default_executor(started(HELPERS, "helper"))
+    host, port = listener.getsockname()[:2]
     running = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         await asyncio.gather(asyncio.to_thread(state.service.warm), parsing.warm())
@@ -138,10 +139,10 @@ async def _run(app: Any, state: State, options: ServeOptions, listener: socket.s
         server.should_exit = True
         await running
         raise
-    host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    pairs = ", ".join(pair.name for pair in state.service.pairs)
-    say(f"serving {pairs} on http://{shown}:{port}  (Ctrl-C ends)")
+    if not server.should_exit:  # a signal has come meanwhile
+        shown = f"[{host}]" if ":" in host else host
+        pairs = ", ".join(pair.name for pair in state.service.pairs)
+        say(f"serving {pairs} on http://{shown}:{port}  (Ctrl-C ends)")
     await running
     failure = state.watchdog.failure
     if not await asyncio.to_thread(state.service.batcher.close, options.grace if failure is None else 0.0):

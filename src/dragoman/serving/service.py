@@ -41,6 +41,8 @@ SHORT, FEW = 1000, 32
 FEW_DETECTED = 4
 """Most texts of a request whose languages are detected without a thread: that takes up to 5 ms for each."""
 
+LOADING = "the models are loading"
+
 T = TypeVar("T")
 
 PART = 128
@@ -108,7 +110,7 @@ class Service:
         self.plans: TextCache[Plan] = TextCache(MOST_PLAN_CHARS, MOST_PLANS)
         self._planning = threading.Lock()
         self.helpers = Helpers()
-        self.unready: str | None = "the models are loading"
+        self.unready: str | None = LOADING
         """Why no request is accepted now; None while they are."""
 
     @property
@@ -129,7 +131,8 @@ class Service:
             ticket = Ticket(plan, segments)
             self.batcher.submit(ticket)
             ticket.results.result()
-        self.unready = None
+        if self.unready == LOADING:  # not if the server is shutting down by now
+            self.unready = None
 
     def pair(self, source: str, target: str | None, texts: Sequence[str]) -> Pair:
         """Return the language pair of a request; a source that is ``auto`` or empty is detected from the texts.

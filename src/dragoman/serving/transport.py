@@ -132,24 +132,24 @@ class Gate:
             scope["place"].take(owner)
             self._check_upload(scope, owner)
             body, share = await self._body(scope, owner, headers, noted)
+            owner = scope["owner"] = owner or self.limits.owner_in(scope, body)
+            self._refuse_waiting(scope, owner, body, share)
         except ClientLeft:
             return
         except RefusalError as error:
             unread = None if is_complete or isinstance(error, SlowError) else receive
-            body = self.error(scope["path"], str(error))
-            await refuse(send, error.status, body, {"connection": "close", **error.headers}, unread)
+            said = self.error(scope["path"], str(error))
+            await refuse(send, error.status, said, {"connection": "close", **error.headers}, unread)
             return
         # The routes get the body from here in one piece. What comes after it can only be the client's disconnection.
-        is_upload = scope["path"] in self.limits.documents
+        pending: bytes | None = body
 
         async def replay() -> Message:
-            nonlocal body
-            if body is None:
-                if is_upload:  # the route has read the document, and waits for its translation
-                    share.release()
+            nonlocal pending
+            if pending is None:
                 return await receive()
-            message = {"type": "http.request", "body": body, "more_body": False}
-            body = None
+            message = {"type": "http.request", "body": pending, "more_body": False}
+            pending = None
             return message
 
         async def answer(message: Message) -> None:
@@ -158,10 +158,13 @@ class Gate:
                 message["body"] = b""
             await send(message)
 
+        scope["release_body"] = share.release  # for a route that keeps nothing of the body, and answers much later
         is_head = scope["method"] == "HEAD"
         scope["is_head"], scope["method"] = is_head, "GET" if is_head else scope["method"]
         try:
-            async with self._turn(scope, owner, body):
+            turn = self._turn(scope, owner, body)
+            del body  # the route may answer much later
+            async with turn:
                 if not await Request(scope, receive).is_disconnected():
                     await self.app(scope, replay, answer)
         finally:
@@ -180,9 +183,20 @@ class Gate:
             scope["shed"] = scope["path"]  # see ``Shed``
             limits.refuse_document(owner)
 
-    def _turn(self, scope: Message, owner: str, body: bytes | None) -> AbstractAsyncContextManager[object]:
+    def _refuse_waiting(self, scope: Message, owner: str, body: bytes, share: Share) -> None:
+        """Refuse a large body of a key of which many wait for their turn.
+
+        Raises:
+            BusyError: Too many wait.
+        """
+        n_waiting = self.limits.budget.turns.n_waiting(owner)
+        if self.limits.is_large(scope["path"], body) and n_waiting >= bodies.LARGE_WAITING:
+            share.release()
+            raise BusyError(2.0)
+
+    def _turn(self, scope: Message, owner: str, body: bytes) -> AbstractAsyncContextManager[object]:
         """Return what waits for the turn of a request, and holds it: at once, unless its body is large."""
-        if not self.limits.is_large(scope["path"], body or b""):
+        if not self.limits.is_large(scope["path"], body):
             return contextlib.nullcontext()
         return self.limits.budget.turns.of(owner)
 
@@ -204,7 +218,8 @@ class Gate:
             raise LongHeadersError
         if not self.hosts.accept(headers.get(b"host", b"").decode("latin-1")):
             raise ElsewhereError("this host name is not allowed here: the operator can add it with --allow-host")
-        if scope["method"] not in ("GET", "HEAD", "OPTIONS") and self.hosts.is_foreign(headers):
+        reads = scope["method"] in ("GET", "HEAD")
+        if scope["method"] != "OPTIONS" and self.hosts.is_foreign(headers, reads=reads):
             raise OriginError(
                 "pages of other sites may not use this server: its operator can allow them (--cors-origin)"
             )
@@ -223,7 +238,7 @@ class Gate:
 
     async def _body(
         self, scope: Message, owner: str, headers: Mapping[bytes, bytes], receive: Receive
-    ) -> tuple[bytes | None, Share]:  # fmt: skip
+    ) -> tuple[bytes, Share]:  # fmt: skip
         """Return the body of a request, and its share of the budget.
 
         Raises:
@@ -244,9 +259,6 @@ class Gate:
             async with limit:
                 share.expect(length)
                 body = await bodies.received(receive, most, encoding, share)
-            n_waiting = self.limits.budget.turns.n_waiting(owner)
-            if self.limits.is_large(scope["path"], body) and n_waiting >= bodies.LARGE_WAITING:
-                raise BusyError(2.0)
             return body, share
         except BaseException as error:
             share.release()

@@ -131,6 +131,7 @@ async def translate_file(request: Request) -> dict[str, str]:
     adding = state.documents.add(content, info, state.service.options(), owner)
     job, secret = await until_client_leaves(request.receive, adding, undo=state.documents.forget_added)
     del adding, content  # it is stored, and its translation can take long
+    request.scope["release_body"]()
     try:
         job = await until_client_leaves(request.receive, state.documents.finished(job.id))
     except ClientLeft:
