@@ -333,14 +333,26 @@ def test_a_text_that_no_answer_can_hold_is_shown_as_far_as_it_is_one(live: Any, 
     assert spelt.encode() in reply.body
 
 
-def test_a_job_that_nobody_can_read_goes_first_when_room_is_short(tmp_path: Path) -> None:
-    stored, shares = jobs.Jobs(tmp_path), Shares(("",))
-    for number in range(jobs.MOST_JOBS):
-        stored.create(replace(JOB, id=f"{number:032x}", created=time.time()), b"the dog", shares)
-    (stored.path(f"{7:032x}") / "job.json").write_bytes(b'"\xff"')
-    assert stored._drop_one("")
-    assert not stored.path(f"{7:032x}").exists()
-    assert len(list(stored._all())) == jobs.MOST_JOBS - 1
+def test_a_job_that_nobody_can_read_goes_first_when_room_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored, shares, tries = jobs.Jobs(tmp_path), Shares(("",)), list[Path]()
+    ids = [f"{number:032x}" for number in range(4)]
+    for number in (0, 1, 2):
+        job = replace(JOB, id=ids[number], created=time.time(), status="error")
+        stored.create(job, b"the dog", shares)
+    (stored.path(ids[1]) / "job.json").write_bytes(b'"\xff"')
+    reserve = jobs.reserve
+
+    def full_once(path: Path, n_bytes: int) -> None:
+        tries.append(path)
+        if len(tries) == 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        reserve(path, n_bytes)
+
+    monkeypatch.setattr(jobs, "reserve", full_once)
+    stored.create(replace(JOB, id=ids[3], created=time.time()), b"the dog", shares)
+    assert [stored.path(id_).exists() for id_ in ids] == [True, False, True, True]
 
 
 def test_a_temporary_folder_that_was_cleared_away_is_made_again(serving: Callable[..., Any]) -> None:
