@@ -714,8 +714,8 @@ def test_marked_up_texts_in_the_target_language_are_not_searched() -> None:
     ("site", "origin"),
     [("cross-site", "https://evil.org"), ("same-site", "http://localhost:3000"), ("cross-site", "null")],
 )
-def test_a_page_of_another_site_sends_nothing(
-    serving: Callable[..., Any], site: str, origin: str, tmp_path: Path
+def test_S24_a_page_of_another_site_sends_nothing(
+    serving: Callable[..., Any], site: str, origin: str, tmp_path: Path, figure: Any
 ) -> None:
     """What needs no preflight, such as a form or JSON sent as text, is not read; CORS hides the answer alone."""
     server = serving(cors_origin=("https://a.org",), glossaries=tmp_path / "glossaries")
@@ -741,6 +741,7 @@ def test_a_page_of_another_site_sends_nothing(
             assert server(path, **{**read, "sec_fetch_site": "same-origin"}).status == 200
     extension = {"sec_fetch_site": "cross-site", "sec_fetch_dest": "empty", "sec_fetch_mode": "cors"}
     assert server("/languages", **extension).status == 200
+    figure("S24", f"{site}: 2 routes that change something, 3 that read as part of a page: refused")
 
 
 @pytest.mark.parametrize(

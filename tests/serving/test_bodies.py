@@ -226,8 +226,8 @@ def test_small_bodies_have_room_beside_many_large_ones_of_their_key() -> None:
 
 
 @pytest.mark.parametrize("where", ["header", "body", "form", "query"])
-def test_requests_with_large_bodies_take_turns(
-    where: str, serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_S23_requests_with_large_bodies_take_turns(
+    where: str, serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Any
 ) -> None:
     """Those of a key wait as they came, unparsed; those of another key and short ones pass them.
 
@@ -265,6 +265,7 @@ def test_requests_with_large_bodies_take_turns(
         assert ask("bob", bob).status == 200
         short = {"q": "a dog", "source": "en", "target": "de", "api_key": ann}
         assert server("/translate", short).status == 200
+        figure("S23", f"key in the {where}: 5 large bodies of one key wait, one of another passes them")
         assert begun == ["ann", "ann", "bob", "a d"]
         go.set()
         assert [reply.result(LONG_S).status for reply in asked] == [200] * 5

@@ -570,9 +570,10 @@ def test_a_long_document_lets_that_of_another_key_pass(
     assert "bob" in order[:4]  # not after both of the other key
 
 
-def test_a_key_leaves_others_a_turn_while_its_documents_are_parsed(
-    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_S23_a_key_leaves_others_a_turn_while_its_documents_are_parsed(
+    serving: Callable[..., Any], tmp_path: Path, keys: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch,
+    figure: Any,
+) -> None:  # fmt: skip
     """Two of one key held both turns while they waited behind its own other uploads."""
     server = serving(keys=tmp_path / "keys", documents=tmp_path / "d")
     order, go = noted_order(server.state.service, monkeypatch)
@@ -581,6 +582,7 @@ def test_a_key_leaves_others_a_turn_while_its_documents_are_parsed(
         assert upload(server, "/v2/document", "a.txt", b"the dog", headers=keys[name], **fields).status == 200
     wait_until(lambda: len(order) == 2)
     assert order == ["ann", "bob"]
+    figure("S23", "three documents of one key: that of another begins beside the first of them")
     go.set()
     wait_until(lambda: not server.state.documents.tasks)
 
