@@ -13,8 +13,8 @@ ROWS = [f"{letter}{i}" for letter, last in LAST.items() for i in range(1, last +
 FILES = [
     *HERE.glob("test_*.py"),
     *(HERE.parent / name for name in ("browser/test_serve_page.py", "serving/test_folders.py")),
-    *(HERE.parent / f"serving/test_{part}.py" for part in ("admission", "apis", "bodies", "connections", "hostile_bodies", "keys_apart")),
-    HERE.parent / "serving/test_key_files.py",
+    *(HERE.parent / f"serving/test_{part}.py" for part in ("admission", "apis", "bodies", "connections")),
+    *(HERE.parent / f"serving/test_{part}.py" for part in ("hostile_bodies", "key_files", "keys_apart")),
 ]
 
 
