@@ -164,6 +164,41 @@ def test_columns_are_named_by_language_or_in_any_case(tmp_path: Path, columns: t
     assert list(read_table(path, columns)) == [("a dog", "ein Hund")]
 
 
+@pytest.mark.parametrize(
+    ("first", "columns", "pair"),
+    [
+        ("1\ta dog\tein Hund", ("2", "3"), ("a dog", "ein Hund")),
+        ("a dog\tein Hund\t1", ("1", "2"), ("a dog", "ein Hund")),
+        ("a dog\tein Hund\t2", ("2", "1"), ("ein Hund", "a dog")),
+        (" 2\ta dog\tein Hund", ("2", "3"), ("a dog", "ein Hund")),
+        ("1\tein Hund", ("1", "2"), ("1", "ein Hund")),
+    ],
+)
+def test_a_number_is_a_column_although_the_first_row_of_text_has_that_cell(
+    tmp_path: Path, first: str, columns: tuple[str, str], pair: tuple[str, str]
+) -> None:
+    """The column of numbers was read for the text, and the first row was taken for headings."""
+    path = table(tmp_path, f"{first}\n{first}\n")
+    assert list(read_table(path, columns)) == [pair, pair]
+    assert table_languages(path, columns) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("head", "columns"), [("2\t1", ("1", "2")), (" 2 \t1", ("1", "2")), ("de\t17", ("17", "1")), ("de\t1", ("1", "de"))]
+)
+def test_a_number_is_a_heading_where_the_first_row_names_all_columns_or_has_fewer_cells(
+    tmp_path: Path, head: str, columns: tuple[str, str]
+) -> None:
+    path = table(tmp_path, f"{head}\nein Hund\ta dog\n")
+    assert list(read_table(path, columns)) == [("a dog", "ein Hund")]
+
+
+def test_the_only_cell_of_a_row_is_no_heading_of_the_missing_column(tmp_path: Path) -> None:
+    """A column of sentences that began with "2" was read as both sides."""
+    with pytest.raises(DataError, match="1 cell, so there is no column 2"):
+        list(read_table(table(tmp_path, "2\na dog\n"), None))
+
+
 def test_a_tsv_is_one_in_capitals_too(tmp_path: Path) -> None:
     path = table(tmp_path, '"a dog\tein "Hund"\n', "PAIRS.TSV")
     assert list(read_table(path, None)) == [('"a dog', 'ein "Hund"')]

@@ -163,6 +163,23 @@ def test_text_that_no_epoch_draws_does_not_count_as_trained_on(tmp_path: Path) -
     np.testing.assert_array_equal(learn(both, TOKENIZER).hashes, learn(alone, TOKENIZER).hashes)
 
 
+def test_duplicates_have_the_same_tags_and_text_that_no_epoch_draws_takes_no_pair_away(tmp_path: Path) -> None:
+    """The name of a city was learned for the first of two target languages alone, and of weight 0 not at all."""
+    pair, others = ("a quick fox", "the dog"), [("runs", "away")]
+    fr, de = TOKENIZER.begin("fr", None), TOKENIZER.begin("de", None)
+    entries = [
+        Entry([pair, pair], "unused", 0.0, fr),
+        Entry([pair, *others], "fr", 1.0, fr),
+        Entry([pair, pair], "de", 1.0, de),
+        Entry([pair], "back", 2.0, TOKENIZER.begin("de", "<bt>")),
+        Entry([pair, *others], "fr again", 0.5, fr),
+    ]
+    config = CONFIG.model_copy(update={"drop_duplicates": True})
+    report = build_store(tmp_path / "s", entries, (TOKENIZER, TOKENIZER), config)
+    assert [part.pairs for part in Store.open(tmp_path / "s").parts] == [1, 2, 1, 1, 0]
+    assert report.duplicates == 4
+
+
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_a_tag_is_one_id_that_no_text_is_cut_into_and_that_spells_nothing(kind: str) -> None:
     tokenizer = Tokenizer.learn(LINES, TokenizerConfig.model_validate({"kind": kind, "vocab_size": 290}), TAGS)

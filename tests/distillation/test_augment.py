@@ -201,6 +201,52 @@ def test_what_the_configuration_lacks_is_said(
     assert len(yaml.safe_load(written)["data"]["train"]) == 1
 
 
+@pytest.fixture
+def moved(tiny: Callable[..., dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run that was trained in another folder, with relative paths; the current folder has other text of that name."""
+    mapping = tiny(max_steps=1, validate_every=1, save_every=1)
+    for folder in ("there", "here"):
+        (tmp_path / folder).mkdir()
+    for name in ("train", "valid"):
+        for side, path in list(mapping["data"][name].items()):
+            copy = f"{name}.{Path(path).suffix[1:]}"
+            shutil.copy(path, tmp_path / "there" / copy)
+            (tmp_path / "here" / copy).write_text("other\n" * 9, encoding="utf-8")
+            mapping["data"][name][side] = copy
+    monkeypatch.chdir(tmp_path / "there")
+    dragoman.train(Config.from_mapping(mapping), out=tmp_path / "run", quiet=True)
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path
+
+
+def test_the_text_of_the_run_is_known_by_its_content(
+    moved: Path, mono: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of the current folder with the same names were trained on as the run's own."""
+
+    def own(name: str, run: str = "run") -> list[dict[str, Any]]:
+        given: dict[str, Any] = dict(forward=moved / run, src=mono[0], engine="torch")
+        return yaml.safe_load(augment(moved / name, **given).config.read_text(encoding="utf-8"))["data"]
+
+    data = own("made")
+    assert data["train"][0] == {"src": str(moved / "there/train.en"), "tgt": str(moved / "there/train.de")}
+    assert data["valid"] == [{"src": str(moved / "there/valid.en"), "tgt": str(moved / "there/valid.de")}]
+    capsys.readouterr()
+    for file in (moved / "there").iterdir():
+        file.rename(moved / "here" / file.name)
+    data = own("made again")
+    assert data["train"][0] == {"src": "train.en", "tgt": "train.de"}
+    with (moved / "here/train.de").open("a", encoding="utf-8") as file:
+        file.write("more\n")
+    assert len(own("changed")["train"]) == 1
+    assert "has changed (train.de): add your own to data.train" in capsys.readouterr().err
+    shutil.copytree(moved / "run/bundle", moved / "bare/bundle")
+    assert len(own("bare again", "bare")["train"]) == 2
+    said = capsys.readouterr().err
+    assert "train.en and train.de: taken for the text of" in said
+    assert "valid.en and valid.de: taken for the text of" in said
+
+
 def test_samples_differ_and_n_of_them_are_pairs(tiny_run: Path, mono: tuple[Path, Path], tmp_path: Path) -> None:
     found = augment(tmp_path / "made", forward=tiny_run, src=mono[0], sample=True, n_best=3, temperature=1.0, **FAST)
     counts = found.counts["forward"]

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+import dragoman
 from dragoman.bundle import load_bundle, save_bundle
+from dragoman.data.store import fingerprint
 from dragoman.distillation import distill as module
 from dragoman.distillation.certificate import Certificate, Measured, Measuring, Row, choose
 from dragoman.distillation.distill import distill
@@ -174,6 +176,43 @@ def test_what_is_impossible_is_refused_in_one_line(
         distill(tiny_run, **{"src": text[0], "out": tmp_path / "new", **FEW, **given})
     assert "\n" not in str(error.value)
     assert sorted(tmp_path.iterdir()) == there
+
+
+def test_the_validation_text_of_the_teacher_is_known_by_its_content(
+    tiny: Callable[..., dict[str, Any]], text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Files of the current folder with the same names passed for the teacher's own."""
+    monkeypatch.chdir(tmp_path)
+    mapping = tiny(max_steps=1, validate_every=1, save_every=1)
+    for side, path in list(mapping["data"]["valid"].items()):
+        mapping["data"]["valid"][side] = shutil.copy(path, f"own{Path(path).suffix}")
+    dragoman.train(dragoman.Config.from_mapping(mapping), out="teacher", quiet=True)
+    shutil.copytree("teacher/bundle", "bare")
+    given: dict[str, Any] = dict(src=text[0], **{**FEW, "quiet": False})
+
+    def valid(name: str) -> Any:
+        requests: list[Any] = []
+
+        def killed(_: Path, request: Any, __: str) -> None:
+            requests.append(request)
+            raise Killed
+
+        monkeypatch.setattr(module, "check_request", killed)
+        with pytest.raises(Killed):
+            distill(name, out=tmp_path / "begun", **given)
+        return requests[0]["texts"][1:]
+
+    own = [fingerprint(name) for name in ("own.en", "own.de")]
+    assert valid("teacher") == own
+    assert "by name" not in capsys.readouterr().err
+    for name in ("own.en", "own.de"):
+        Path(name).write_text("other\n" * 9, encoding="utf-8")
+    assert valid("bare") == [fingerprint(name) for name in ("own.en", "own.de")] != own
+    assert "validation: own.en and own.de, taken for the teacher's own by name, as bare does" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match=r"that of the teacher has changed \(own\.en\); give --valid-src"):
+        distill("teacher", out=tmp_path / "student", **given)
+    assert not (tmp_path / "student").exists()
 
 
 def test_teachers_must_share_their_subwords_and_languages(

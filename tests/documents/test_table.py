@@ -58,6 +58,15 @@ def test_a_column_is_named_by_its_number_too() -> None:
         translated("a,b\nx,dog\n", "3")
 
 
+def test_a_number_is_a_column_although_the_first_row_of_text_has_that_cell() -> None:
+    """The column of numbers was translated for the text, and the first row was taken for headings."""
+    row = "2,the cat sleeps.,the dog runs."
+    result, report = translated(f"{row}\n{row}\n", "2", "3")
+    assert result == "2,тхе цат слеепс.,тхе дог рунс.\n" * 2
+    assert report.left == ()
+    assert translated("3,1\ndog,cat\n", "1", "3")[0] == "3,1\nдог,цат\n"
+
+
 @pytest.mark.parametrize(
     ("first", "is_translated"),
     [("A dog runs.", True), ("A dog that runs through the house", True), ("A dog", False), ("text", False)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -134,6 +135,37 @@ def test_a_longer_time_names_the_steps_that_the_run_makes_in_it_at_its_own_speed
         assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["train.max_minutes=null"], "train.max_minutes has changed, and with it the rest of the cosine schedule: at "
+         "step 5 the learning rate is 0.001 instead of 0.0005\n"),
+        (["train.max_minutes=2"], "train.max_minutes has changed, and with it the rest of the cosine schedule: at "
+         "step 5 the learning rate is 0.00085 instead of 0.0005\n"),
+        (["train.max_minutes=null", "train.max_steps=12"], "train.max_steps and train.max_minutes have changed, and "
+         "with them the rest of the cosine schedule: at step 5 the learning rate is 0.00071 instead of 0.0005\n"),
+        (["train.max_steps=100000"], "train.max_steps has changed, and with it the rest of the cosine schedule\n"),
+        (["train.max_minutes=1.001"], ""),
+        (["train.patience=3"], ""),
+    ],
+)  # fmt: skip
+def test_a_resumed_cosine_says_to_what_rate_other_limits_bring_it(
+    overrides: list[str], said: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without the minutes, a run went back to nearly its peak rate, and nobody was told."""
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    config = dragoman.Config.from_yaml(run / "config.yaml")
+    cosine = dict(schedule="cosine", lr=1e-3, warmup_steps=1, max_steps=1000, max_minutes=1)
+    config = config.model_copy(update={"train": config.train.model_copy(update=cosine)})
+    (run / "config.yaml").write_text(config.to_yaml(), encoding="utf-8")
+    state = run / "checkpoints/step_00000004/state.json"
+    state.write_text(json.dumps({**json.loads(state.read_text(encoding="utf-8")), "seconds": 30}), encoding="utf-8")
+    ready_to_resume(run, overrides, False, Ticker())
+    lines = [line for line in capsys.readouterr().err.splitlines(keepends=True) if "cosine" in line]
+    assert lines == ([said] if said else [])
+
+
 def test_an_interrupt_before_the_first_checkpoint_says_what_stays_and_how_to_continue(
     config: dragoman.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,6 +190,87 @@ def test_an_interrupt_before_the_first_checkpoint_says_what_stays_and_how_to_con
     before = times(run / "store")
     assert dragoman.train(config, out=run, quiet=True).step == 4
     assert times(run / "store") == before
+
+
+STRAY = '{"event": "train", "step": 9, "loss": 1.0}\n'
+
+
+def test_a_training_that_fails_in_a_folder_with_a_stray_log_keeps_its_checkpoints_usable(
+    config: dragoman.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It removed its own store and configuration, and its log began with that of another."""
+    run, saves = tmp_path / "run", 0
+    run.mkdir()
+    (run / "log.jsonl").write_text(STRAY, encoding="utf-8")
+    (run / "samples.txt").write_text("step 9\n", encoding="utf-8")
+    real = loop.save
+
+    def save(*args: Any) -> Any:
+        nonlocal saves
+        saves += 1
+        if saves == 2:
+            raise MemoryError
+        return real(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "save", save)
+        with pytest.raises(MemoryError):
+            dragoman.train(config, out=run, quiet=True)
+    assert dragoman.train(out=run, resume=True, quiet=True).step == 4
+    assert STRAY not in (run / "log.jsonl").read_text(encoding="utf-8")
+    assert "step 9" not in (run / "samples.txt").read_text(encoding="utf-8")
+
+
+def test_a_training_that_dies_after_a_stray_log_keeps_the_text_that_it_prepared(
+    config: dragoman.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "log.jsonl").write_text(STRAY, encoding="utf-8")
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "train_step", fail)
+        with pytest.raises(MemoryError):
+            dragoman.train(config, out=run, quiet=True)
+    before = times(run / "store")
+    assert dragoman.train(config, out=run, quiet=True).step == 4
+    assert times(run / "store") == before
+
+
+@pytest.mark.parametrize("where", ["report_long_training", "validator"])
+def test_the_log_of_an_earlier_attempt_outlives_a_training_that_is_refused(
+    where: str, config: dragoman.Config, begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = [sha256(begun / name) for name in ("log.jsonl", "samples.txt")]
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise DataError("no")
+
+    monkeypatch.setattr(training, where, refuse)
+    with pytest.raises(DataError, match="no"):
+        dragoman.train(config, out=begun, quiet=True)
+    assert [sha256(begun / name) for name in ("log.jsonl", "samples.txt")] == before
+
+
+def test_a_stray_log_outlives_a_training_that_is_refused_and_nothing_else_is_left(
+    config: dragoman.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    (run / "store").mkdir(parents=True)
+    (run / "store/notes").write_text("mine", encoding="utf-8")
+    (run / "log.jsonl").write_text(STRAY, encoding="utf-8")
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise DataError("no")
+
+    monkeypatch.setattr(training, "validator", refuse)
+    with pytest.raises(DataError, match="no"):
+        dragoman.train(config, out=run, quiet=True)
+    assert sorted(path.name for path in run.rglob("*")) == ["log.jsonl", "notes", "store"]
+    assert (run / "log.jsonl").read_text(encoding="utf-8") == STRAY
 
 
 @pytest.mark.parametrize("has_config", [True, False])

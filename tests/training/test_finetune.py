@@ -19,6 +19,7 @@ from dragoman.files import sha256
 from dragoman.model.transformer import Transformer
 from dragoman.model.weights import shapes, untied
 from dragoman.training import loop
+from dragoman.training.defaults import inherit
 from dragoman.training.finetune import adapt, composed, composition
 from model_variants import CHOICES
 
@@ -224,6 +225,17 @@ def test_a_configuration_gives_what_the_parent_does_not(tiny_run: Path, tiny: An
         assert tuned.config.decode == parent.config.decode
         assert tuned.config.train.lr == 5e-3
         assert tuned.manifest["from"]["name"] == "bundle"
+
+
+def test_the_noise_of_the_parent_is_inherited(tiny: Any) -> None:
+    """Without it, a fine-tuned run forgot capitals and masks, and its bundle had no masks any more."""
+    mapping = tiny()
+    mapping["data"]["noise"] = {"case": 0.1, "inserts": 0.2}
+    parent = dragoman.Config.from_mapping(mapping)
+    for noise, case in ((None, 0.1), ({}, 0.1), ({"case": 0}, 0)):
+        own = {"data": {"train": mapping["data"]["train"]} | ({} if noise is None else {"noise": noise})}
+        inherited = dragoman.Config.from_mapping(inherit(own, parent)).data.noise
+        assert (inherited.case, inherited.inserts) == (case, 0.2)
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,37 @@ def test_two_trainings_in_one_folder_do_not_write_over_each_others_text(tmp_path
         assert (run / "text/train.src").read_text(encoding="utf-8") == "".join(f"{line}\n" for line in SRC)
 
 
+def test_a_file_of_the_user_is_neither_overwritten_nor_removed(tmp_path: Path) -> None:
+    """A folder ``text`` of the user's was written over, and removed when the training was refused."""
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text/train.tgt").write_text("mine\n", encoding="utf-8")
+    (tmp_path / "text/notes").write_text("mine\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"text/train\.tgt: a file with other text than tgt .*; name another out$"):
+        dragoman.train(SRC, TGT, out=tmp_path, overrides=SIZES, quiet=True)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["notes", "text", "train.tgt"]
+    assert (tmp_path / "text/train.tgt").read_text(encoding="utf-8") == "mine\n"
+
+
+@pytest.mark.parametrize("fails_late", [False, True])
+def test_what_was_in_the_folder_of_the_text_outlives_a_training_that_fails(
+    tmp_path: Path, toy_sentences: Any, fails_late: bool
+) -> None:
+    src, tgt = (list(side) for side in zip(*toy_sentences(130, 1), strict=True))
+    (tmp_path / "text").mkdir()
+    theirs = {"notes": "mine\n", "train.src": "".join(f"{line}\n" for line in src)}
+    for name, text in theirs.items():
+        (tmp_path / "text" / name).write_text(text, encoding="utf-8")
+
+    def build(_: Any) -> Any:
+        raise MemoryError
+
+    overrides = SIZES if fails_late else ["train.no_such=1"]
+    with pytest.raises(MemoryError if fails_late else ConfigError):
+        dragoman.train(src, tgt, out=tmp_path, overrides=overrides, build=build, quiet=True)
+    assert {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "text").iterdir()} == theirs
+    assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(ConfigError, match="file/run: cannot write there"):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from dragoman.errors import DragomanError
 from dragoman.files import check_sealed
 from dragoman.model.transformer import Transformer
 from dragoman.model.weights import read_weights, untied
+from dragoman.training import loop
 from dragoman.training.checkpoint import TrainState, latest_checkpoint, list_checkpoints
 from dragoman.training.log import RunLog
 from dragoman.training.loop import SHOWN, Job, Outcome, Validation, ValidationClock, fit
@@ -266,3 +269,47 @@ def test_a_run_that_a_signal_stopped_where_it_now_ends_is_validated_once(run_fit
         found = run_fit(validate=lambda model: Validation(2.0, 30.0, 50.0, []), resume=True, max_steps=20)
         assert (found.reason, found.state.validated_step, found.state.best_step) == ("max_steps", 20, 20)
     assert [event["step"] for event in read_log(tmp_path, "validation")] == [20]
+
+
+def test_a_validation_after_a_resume_ends_the_run_without_a_further_update(run_fit: Fit, tmp_path: Path) -> None:
+    """One more update was made, and the best weights were not those of the last checkpoint."""
+    run_fit(max_steps=10)  # without a validation, as a signal leaves it
+    outcome = run_fit(
+        validate=lambda model: Validation(2.0, 30.0, 50.0, []), resume=True, validate_every=10, goal=30.0
+    )  # fmt: skip
+    assert (outcome.reason, outcome.state.step, outcome.state.best_step) == ("goal", 10, 10)
+    assert read_log(tmp_path, "end")[-1]["reason"] == "goal"
+    assert steps(tmp_path)[-1] == 10
+
+
+def test_the_speed_after_a_resume_is_that_of_updates(run_fit: Fit, tmp_path: Path) -> None:
+    """The validation that a signal had ended counted as the time of the first updates."""
+
+    def validate(_: torch.nn.Module) -> Validation:
+        time.sleep(1)
+        return Validation(2.0, 30.0, 50.0, [])
+
+    run_fit(max_steps=10, log_every=1)
+    run_fit(validate=validate, resume=True, validate_every=10, log_every=1, max_steps=11)
+    before, after = read_log(tmp_path, "train")[-2:]
+    assert (before["step"], after["step"]) == (10, 11)
+    assert (after["tokens"] - before["tokens"]) / after["tokens_per_s"] < 1
+
+
+def test_the_time_of_saving_counts_towards_the_minutes_but_not_for_the_speed(
+    run_fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = loop.save_checkpoint
+
+    def slow(*args: Any) -> Path:
+        time.sleep(1)
+        return real(*args)
+
+    monkeypatch.setattr(loop, "save_checkpoint", slow)
+    outcome = run_fit(max_minutes=1.5 / 60, save_every=1, log_every=1)
+    assert (outcome.reason, outcome.state.step) == ("max_minutes", 3)
+    assert outcome.state.seconds >= 3
+    reports = read_log(tmp_path, "train")
+    for before, after in pairwise(reports):
+        assert after["seconds"] - before["seconds"] >= 1
+        assert (after["tokens"] - before["tokens"]) / after["tokens_per_s"] < 1

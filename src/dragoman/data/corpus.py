@@ -357,7 +357,7 @@ class Report:
     empty: int = 0  # one side is blank
     too_long: int = 0  # one side has more than max_tokens subwords
     ratio: int = 0  # one side has more than max_ratio times the subwords of the other
-    duplicates: int = 0  # the same pair was kept before
+    duplicates: int = 0  # the same pair, with the same tags, was kept before
     line_break: int = 0  # one side has a line break, from a quoted cell: it is not one line
 
     def __add__(self, other: Report) -> Report:
@@ -387,14 +387,16 @@ class Cleaner:
         self._seen = Digests() if config.drop_duplicates else None
 
     def keep(
-        self, pairs: Sequence[tuple[str, str]], src_lengths: NDArray[np.int64], tgt_lengths: NDArray[np.int64]
-    ) -> NDArray[np.bool_]:
+        self, pairs: Sequence[tuple[str, str]], src_lengths: NDArray[np.int64], tgt_lengths: NDArray[np.int64],
+        *, group: str = "",
+    ) -> NDArray[np.bool_]:  # fmt: skip
         """Decide which pairs of a chunk to keep, and add the counts to ``report``.
 
         Args:
             pairs: ``n`` pairs of text.
             src_lengths: Number of subwords of each source, eos not counted, ``(n,)``.
             tgt_lengths: The same for each target.
+            group: What the same pair must have in common to be a duplicate, in one line, such as the tags before it.
 
         Returns:
             True for each pair to keep, ``(n,)``.
@@ -418,7 +420,7 @@ class Cleaner:
         if self._seen is not None:
             remaining = np.flatnonzero(keep)
             repeated = np.zeros(len(pairs), dtype=bool)
-            repeated[remaining] = self._seen.add(f"{pairs[i][0]}\n{pairs[i][1]}" for i in remaining.tolist())
+            repeated[remaining] = self._seen.add(f"{group}\n{pairs[i][0]}\n{pairs[i][1]}" for i in remaining.tolist())
             duplicates = drop(repeated)
         self.report += Report(len(pairs), int(keep.sum()), empty, too_long, ratio, duplicates, line_break)
         return keep

@@ -188,11 +188,13 @@ class _Writer:
     def add(self, entry: Entry) -> Iterator[int]:
         """Write one corpus; yield the number of pairs read from all corpora after each chunk."""
         n_before = self.report.kept
+        # With other tags a pair is another example, and text that no epoch draws takes no pair from the other corpora.
+        group = f"{entry.begin} {entry.weight > 0}"
         for chunk in _chunks(entry.pairs):
             sides = list(zip(*chunk, strict=True))
             encoded = [tokenizer.encode(lines) for tokenizer, lines in zip(self._tokenizers, sides, strict=True)]
             lengths = [np.fromiter(map(len, rows), np.int64, len(rows)) for rows in encoded]
-            keep = np.flatnonzero(self._cleaner.keep(chunk, *lengths)).tolist()
+            keep = np.flatnonzero(self._cleaner.keep(chunk, *lengths, group=group)).tolist()
             for column, rows, begin in zip(self._ids, encoded, (entry.begin, ()), strict=True):
                 column.append_ids([[*begin, *rows[i]] if begin else rows[i] for i in keep])
             for column, lines in zip(self._texts, sides, strict=False):

@@ -59,7 +59,8 @@ def read_table(path: Path, columns: Columns | None) -> Iterator[tuple[str, str]]
     """Yield source and target of each row.
 
     Args:
-        columns: Source and target column by heading, or by number from 1. None: the two that the first row names, as
+        columns: Source and target column by heading, or by number from 1. A number is a heading only if all chosen
+            columns are cells of the first row, or if there are fewer cells. None: the two that the first row names, as
             source and target or by languages; without headings the only two.
 
     Raises:
@@ -226,18 +227,28 @@ def _places(path: Path, head: Sequence[Row], columns: Columns | None) -> tuple[i
         return named or (0, 1)
     places = []
     for column in columns or ("1", "2"):
-        if column in first:
-            places.append(first.index(column))
-        elif len(alike := _headed(first, column)) == 1:
-            places += alike
-        elif column.isdecimal() and 1 <= int(column) <= len(first):
+        if _is_position(column, first, columns or ()):
             places.append(int(column) - 1)
+        elif columns is not None and column in first:
+            places.append(first.index(column))
+        elif columns is not None and len(alike := _headed(first, column)) == 1:
+            places += alike
         elif column.isdecimal():
             raise DataError(f"{path}:1: {cells(len(first))}, so there is no column {column}; tabs part those of a "
                             ".tsv, commas, semicolons or tabs those of a .csv")  # fmt: skip
         else:
             raise DataError(f"{path}:1: no column has the heading {column!r}; the first row is: {_shown(first)}")
     return places[0], places[1]
+
+
+def _is_position(column: str, first: list[str], columns: Sequence[str]) -> bool:
+    """True if a chosen column is the number of a column, from 1, and no heading of digits.
+
+    A table without headings may begin with a cell "1". The first row has headings only if it names all chosen columns.
+    """
+    if not (column.isdecimal() and 1 <= int(column) <= len(first)):
+        return False
+    return not columns or not {*columns} <= {cell.strip() for cell in first}
 
 
 def _headed(first: list[str], column: str) -> list[int]:
@@ -275,10 +286,9 @@ def _named_by_headings(first: list[str], texts: Sequence[int]) -> tuple[int, int
 
 def _has_headings(first: list[str], src: int, tgt: int, columns: Columns | None) -> bool:
     """True if the first row holds headings: the columns were chosen by heading, or it names two languages or sides."""
-    pair = first[src].strip(), first[tgt].strip()
-    if any(column in pair or not column.isdecimal() for column in columns or ()):
+    if columns is not None and not all(_is_position(column, first, columns) for column in columns):
         return True
-    return are_headings(*pair)
+    return are_headings(first[src].strip(), first[tgt].strip())
 
 
 def are_headings(*pair: str) -> bool:

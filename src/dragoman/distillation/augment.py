@@ -93,7 +93,8 @@ def augment(
     directions = _directions(folder, (_names(forward), _names(src)), (_names(back), _names(tgt)), options)
     held_out = tuple(Path(path) for path in options.held_out)
     _check_files(folder, directions, held_out, options)
-    mixed = configuration(directions, folder / CONFIG, options)  # refused before anything is translated
+    with ticker.task("checking the text of the run"):
+        mixed = configuration(directions, folder / CONFIG, options)  # refused before anything is translated
     request = _request(directions, held_out, options)
     with explained(folder):
         (folder / WORK).mkdir(parents=True, exist_ok=True)
@@ -114,8 +115,8 @@ def augment(
             for line in str(counts[direction.name]).split("\n"):
                 ticker.say(f"{direction.name}: {line}")
         write_config(folder, mixed.text, ticker)
-        for lack in mixed.missing:
-            ticker.say(f"{folder / CONFIG}: {lack}")
+        for remark in mixed.remarks:
+            ticker.say(f"{folder / CONFIG}: {remark}")
         by_direction = {name: counted._asdict() for name, counted in counts.items()}
         write_report(folder / REPORT, {"filters": _filters(options), **by_direction}, text_files)
     return Augmented(folder, mixed.entries, counts)

@@ -14,6 +14,7 @@ Each step writes its files completely or not at all: after a kill the same call 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -27,10 +28,10 @@ from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import count_lines, lines_of, read_pairs
 from dragoman.data.sides import doubt_about
 from dragoman.data.store import Store, fingerprint
-from dragoman.data.texts import paths_of
 from dragoman.data.twins import Twins
 from dragoman.distillation.certificate import Certificate, Measuring, certify
 from dragoman.distillation.options import DistillOptions
+from dragoman.distillation.own_text import OwnText, own_text
 from dragoman.distillation.request import REQUEST, check_request
 from dragoman.distillation.shrink import check_shrinkable, write_shrunk
 from dragoman.distillation.sizes import sizes_below
@@ -115,6 +116,17 @@ class _Job:
     def folder(self) -> Path:
         """Folder of the intermediate files."""
         return self.run / FOLDER
+
+    @functools.cached_property
+    def own_valid(self) -> OwnText:
+        """Validation text of the teacher in these languages."""
+        data = self.teacher.config.data
+        texts = () if data.valid is None else each(data.valid)
+        if self.teacher.languages.targets:
+            langs = self.plan.src_lang, self.plan.tgt_lang
+            texts = tuple(text for text in texts if (text.src_lang or data.src_lang, text.tgt_lang) == langs)
+        with self.ticker.task("checking the validation text of the teacher"):
+            return own_text(self.names[0], texts)
 
 
 @takes(DistillOptions)
@@ -293,15 +305,11 @@ def _chosen(src: Path, ref: Path, n_refs: int, job: _Job) -> dict[str, frozenset
 
 def _valid_files(job: _Job) -> PairOfFiles | None:
     """Return the requested validation text, or the teacher's own of these languages; None if there is neither."""
-    options, teacher = job.options, job.teacher
+    options = job.options
     if options.valid_src is not None and options.valid_ref is not None:
         return PairOfFiles(src=Path(options.valid_src), tgt=Path(options.valid_ref))
-    valid = teacher.config.data.valid
-    own = () if valid is None else each(valid)
-    if teacher.languages.targets:
-        langs, default = (job.plan.src_lang, job.plan.tgt_lang), teacher.config.data.src_lang
-        own = tuple(text for text in own if (text.src_lang or default, text.tgt_lang) == langs)
-    if len(own) == 1 and isinstance(own[0], PairOfFiles) and own[0].src.is_file() and own[0].tgt.is_file():
+    own = job.own_valid.texts
+    if len(own) == 1 and isinstance(own[0], PairOfFiles):
         return own[0].model_copy(update={"src_lang": None, "tgt_lang": None})
     return None
 
@@ -316,6 +324,11 @@ def _validation(texts: Sequence[Text], job: _Job) -> PairOfFiles | None:
     valid = _valid_files(job)
     if valid is None and not texts[0].held_out:
         raise ConfigError(f"no validation text: {_why_no_validation(texts[0], job)}")
+    if valid is not None and job.options.valid_src is None and job.own_valid.taken:
+        job.ticker.say(
+            f"validation: {job.own_valid.taken}, taken for the teacher's own by name, as {job.names[0]} does not note "
+            "the content"
+        )
     if valid is not None and job.options.valid_src is not None:
         for warning in check_sides(*_of_teacher(job), valid.src, valid.tgt):
             job.ticker.say(f"warning: {warning}")
@@ -333,10 +346,10 @@ def _validation(texts: Sequence[Text], job: _Job) -> PairOfFiles | None:
 def _why_not_of_teacher(job: _Job) -> str:
     """Return why the teacher's validation text is not used."""
     valid = job.teacher.config.data.valid
-    files = paths_of([] if valid is None else each(valid))
-    missing = next((path for path in files if not path.exists()), None)
-    if missing is not None:
-        return f"that of the teacher is no longer there ({missing})"
+    if job.own_valid.missing is not None:
+        return f"that of the teacher is no longer there ({job.own_valid.missing})"
+    if job.own_valid.changed is not None:
+        return f"that of the teacher has changed ({job.own_valid.changed})"
     if valid is not None and job.teacher.languages.targets:
         return "that of the teacher is not two files in these languages"
     return "the teacher has none of its own" if valid is None else "that of the teacher is not two files"

@@ -11,10 +11,10 @@ import yaml
 from dragoman.config import Config, OneFile, TextFiles, each
 from dragoman.data.tables import table_columns
 from dragoman.data.text_names import form_of
-from dragoman.data.texts import paths_of
 from dragoman.data.tmx import tmx_varieties
 from dragoman.distillation.direction import Direction
 from dragoman.distillation.options import AugmentOptions
+from dragoman.distillation.own_text import OwnText, own_text
 from dragoman.errors import as_command
 
 Entry = dict[str, Any]
@@ -25,7 +25,7 @@ class Mixed(NamedTuple):
 
     text: str
     entries: tuple[Entry, ...]  # of the synthetic data, in ``data.train``
-    missing: tuple[str, ...]  # sentences on the data that the user must add
+    remarks: tuple[str, ...]  # sentences on data that the user must add, and on text that was taken by its name alone
 
 
 def configuration(directions: Sequence[Direction], config_path: Path, options: AugmentOptions) -> Mixed:
@@ -39,7 +39,13 @@ def configuration(directions: Sequence[Direction], config_path: Path, options: A
     """
     direction = directions[0]
     config, turned = direction.translator.config, direction.name == "back"
-    own, valid = (_there(texts, turned) for texts in (config.data.train, config.data.valid))
+    own_train, own_valid = (
+        own_text(direction.runs[0], () if texts is None else each(texts))
+        for texts in (config.data.train, config.data.valid)
+    )
+    own, valid = (
+        tuple(map(turned_round, texts)) if turned else texts for texts in (own_train.texts, own_valid.texts)
+    )  # fmt: skip
     named = len(config.data.pairs) > 1 or any(text.src_lang or text.tgt_lang for text in (*own, *valid))
     entries = tuple(_entry(direction, options, named) for direction in directions)
     settings: dict[str, Any] = config.model_dump(mode="json", exclude_defaults=True)
@@ -53,19 +59,13 @@ def configuration(directions: Sequence[Direction], config_path: Path, options: A
     training = {name: value for name, value in settings.get("train", {}).items() if name not in ("device", "precision")}
     settings |= {"data": data, "train": training}
     Config.from_mapping(settings, "the configuration of the synthetic data")
-    missing = []
-    if not own:
-        missing.append(f"the text of {direction.runs[0]} is not there: add your own to data.train")
-    if not valid:
-        missing.append(
-            "no validation text: give your own as data.valid (held-out lines may have twins in synthetic data)"
-        )
+    remarks = _remarks(direction.runs[0], own_train, own_valid)
     header = [
         f"Settings of {direction.runs[0]}{', source and target exchanged' * turned}, with synthetic data of augment.",
         f"Train on it:  {as_command('dragoman', 'train', config_path, '--out', 'runs/NAME')}",
-        *missing,
+        *remarks,
     ]
-    return Mixed("".join(f"# {line}\n" for line in header) + dumped(settings), entries, tuple(missing))
+    return Mixed("".join(f"# {line}\n" for line in header) + dumped(settings), entries, remarks)
 
 
 def dumped(settings: dict[str, Any]) -> str:
@@ -73,12 +73,22 @@ def dumped(settings: dict[str, Any]) -> str:
     return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, default_flow_style=None, width=1000)
 
 
-def _there(texts: TextFiles | tuple[TextFiles, ...] | None, turned: bool) -> tuple[TextFiles, ...]:
-    """Return the texts of a setting, source and target exchanged if ``turned``; none unless all files exist."""
-    every = () if texts is None else each(texts)
-    if not all(path.is_file() for path in paths_of(every)):
-        return ()
-    return tuple(map(turned_round, every)) if turned else every
+def _remarks(run: str, train: OwnText, valid: OwnText) -> tuple[str, ...]:
+    """Return sentences on the text of a run: what is not there or has changed, and what was not compared."""
+    remarks = [
+        f"{text.taken}: taken for the text of {run} by name, as a bundle does not note the content"
+        for text in (train, valid)
+        if text.taken
+    ]
+    if not train.texts:
+        why = "is not there" if train.changed is None else f"has changed ({train.changed})"
+        remarks.append(f"the text of {run} {why}: add your own to data.train")
+    if not valid.texts:
+        why = "" if valid.changed is None else f", as that of {run} has changed ({valid.changed})"
+        remarks.append(
+            f"no validation text{why}: give your own as data.valid (held-out lines may have twins in synthetic data)"
+        )
+    return tuple(remarks)
 
 
 def turned_round(text: TextFiles) -> TextFiles:

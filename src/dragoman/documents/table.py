@@ -106,7 +106,8 @@ def _is_sentence(cell: str) -> bool:
 def _wanted_columns(headings: list[str], info: DocumentInfo) -> tuple[list[int], bool]:
     """Return the numbers of the columns to translate, from 0 and ascending, and whether one is named by its heading.
 
-    A column is named by its heading or its number.
+    A column is named by its heading or its number. A number is a heading only if all chosen columns are cells of the
+    first row, or if there are fewer cells: a table without headings may begin with a cell "1".
     """
     columns = info.columns or (headings if len(headings) == 1 else ())
     available = ", ".join(headings[:20])
@@ -114,9 +115,10 @@ def _wanted_columns(headings: list[str], info: DocumentInfo) -> tuple[list[int],
         raise DataError(f"{info.name}: which column is translated? Name one (column, --column); there are {available}")
     numbers = set()
     has_headings = False
+    all_are_headings = {name.strip() for name in columns} <= {heading.strip() for heading in headings}
     for name in columns:
         of_name = [i for i, heading in enumerate(headings) if name in (heading, heading.strip())]
-        if not of_name and name.isdecimal() and 1 <= int(name) <= len(headings):
+        if name.isdecimal() and 1 <= int(name) <= len(headings) and not (of_name and all_are_headings):
             of_name = [int(name) - 1]
         else:
             has_headings = bool(info.columns)

@@ -42,7 +42,7 @@ class TrainState:
     step: int = 0  # updates made, skipped ones included
     tokens: int = 0  # target tokens learned from
     flops: float = 0.0
-    seconds: float = 0.0  # of training, validation included, over all parts of the run
+    seconds: float = 0.0  # of training, validation and saving included, over all parts of the run
     bad_steps: int = 0  # updates in a row that were skipped for a non-finite loss or gradient
     skipped: int = 0  # such updates in all
     best_bleu: float = -1.0  # quality of the best validation: its BLEU, or a parser's bracket F1

@@ -341,7 +341,7 @@ def fine_tuning(parent: Config) -> dict[str, Any]:
 def inherit(settings: Mapping[str, Any], parent: Config) -> dict[str, Any]:
     """Return ``settings`` completed by those that a fine-tuned run takes from its parent."""
     old = parent.model_dump()
-    data = {key: old["data"][key] for key in ("tokenizer", "max_tokens", "src_lang", "tgt_lang")}
+    data = {key: old["data"][key] for key in ("tokenizer", "noise", "max_tokens", "src_lang", "tgt_lang")}
     model = settings.get("model")
     if isinstance(model, dict) and isinstance(preset := model.get("preset"), str) and preset in PRESETS:
         other_settings = {key: value for key, value in model.items() if key != "preset"}

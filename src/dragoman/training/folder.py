@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,15 +19,19 @@ from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import remove_leftovers, write_text
 from dragoman.locks import locked, refuse_if_locked
 from dragoman.progress import Ticker
-from dragoman.training.checkpoint import list_checkpoints
+from dragoman.training.checkpoint import list_checkpoints, step_of
 from dragoman.training.distributed import launch_name
 from dragoman.training.finetune import PARENT, PARENT_WORDS
 from dragoman.training.given_text import FOLDER as GIVEN
 from dragoman.training.preparation import check_prepared, check_trainable, requested_vocab_size, with_vocab_size
 from dragoman.training.record import read_log
+from dragoman.training.schedule import learning_rate
 
 LAUNCH = "launch"
 """Name of the file that says which call of torchrun began the run, so that a restart by it can continue the run."""
+
+NOTICEABLE = 0.01
+"""Smallest change of the learning rate that is printed when a run is resumed, as a fraction of it."""
 
 RESUMABLE = (
     "max_steps", "max_epochs", "max_minutes", "patience", "goal", "max_bad_steps", "validate_every", "log_every",
@@ -53,7 +58,8 @@ class PreparedRun(NamedTuple):
 def claimed(run: Path) -> Iterator[None]:
     """Create the folder of a new run, and keep other processes from training in it while the body runs.
 
-    If the body fails before training has begun, everything that it has made is removed.
+    If the body fails before training has begun, everything that it has made is removed. Training has begun once there
+    is a checkpoint, or a log that was not there before.
 
     Raises:
         ConfigError: The folder holds a run, another process is making one there, or it cannot be written.
@@ -68,13 +74,13 @@ def claimed(run: Path) -> Iterator[None]:
         with locked(run):
             _refuse_existing_run(run)  # another process may have made one by now
             _remove_leftovers(run)
-            new_paths = [
-                run / name
-                for name in ("config.yaml", PARENT, PARENT_WORDS, LAUNCH, "store", GIVEN)
-                if not (run / name).exists()
-            ]
-            had_log = (run / "log.jsonl").exists()
-            with _undo_on_error(lambda: _remove_new(run, new_paths, had_log)):
+            paths, log = _paths_before_training(run), _identity_of_log(run)
+
+            def undo() -> None:
+                if not list_checkpoints(run / "checkpoints") and _identity_of_log(run) in (None, log):
+                    _remove_each(_paths_before_training(run) - paths)
+
+            with _undo_on_error(undo):
                 yield
 
 
@@ -114,14 +120,29 @@ def _undo_on_error(undo: Callable[[], None]) -> Iterator[None]:
         raise
 
 
-def _remove_new(run: Path, new_paths: Sequence[Path], had_log: bool) -> None:
-    """Remove ``new_paths``, the files of a run that has not begun to train."""
-    if had_log or not (run / "log.jsonl").exists():
-        for path in new_paths:
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+def _paths_before_training(run: Path) -> set[Path]:
+    """Return the files and folders of a run that are written before it trains; those inside its folders as well."""
+    paths = {run / name for name in ("config.yaml", PARENT, PARENT_WORDS, LAUNCH, "store", GIVEN)}
+    inside = (path for folder in (run / "store", run / GIVEN) if folder.is_dir() for path in folder.iterdir())
+    return {path for path in (*paths, *inside) if path.exists()}
+
+
+def _identity_of_log(run: Path) -> tuple[int, ...] | None:
+    """Return numbers that change when a log is written to or replaced; None without a log."""
+    try:
+        status = (run / "log.jsonl").stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _remove_each(paths: Iterable[Path]) -> None:
+    """Remove files and folders; some of the files may be in one of the folders."""
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _remove_empty(folders: Sequence[Path]) -> None:
@@ -198,8 +219,8 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
         )
     config = config.model_copy(update={"train": config.train.model_copy(update=settings)})
     check_trainable(config)  # settings of decode may have changed
-    if config.train.schedule == "cosine" and config.train.max_steps != saved.train.max_steps:
-        ticker.say("train.max_steps has changed, and with it the rest of the cosine schedule")
+    if change := _change_of_cosine(saved, config, run):
+        ticker.say(change)
     before, now = saved.train, config.train
     is_longer = now.max_minutes and before.max_minutes and now.max_minutes > before.max_minutes
     if is_longer and now.max_steps == before.max_steps:
@@ -213,6 +234,35 @@ def ready_to_resume(run: Path, overrides: Sequence[str], accept_changed_text: bo
     if begins:
         ticker.say(f"{run} has no checkpoint yet: beginning with the text that was prepared")
     return PreparedRun(config, tokenizers, resume=not begins)
+
+
+def _change_of_cosine(saved: Config, config: Config, run: Path) -> str:
+    """Return a sentence on what changed limits do to the learning rate of a cosine at the next step; "" for nothing."""
+    before, now = saved.train, config.train
+    limits = [name for name in ("max_steps", "max_minutes") if getattr(before, name) != getattr(now, name)]
+    if now.schedule != "cosine" or not limits:
+        return ""
+    step, seconds = _place_of_newest(run)
+    old, new = (learning_rate(step + 1, train, config.model.d_model, seconds) for train in (before, now))
+    is_other = abs(new - old) > NOTICEABLE * max(new, old)
+    if not is_other and "max_steps" not in limits:  # the clock may never be ahead of the steps
+        return ""
+    names, have, them = " and ".join(f"train.{name}" for name in limits), "have", "them"
+    if len(limits) == 1:
+        have, them = "has", "it"
+    rates = f": at step {step + 1:,} the learning rate is {new:.2g} instead of {old:.2g}" if is_other else ""
+    return f"{names} {have} changed, and with {them} the rest of the cosine schedule{rates}"
+
+
+def _place_of_newest(run: Path) -> tuple[int, float]:
+    """Return the step of the newest checkpoint, and the seconds trained by then; 0 where they cannot be read."""
+    paths = list_checkpoints(run / "checkpoints")
+    if not paths:
+        return 0, 0.0
+    try:  # loading the checkpoint says what is wrong with it
+        return step_of(paths[-1]), float(json.loads((paths[-1] / "state.json").read_text(encoding="utf-8"))["seconds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return step_of(paths[-1]), 0.0
 
 
 def _steps_in(minutes: float, run: Path) -> int:

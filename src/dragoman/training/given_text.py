@@ -7,7 +7,6 @@ with given.written(run): ...
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -89,33 +88,48 @@ class GivenText:
 
     @contextmanager
     def written(self, run: Path) -> Iterator[None]:
-        """Write the text into the folder of a run; if the body fails before the run has begun, remove it.
+        """Write the text into the folder of a run; if the body fails before the run has begun, remove what was written.
 
         The caller holds the folder of a new run: two trainings would write over each other's text.
 
         Raises:
-            DataError: The run was begun with other text.
+            DataError: The run was begun with other text, or the folder has a file of that name with other text.
             DragomanError: It cannot be written there.
         """
-        was_there = run.exists()
+        contents = {
+            path: "".join(f"{text}\n" for text in self.sides[option]) for option, path in self.paths(run).items()
+        }
+        self._refuse_other_files(run, contents)
+        new_files = [path for path in contents if not path.exists()]
+        new_folders = [folder for folder in (run / FOLDER, run, *run.parents) if not folder.exists()]
         try:
-            for option, path in self.paths(run).items():
-                content = "".join(f"{text}\n" for text in self.sides[option])
-                if path.exists() and _has_begun(run) and path.read_bytes() != content.encode():
-                    raise DataError(
-                        f"{option} differs from {path}, the text that the run was begun with: name another out"
-                    )
+            for path in new_files:
                 with explained(path):
                     path.parent.mkdir(parents=True, exist_ok=True)
-                write_text(path, content)
+                write_text(path, contents[path])
             yield
         except BaseException:
             if self.sides and not _has_begun(run):
-                shutil.rmtree(run / FOLDER, ignore_errors=True)
-                with suppress(OSError):  # it holds more
-                    if not was_there:
-                        run.rmdir()
+                with suppress(OSError):  # a folder holds more
+                    for path in new_files:
+                        path.unlink(missing_ok=True)
+                    for folder in new_folders:
+                        folder.rmdir()
             raise
+
+    def _refuse_other_files(self, run: Path, contents: dict[Path, str]) -> None:
+        """Check that no file with other text stands where the text is to be written.
+
+        Raises:
+            DataError: It does.
+        """
+        for option, path in self.paths(run).items():
+            with explained(path):
+                if not path.exists() or path.read_bytes() == contents[path].encode():
+                    continue
+            if _has_begun(run):
+                raise DataError(f"{option} differs from {path}, the text that the run was begun with: name another out")
+            raise DataError(f"{path}: a file with other text than {option} would be overwritten; name another out")
 
 
 def _has_begun(run: Path) -> bool:

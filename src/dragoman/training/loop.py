@@ -158,8 +158,6 @@ def fit(
         log.say(f"resuming at step {state.step:,}")
     else:
         seed_apart(world)
-    window, reporter = Window(state), ProgressReporter(state)
-    validation_clock = ValidationClock(state.seconds)
     reason = stop_reason(state, config, batches)
     with stop_request or StopRequest() as stop:
         # The checkpoint may be older than the validation of its step: a signal ended that validation, or the step is
@@ -167,13 +165,16 @@ def fit(
         is_due = reason is not None or state.step % config.validate_every == 0
         if job.validate is not None and state.validated_step < state.step and is_due:
             if run_validation(job, learner, state):
+                reason = reason or stop_reason(state, config, batches)
                 save(job, learner, state)
             else:  # rank 0 received a signal during the validation
                 stop.stop_with_others()
                 reason = "signal"
 
+        window, reporter = Window(state), ProgressReporter(state)
+        validation_clock = ValidationClock(state.seconds)
         while reason is None:
-            # One update. Its time counts towards ``max_minutes``, and so does the time of validations.
+            # One update. Its time counts towards ``max_minutes``, and so does that of validations and checkpoints.
             started = time.perf_counter()
             state.step += 1
             micro_batches = [next(batches) for _ in range(config.accumulate)]
@@ -204,18 +205,18 @@ def fit(
             )
 
             # Validate on schedule and at the end; a signal ends training at once, and the validation is done on resume.
+            before = state.seconds
             if job.validate is not None and (validation_clock.is_due(state, config) or (reason and reason != "signal")):
-                before = state.seconds
                 if run_validation(job, learner, state, reason is not None):
                     reason = reason or stop_reason(state, config, batches)
                 else:  # rank 0 received a signal during the validation
                     stop.stop_with_others()
                     reason = "signal"
                 validation_clock.seconds += state.seconds - before
-                for sums in (window, reporter.window):  # the speed that is shown is that of updates
-                    sums.seconds += state.seconds - before
             if state.step % config.save_every == 0 or reason:
                 save(job, learner, state)
+            for sums in (window, reporter.window):  # the speed that is shown is that of updates
+                sums.seconds += state.seconds - before
         must_stop = agree(world, state, stop)
     log.event("end", state.step, reason=reason, seconds=state.seconds, tokens=state.tokens, flops=state.flops)
     return Outcome(state, reason, ema, stop.signal if must_stop else None)
@@ -276,12 +277,18 @@ def run_validation(job: Job, learner: Learner, state: TrainState, is_last: bool 
 
 
 def save(job: Job, learner: Learner, state: TrainState) -> None:
-    """Write a checkpoint and delete those that are not needed any more."""
+    """Write a checkpoint and delete those that are not needed any more.
+
+    The time of this is added to the clock of the run. The checkpoint itself has the clock as it was before.
+    """
+    started = time.perf_counter()
     check_same_weights(job.world, learner.model)
     random = random_state(job.world)
 
     run_on_rank_0(job.world, lambda: save_checkpoint(job.checkpoints, learner, state, random))
     prune(job, state)
+    # All ranks leave the loop by the same clock, that of rank 0.
+    state.seconds += broadcast_from_rank_0(job.world, time.perf_counter() - started)[0]
 
 
 def prune(job: Job, state: TrainState) -> None:

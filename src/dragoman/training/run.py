@@ -310,8 +310,6 @@ def _prepare_run(plan: TrainingPlan, run: Path, options: TrainOptions, ticker: T
     config, parent = plan.config, plan.parent
     if launch := launch_name():
         write_text(run / LAUNCH, launch)
-    if has_only_begun(run):
-        forget_training(run)
     config, tokenizers = plan.earlier or prepare(config, run, ticker, _subwords_of_parent(plan, options))
     if plan.chosen:
         store = Store.open(run / "store/train")
@@ -384,6 +382,8 @@ def _fit(ready: PreparedRun, run: Path, quiet: bool, world: World, build: Build 
         load_into(model, start)
     train_store, valid_store = Store.open(run / "store/train"), Store.open(run / "store/valid")
     validate = validator(config, valid_store, tokenizers[1], Ticker(quiet))
+    # Nothing refuses the run any more, so the log of an earlier attempt goes: two trainings in one log would mislead.
+    run_on_rank_0(world, lambda: None if resume else forget_training(run))
     with (
         BatchStream(
             train_store,
