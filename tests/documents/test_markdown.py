@@ -249,6 +249,72 @@ CASES = {
     "words in escaped brackets": (
         "A \\(read-only\\) dog \\[A/B test\\]. \\\n\\(e-mail\\) of [it](a(b)).\n", "А \\(реад-онлю\\) дог \\[А/Б тест\\]. \\\n\\(е-маил\\) оф [ит](a(b)).\n",
     ),
+    "HTML in capital letters": ("<IMG SRC=a.png>\n\nThe dog:\n\n    let dog = the cat\n", "<IMG SRC=a.png>\n\nТхе дог:\n\n    let dog = the cat\n"),
+    "code in capital letters": (
+        "The dog:\n\n<PRE>\nlet dog = the cat\n</PRE>\n\n<P ALIGN=center>\nA <Code>the cat</Code> runs.<BR>\n</P>\n",
+        "Тхе дог:\n\n<PRE>\nlet dog = the cat\n</PRE>\n\n<P ALIGN=center>\nА <Code>the cat</Code> рунс.<BR>\n</P>\n",
+    ),
+    "code in capital letters beside components": (
+        "<Dog />\n\n<PRE>\n  let dog = the cat\n</PRE>\n\nA <CODE>the cat</CODE> runs.\n",
+        "<Dog />\n\n<PRE>\n  let dog = the cat\n</PRE>\n\nА <CODE>the cat</CODE> рунс.\n",
+    ),
+    "component with the name of an element": (
+        '<Button to={"/dog"}>\n\nA {the.cat} runs.\n\n</Button>\n', '<Button to={"/dog"}>\n\nА {the.cat} рунс.\n\n</Button>\n',
+    ),
+    "Markdown in HTML in capital letters": (
+        '<DIV markdown="1">\nThe **dog**\n</DIV>\n\nA cat.\n', '<DIV markdown="1">\nТхе **дог**\n</DIV>\n\nА цат.\n',
+    ),
+    "prose that begins as an import": (
+        "The dog\nexport default settings (the\n\ncat runs.\n\n## The cow\n\nA house) here.\n\nimport data from 'the dog' into it.\n",
+        "Тхе дог\nежпорт дефаулт сеттингс (тхе\n\nцат рунс.\n\n## Тхе цош\n\nА хоусе) хере.\n\nимпорт дата фром 'тхе дог' инто ит.\n",
+    ),
+    "an import inside a paragraph of MDX": (
+        "import A from 'a'; import 'the-dog' // the cat\nexport * from 'b'\nexport default ({ cat }) => <A>{cat}</A>\n\nThe dog\nexport {the} cat.\n",
+        "import A from 'a'; import 'the-dog' // the cat\nexport * from 'b'\nexport default ({ cat }) => <A>{cat}</A>\n\nТхе дог\nежпорт {the} цат.\n",
+    ),
+    "variables of a shell": (
+        'Set ${HOST} to the dog (default: "${PORT:-${DOG}}").\n\nSee [a](${base}/x) and [b](${base}/y).\n',
+        'Сет ${HOST} то тхе дог (дефаулт: "${PORT:-${DOG}}").\n\nСее [а](${base}/x) анд [б](${base}/y).\n',
+    ),
+    "formulas that begin with a group": ("A ${a}^2$ and ${\\bf x}$ or $x_{a}$ runs.\n", "А ${a}^2$ анд ${\\bf x}$ ор $x_{a}$ рунс.\n"),
+    "signs of percent": (
+        "Write 100%% of the dogs and 50%% of the cats %%in code%% or %% a comment %% here.\n",
+        "Шрите 100%% оф тхе догс анд 50%% оф тхе цатс %%in code%% ор %% a comment %% хере.\n",
+    ),
+    "formula below one without an end": (
+        "Dogs\n\\begin{document} run.\n\n\\begin{align}\na &= b \\\\\nc &= d\n\\end{align}\n\nA cat.\n",
+        "Догс\n\\бегин{document} рун.\n\n\\begin{align}\na &= b \\\\\nc &= d\n\\end{align}\n\nА цат.\n",
+    ),
+    "code between colons below some without an end": (
+        ":::::{math}\n\nThe dog\n\n:::{math}\nthe cat\n:::\n", ":::::{math}\n\nТхе дог\n\n:::{math}\nthe cat\n:::\n",
+    ),
+    "thematic breaks around a text": ("---\n\n## News\n\nThe dog runs.\n\n---\n\nThe cat.\n", "---\n\n## Нешс\n\nТхе дог рунс.\n\n---\n\nТхе цат.\n"),
+    "breaks of MyST around a text": ("+++\n\n## News\n\n+++\n\nThe cat.\n", "+++\n\n## Нешс\n\n+++\n\nТхе цат.\n"),
+    "a break behind a space": (" ---\ntitle: The dog\n---\n", " ---\nтитле: Тхе дог\n---\n"),
+    "glossary": (
+        "```{glossary}\nBig dog\n  An animal that\n  runs.\nCat\n  A cow.\n```\n\nThe dog\n  runs.\n",
+        "```{glossary}\nБиг дог\n  Ан анимал тхат\n  рунс.\nЦат\n  А цош.\n```\n\nТхе дог\n  рунс.\n",
+    ),
+    "head and foot of a card": (":::{card}\nThe dog\n^^^\nThe cat\n+++\nA cow\n:::\n", ":::{card}\nТхе дог\n^^^\nТхе цат\n+++\nА цош\n:::\n"),
+    "arguments that are no titles": (
+        ":::{solution} my-exercise\nThe dog\n:::\n\n```{solution-start} my-dog\n```\n\n/// html | div.dog\nThe cat\n///\n",
+        ":::{solution} my-exercise\nТхе дог\n:::\n\n```{solution-start} my-dog\n```\n\n/// html | div.dog\nТхе цат\n///\n",
+    ),
+    "directives of sphinx-proof": (
+        "```{prf:lemma} The dog\nA cat\n```\n\n:::{prf:axiom} The cow\nA dog\n:::\n",
+        "```{prf:lemma} Тхе дог\nА цат\n```\n\n:::{prf:axiom} Тхе цош\nА дог\n:::\n",
+    ),
+    "title of a table of lists": ("```{list-table} The big dogs\n* - A cat\n```\n", "```{list-table} Тхе биг догс\n* - А цат\n```\n"),
+    "code of a program in braces": ("```{python}\n# the dog runs\n```\n\nA cat\n", "```{python}\n# the dog runs\n```\n\nА цат\n"),
+    "HTML in a quote with a tab": ("> <div>\n>\tThe dog\n> </div>\n", "> <div>\n>\tТхе дог\n> </div>\n"),
+    "HTML in a quote without a space": ("> <div>\n>The dog\n> </div>\n", "> <div>\n>Тхе дог\n> </div>\n"),
+    "HTML in a quote in a list": ("- > <p>\n  > The dog\n  > </p>\n", "- > <p>\n  > Тхе дог\n  > </p>\n"),
+    "words in brackets with a sign of equality": (
+        "It runs [only when the value is x=1] here [video loop src=a].\n", "Ит рунс [онлю шхен тхе валуе ис ж=1] хере [video loop src=a].\n",
+    ),
+    "notices of docsify": ("?> The dog\n\n!> The **cat** runs\nhere.\n", "?> Тхе дог\n\n!> Тхе **цат** рунс\nхере.\n"),
+    "raw HTML without words": ("{{< rawhtml >}}\n<p class=a b=c>\n{{< /rawhtml >}}\n", "{{< rawhtml >}}\n<p class=a b=c>\n{{< /rawhtml >}}\n"),
+    "code with strings in a template": ('{% highlight c %}\na = "The dog"\n{% endhighlight %}\n', '{% highlight c %}\na = "The dog"\n{% endhighlight %}\n'),
     "two lines of a quote": ("> The dog\n> sleeps *long\n> here*.\n", "> Тхе дог\n> слеепс *лонг\n> хере*.\n"),
 }  # fmt: skip
 
@@ -427,6 +493,112 @@ def test_a_link_whose_label_looks_like_a_citation_is_a_link() -> None:
     content, report = translated(source, "reversed")
     assert "[@ann][@ann]" in content
     assert report.left == ()
+
+
+def test_a_link_whose_label_has_words_before_a_citation_is_a_link() -> None:
+    source = "Changes [made by @ann] and [big n=1] here.\n\n[made by @ann]: https://a.org\n[big n=1]: https://b.org\n"
+    content, report = translated(source, "reversed")
+    assert content.startswith("хере. [н=1 биг][big n=1] анд [@ann бю маде][made by @ann] Цхангес\n")
+    assert report.left == ()
+
+
+def test_a_label_over_two_lines_of_a_quote_is_translated() -> None:
+    source = "> [bar\n> baz] runs\n> > and [bar\n> > baz](/x\n> > 'the dog')\n\n[bar baz]: /x\n"
+    content, report = translated(source)
+    assert content == "> [бар\n> баз][bar baz] рунс\n> > анд [бар баз](/x\n> > 'тхе дог')\n\n[bar baz]: /x\n"
+    assert report.left == ()
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["---\nThe dog runs: here.\nThe cat\n\n---\n\n...\n", "+++\nthe dog = here\n\n+++\n"],
+    ids=["yaml", "toml"],
+)
+@pytest.mark.parametrize("front_matter", [False, True])
+def test_front_matter_that_cannot_be_read_is_left_and_named(source: str, front_matter: bool) -> None:
+    content, report = translated(source, front_matter=front_matter)
+    assert content == source
+    assert [segment.why for segment in report.left] == ["its front matter could not be followed"]
+
+
+def test_values_of_front_matter_below_their_keys_and_behind_anchors_are_translated_and_others_named() -> None:
+    front = (
+        "---\ndescription:\n  A dog runs\n  here\nsummary: &s The cat\ntitle:\n  'A dog'\ntagline: {a: the dog}\n"
+        "subtitle: The dog {{ x }}\nexcerpt: '{{ the.cat }}'\nlinkTitle:\n  - the cow\n---\n"
+    )
+    content, report = translated(front, front_matter=True)
+    assert content == (
+        front.replace("A dog runs\n  here", "А дог рунс хере")
+        .replace("The cat", "Тхе цат")
+        .replace("'A dog'", "'А дог'")
+    )
+    assert [segment.text for segment in report.left] == ["{a: the dog}", "The dog {{ x }}", "- the cow"]
+
+
+@pytest.mark.parametrize("front", ['---\ntitle: "{}"\nsummary: "{}"\n---\n', '{{"title": "{}", "summary": "{}"}}\n'])
+def test_characters_in_two_escapes_are_read_as_one_and_half_of_one_is_named(front: str) -> None:
+    content, report = translated(front.format(r"The dog \uD83D\uDE80", r"The cat \uD83D"), front_matter=True)
+    assert content == front.format("Тхе дог \U0001f680", r"The cat \uD83D")
+    assert [segment.text for segment in report.left] == [r'"The cat \uD83D"']
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("```{glossary}\nBig dog\n  An animal that\n  runs.\nCat\n  A cow.\n```\n", ["Big dog", "An animal that runs.", "Cat", "A cow."]),
+        ("> ::::{glossary}\n> Big dog\n>   An animal\n> ::::\n>\n> The dog\n>   runs\n", ["Big dog", "An animal", "The dog runs"]),
+        (":::{card}\nThe dog\n^^^\nThe cat\n:::\n", ["The dog", "The cat"]),
+        ("?> The dog\n\n!> The cat\nruns.\n", ["The dog", "The cat runs."]),
+        ("Set ${HOST} to the dog.\n", ["Set to the dog."]),
+    ],
+    ids=["glossary", "glossary in a quote", "card", "docsify", "variable"],
+)  # fmt: skip
+def test_the_model_reads_the_texts_between_the_marks_of_a_dialect(source: str, texts: list[str]) -> None:
+    assert open_document(source.encode(), DocumentInfo("a.md")).texts == texts
+
+
+def test_html_in_a_quote_whose_markers_differ_is_left_and_named() -> None:
+    source = "> <p>The\n   > dog\n> </p>\n"
+    content, report = translated(source)
+    assert content == source
+    assert [segment.why for segment in report.left] == ["the markers of its quote differ"]
+
+
+SHORTCODES = {
+    '{{< tab header="The big dog" >}}\n': ["The big dog"],
+    '{{< button tooltip="The dog" title="A cat" class="a big" id=\'a b\' >}}\n': ["The dog"],
+    "{% note info The big dog %}\nA cat\n{% endnote %}\n": ["info The big dog"],
+    '{% include a.html title="The {{ x }} dog here" text=\'no\' %}\n': ["The {{ x }} dog here"],
+    'A {{< tooltip "The big cow" >}} and {{% x `the dog\'s` y="a b" %}} {{< z y="the cat" >}}run{{< /z >}} `{{< x "a code" >}}`.\n': [
+        "The big cow", "the dog's", "the cat",
+    ],
+    '{% if page.title == "The dog" %}\n\nA {% link the dog.md %}\n': [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", SHORTCODES)
+def test_words_in_the_arguments_of_tags_are_named(source: str) -> None:
+    _, report = translated(source)
+    assert [segment.text for segment in report.left] == SHORTCODES[source]
+    assert {segment.why for segment in report.left} <= {"text in a shortcode"}
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("```{panels}\nThe dog\n```\n", "the directive panels is not known"),
+        ("::: raw\nThe dog\n:::\n", "raw text is not translated"),
+        (":::highlight\nThe dog\n:::\n", "raw text is not translated"),
+        ("{{< rawhtml >}}\n<p>The dog</p>\n{{< /rawhtml >}}\n", "raw text is not translated"),
+        ("+++ The dog runs\n", "a line of +++ is not translated"),
+        ("!!! The dog runs here\n", "words of an admonition without quotes are not translated"),
+        ("\\section{The big dog}\n", "a command of LaTeX is not translated"),
+    ],
+)
+def test_words_that_a_dialect_keeps_are_named(source: str, why: str) -> None:
+    content, report = translated(f"{source}\nA cat.\n")
+    assert content == f"{source}\nА цат.\n"
+    assert [segment.why for segment in report.left] == [why]
 
 
 def test_text_in_javascript_of_mdx_stays_and_is_named() -> None:

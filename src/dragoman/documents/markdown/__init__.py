@@ -17,13 +17,14 @@ from itertools import pairwise
 from dragoman.documents import markup
 from dragoman.documents.document import Document, DocumentInfo, Untranslated, decode
 from dragoman.documents.markdown import front_matter
+from dragoman.documents.markdown.arguments import words_of_tag, words_of_tags
 from dragoman.documents.markdown.blocks import Block, Blocks, blocks_of, is_mdx
 from dragoman.documents.markdown.checking import Checked, Stretch, structure
+from dragoman.documents.markdown.dialects import tag_of_code
 from dragoman.documents.markdown.escaping import as_it_is, in_cell, in_quotes
 from dragoman.documents.markdown.inline import Paragraph, Wrapped, shown_in, title_unit, units
 from dragoman.documents.markdown.jsx import texts_in
 from dragoman.documents.markdown.masks import spans
-from dragoman.documents.markdown.programs import TEXT_OF_YAML
 from dragoman.documents.markdown.wrapping import WRAPPING_SIGNS, Wrapper
 from dragoman.documents.shortcodes import words_in, words_of
 from dragoman.documents.units import Part, Unit
@@ -45,14 +46,9 @@ _SIGNS = "*_~`[]<>&!\\()"
 """Characters that may be markup inside a paragraph."""
 
 _IN_CODE = "text in JavaScript"
-_SHORTCODE = re.compile(
-    r"\{(?:\{[<%]|%-?)\s*(?!if|elsif|unless|assign|case|when|for|include|extends|block|import|from|set|ref)\w"
-)
-"""A shortcode or a tag of a template whose strings may be shown; conditions and addresses are not."""
-_STRING = re.compile(r"(?<![=:\w])\"([^\"\\\n]{3,300})\"")
-_NO_EXPRESSIONS = ("<script", "<style", "<pre", "<!--")
+_IS_CODE = re.compile(r"<(?:script|style|pre|!--)", re.IGNORECASE)
 _ESCAPES: dict[str, Callable[[str], str]] = {"cell": in_cell, "quoted": in_quotes}
-_QUOTE = re.compile(r"(?:[ \t]{0,3}>)++ ?")
+_LINE_END = re.compile(r"\r\n?|\n")
 _TITLE = re.compile(r"(?<=[\s>])(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))\s*\Z", re.DOTALL)
 
 
@@ -62,9 +58,9 @@ def read(data: bytes, info: DocumentInfo) -> Document:
         raise DataError(f"{info.name}: {len(data):,} bytes of Markdown are more than {MOST_BYTES:,}: split the file")
     text = decode(data, info)
     begin = front_matter.end_of(text.text)
-    left: list[Untranslated] = []
+    left = front_matter.unreadable(text.text[:begin])
     front: list[Part] = [text.text[:begin]]
-    if begin and info.options.front_matter:
+    if begin and info.options.front_matter and not left:
         front = front_matter.parts_of(text.text[:begin], left)
     lines = _Lines(text.text[begin:])
     body = _Body(lines, is_mdx(lines.text, info.name), left)
@@ -81,26 +77,37 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     return Document([*front, *body.parts], save, tuple(left), checked.reject, text.read_as)
 
 
-def _html(source: str) -> list[Part]:
-    """Return the parts of a block of HTML, whose lines may all begin with the marks of a quote."""
-    lines = source.splitlines(keepends=True)
-    marks = {match[0] if (match := _QUOTE.match(line)) else "" for line in lines}
-    if len(lines) < 2 or len(marks) > 1 or marks == {""}:
-        return markup.parse(source, "html", attributes=True)
-    (mark,) = marks
-    inner = "".join(line.removeprefix(mark) for line in lines)
-    body = inner.rstrip("\r\n")
-    return [mark, *_with_marks(markup.parse(body, "html", attributes=True), mark, set()), inner[len(body) :]]
+def _with_marks(parts: Sequence[Part], mark: str) -> list[Part]:
+    """Return parts of HTML with a mark at the beginning of each line but the first."""
+    made = [piece for part in parts for piece in (_without_spaces(part) if isinstance(part, Unit) else [part])]
+    return _marked(made, mark, set())
 
 
-def _with_marks(parts: Sequence[Part], mark: str, done: set[int]) -> list[Part]:
-    """Return parts with a mark at the beginning of each line but the first; ``done`` has the ids of finished units."""
+def _without_spaces(unit: Unit) -> list[Part]:
+    """Return a unit and the white space around its text: written with a translation, it would not get marks."""
+    if not unit.text.strip():
+        return [unit]
+    before, _, behind = unit.text.partition(unit.text.strip())
+    first, last = unit.raw[0], unit.raw[-1]
+    before = before if isinstance(first, str) and first.startswith(before) else ""
+    behind = behind if isinstance(last, str) and last.endswith(behind) else ""
+    if before:
+        unit.raw[0] = str(unit.raw[0]).removeprefix(before)
+    if behind:
+        unit.raw[-1] = str(unit.raw[-1]).removesuffix(behind)
+    unit.text = unit.text.removeprefix(before).removesuffix(behind)
+    unit.tags = [replace(tag, place=min(max(0, tag.place - len(before)), len(unit.text))) for tag in unit.tags]
+    return [before, unit, behind]
+
+
+def _marked(parts: Sequence[Part], mark: str, done: set[int]) -> list[Part]:
+    """Return parts with a mark behind each line end; ``done`` has the ids of finished units."""
     for part in parts:
         if isinstance(part, Unit) and id(part) not in done:
             done.add(id(part))
-            part.raw = _with_marks(part.raw, mark, done)
-            part.tags = [replace(tag, parts=tuple(_with_marks(tag.parts, mark, done))) for tag in part.tags]
-    return [part.replace("\n", f"\n{mark}") if isinstance(part, str) else part for part in parts]
+            part.raw = _marked(part.raw, mark, done)
+            part.tags = [replace(tag, parts=tuple(_marked(tag.parts, mark, done))) for tag in part.tags]
+    return [_LINE_END.sub(lambda end: end[0] + mark, part) if isinstance(part, str) else part for part in parts]
 
 
 class _Lines:
@@ -158,18 +165,17 @@ class _Body:
         start, end = block.lines[0][0], block.lines[-1][1]
         source = self.lines.between(start, end)
         if block.kind == "html":
-            self.left += [] if source.startswith(_NO_EXPRESSIONS) else words_in(source)
-            return _html(source)
+            self.left += [] if _IS_CODE.match(source) else words_in(source)
+            page = self._html(block)
+            if page is None:
+                self.left.append(Untranslated(" ".join(source.split()), "the markers of its quote differ"))
+            return page
         if block.kind == "raw":
             shown = shown_in(source)
-            if self.mdx and not source.startswith(_NO_EXPRESSIONS):
+            if self.mdx and not _IS_CODE.match(source):
                 self._name_texts_in("".join(part for part in shown if isinstance(part, str)))
-            if _SHORTCODE.match(source):
-                self.left += [
-                    Untranslated(m[1], "text in a shortcode")
-                    for m in _STRING.finditer(source)
-                    if TEXT_OF_YAML.search(m[1])
-                ]
+            if source.startswith("{") and not tag_of_code(source):
+                self.left += words_of_tags(source)
             return shown
         if block.kind == "definition":
             title = _TITLE.search(source)
@@ -192,15 +198,34 @@ class _Body:
             self.left.append(Untranslated(" ".join(text.split()), "its Markdown could not be followed"))
             return None
         self.wrapped += made[1]
-        if "[" in text and "=" in text:
+        if ("[" in text and "=" in text) or "{{" in text or "{%" in text:
             for span in spans(text, self.mdx, self.blocks.references):
                 if span.name == "shortcode" and text[span.start] == "[":
                     self.left += words_of(text[span.start : span.end])
+                elif span.kind in ("point", "open") and text[span.start] == "{":
+                    self.left += words_of_tag(text[span.start : span.end])
         if self.mdx and "<" in text:
             for span in spans(text, True):
                 if span.kind == "point" and text[span.start] == "{":
                     self._name_texts_in(text[span.start : span.end])
         return made[0]
+
+    def _html(self, block: Block) -> list[Part] | None:
+        """Return the parts of a block of HTML; None if its lines begin with different markers of quotes."""
+        lines = block.lines
+        between = [self.lines.between(before[1], after[0]) for before, after in pairwise(lines)]
+        ends = [_LINE_END.match(source)[0] for source in between]  # type: ignore[index]
+        markers = [source.removeprefix(end) for source, end in zip(between, ends, strict=True)]
+        same = len(set(markers)) == 1
+        mark = markers[0] if same else min((marker.rstrip() for marker in markers), key=len, default="")
+        spaces = [marker.removeprefix(mark) for marker in markers]  # they mean nothing in HTML
+        if any(map(str.strip, spaces)):
+            return None
+        inner = [self.lines.between(*lines[0])]
+        for line, end, space in zip(lines[1:], ends, spaces, strict=True):
+            inner += [end, space, self.lines.between(*line)]
+        parts = markup.parse("".join(inner), "html", attributes=True)
+        return _with_marks(parts, mark) if mark else parts
 
     def _name_texts_in(self, code: str) -> None:
         """Name the text of elements in JavaScript, which stays as it is."""

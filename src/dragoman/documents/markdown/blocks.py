@@ -12,9 +12,10 @@ from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
+from dragoman.documents.html import elements
 from dragoman.documents.markdown.definitions import definition_by_code, description, footnote
-from dragoman.documents.markdown.dialects import ATTRIBUTE_LIST, code_of_template, recognised
-from dragoman.documents.markdown.jsx import brace_pairs, tag_end
+from dragoman.documents.markdown.dialects import ATTRIBUTE_LIST, code_of_template, ends_of_formulas, recognised
+from dragoman.documents.markdown.jsx import MODULE, brace_pairs, tag_end
 from dragoman.documents.markdown.lines import Around, Lines, lines_until
 from dragoman.documents.markdown.programs import PROPERTY, TEXT_OF_YAML
 from dragoman.documents.markdown.state import View, add_raw, read_indented
@@ -30,33 +31,41 @@ _TASK = re.compile(r"(?:\[[ xX]\]|TODO|DOING|DONE|NOW|LATER|WAITING)[ \t]+(?=\S)
 """The mark of a task, also as Logseq writes it."""
 _ALERT = re.compile(r"\[!(?:[\w-]+|(?:div|VIDEO)[ \t][^\[\]\n]*)\][+-]?[ \t]*")
 _BULLET = re.compile(r"[-*+][ \t]+(?=\S)")
+_DOCSIFY = re.compile(r"[?!]>[ \t]+(?=\S)")
+"""The mark of a notice in docsify, which only its first line has."""
+_GLOSSARY = re.compile(r"(`{3,}|~{3,}|:{3,})[ \t]*\{glossary\}")
 _NOTICE = re.compile(r"(?:!{1,4}|[A-Z]>)[ \t]+(?=\S)")
 _VERSE = re.compile(r"\|[ \t]+([^\s|][^|\n]*)\Z")
 """A line of a verse, or of an address, in Pandoc."""
 _DELIMITERS = re.compile(r"(?=[^-\n]*-)[|:+= \t-]++\Z")
 """The line below the headings of a table; that of kramdown may have fewer cells than its table."""
 _HAS_LETTERS = re.compile(r"[^\W\d_]")
-_MDX = re.compile(
-    r"^(?:import\s[^'\"\n]*['\"][^'\"\n]+['\"];?[ \t]*$|export\s+(?:const|default|function)\b|"
-    r"<[A-Z]\w*(?:\s[^<>]*)?/?>[ \t]*$)",
-    re.MULTILINE,
+_CAPITAL_TAG = re.compile(r"^<([A-Z]\w*)((?:\s[^<>]*)?)/?>[ \t]*$", re.MULTILINE)
+_HTML_ELEMENTS = (
+    elements.BLOCKS
+    | elements.CODE
+    | elements.names(
+        "a abbr acronym applet b basefont bdi bdo bgsound big blink cite data del dfn em font frame i img ins map mark "
+        "math nobr picture q rb rp rt rtc ruby s slot small span strike strong sub sup svg time u wbr"
+    )
 )
+"""Names that people also write in capital letters, unlike those of components."""
 _COMPONENT = re.compile(r"^[ \t]*::[a-z][\w-]*(?:[\[{][^\n]*)?$", re.MULTILINE)
 """The first line of a component of Nuxt's MDC."""
 _TEMPLATE_TAG = re.compile(r"^[ \t]*\{%-?[ \t]*[a-z]", re.MULTILINE)
 """A tag of Liquid, Jinja or Nunjucks, at which a program for MDX would stop."""
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})")
-_MARKDOWN_INSIDE = re.compile(r"<[a-z]+\s(?:[^<>]*\s)?markdown(?:=[\"']?\w+[\"']?)?(?:\s[^<>]*)?>\s*\Z")
+_MARKDOWN_INSIDE = re.compile(r"<[a-z]+\s(?:[^<>]*\s)?markdown(?:=[\"']?\w+[\"']?)?(?:\s[^<>]*)?>\s*\Z", re.IGNORECASE)
 _TAG_ONLY = re.compile(r"</?[A-Za-z][\w.-]*(?:\s[^<>]*)?>\s*\Z")
 _INLINE_TAG = re.compile(
-    r"</?(?:a|abbr|b|button|cite|del|em|i|img|ins|kbd|label|mark|q|s|small|span|strong|sub|sup|u)\b"
+    r"</?(?:a|abbr|b|button|cite|del|em|i|img|ins|kbd|label|mark|q|s|small|span|strong|sub|sup|u)\b", re.IGNORECASE
 )
 _HTML_WITH_OWN_END = re.compile(r"<(?:!|\?|(?:script|pre|style|textarea)\b)", re.IGNORECASE)
 _FENCE_LINE = re.compile(r"`{3,}[^`\n]*\Z|~{3,}")
 _DEFINITION = re.compile(r"\[[^\[\]\n]{1,200}\]:[ \t]+\S+[ \t]*\Z")
 _MOST_OF_A_TAG = 2_000
 """Number of characters in front of a ``>`` in which the tag that it ends is sought."""
-_CLOSING = re.compile(r"</[a-z]+>\s*\Z")
+_CLOSING = re.compile(r"</[a-z]+>\s*\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,13 @@ def is_mdx(source: str, name: str) -> bool:
     if name.lower().endswith(".mdx"):
         return True
     text = _without_fences(source)
-    return bool(_MDX.search(text)) and not _TEMPLATE_TAG.search(text)
+    is_code = any(map(MODULE.match, text.split("\n"))) or any(map(_is_component, _CAPITAL_TAG.finditer(text)))
+    return is_code and not _TEMPLATE_TAG.search(text)
+
+
+def _is_component(tag: re.Match[str]) -> bool:
+    """True if a tag is no HTML in capital letters; a value in braces is JavaScript."""
+    return tag[1].lower() not in _HTML_ELEMENTS or "={" in tag[2]
 
 
 def _without_fences(source: str) -> str:
@@ -93,8 +108,8 @@ def _without_fences(source: str) -> str:
     lines, fence, in_script = [], "", False
     for line in source.split("\n"):
         match = _FENCE.match(line)
-        if not fence and (in_script or line.startswith("<script")):
-            in_script = "</script>" not in line
+        if not fence and (in_script or line[:7].lower() == "<script"):
+            in_script = "</script>" not in line.lower()
             continue
         if not fence and match:
             fence = match[1]
@@ -109,7 +124,7 @@ def blocks_of(source: str, mdx: bool) -> Blocks:
     """Return the blocks of a text whose line ends are all LF."""
     env: dict[str, Any] = {
         "mdx": mdx, "braces": brace_pairs(source) if mdx else {}, "fences": [], "misses": {}, "inside": 0,
-        "components": _COMPONENT.search(source) is not None,
+        "components": _COMPONENT.search(source) is not None, "formula_ends": ends_of_formulas(source),
     }  # fmt: skip
     tokens = _parser(mdx).parse(source, env)
     blocks = list(_blocks(tokens, source))
@@ -220,7 +235,13 @@ def _html_alone(rule: Callable[..., bool]) -> Callable[..., bool]:
         place = View(state, start, end)[0][0]
         if not silent and state.src.startswith("<", place) and not _HTML_WITH_OWN_END.match(state.src, place):
             end = _end_of_html(state, start, end)  # HTML with an end of its own goes on over blank lines
-        return rule(state, start, end, silent)
+        if not rule(state, start, end, silent):
+            return False
+        if not silent:
+            below = range(start + 1, state.line)
+            lines = (place, state.eMarks[start]), *((state.bMarks[i], state.eMarks[i]) for i in below)
+            state.tokens[-1].meta = {"lines": lines}
+        return True
 
     return html
 
@@ -319,7 +340,16 @@ def _dialect(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def _around(state: StateBlock, silent: bool) -> Around:
     env = state.env
-    return Around(state.src, env["mdx"], env["braces"], env["fences"], env["misses"], env["components"], silent)
+    return Around(
+        state.src,
+        env["mdx"],
+        env["braces"],
+        env["fences"],
+        env["misses"],
+        env["formula_ends"],
+        env["components"],
+        silent,
+    )
 
 
 def _is_indented(state: StateBlock, line: int, end: int, indent: int) -> bool:
@@ -361,6 +391,7 @@ def _has_fence(state: StateBlock, line: int) -> bool:
 def _blocks(tokens: Sequence[Token], source: str) -> Iterator[Block]:
     """Yield the blocks of tokens, in order."""
     starts = [0, *(match.end() for match in re.finditer("\n", source)), len(source)]
+    glossary = ""  # the fence of the one that is open
     for i, token in enumerate(tokens):
         if token.type == "inline":
             lines = token.meta.get("lines", ())
@@ -369,13 +400,32 @@ def _blocks(tokens: Sequence[Token], source: str) -> Iterator[Block]:
                 yield from (
                     Block("left", (line,), "its table has no column for it") for line in token.meta.get("surplus", ())
                 )
+            elif lines and glossary:
+                yield from (Block("text", tuple(own)) for own in _terms(lines, source))
             elif lines:
                 yield from _paragraph(lines, tokens[i - 2].type == "list_item_open", source)
         elif token.type == "raw":
+            line = source[slice(*token.meta["lines"][0])].rstrip()
+            if opening := _GLOSSARY.match(line):
+                glossary = opening[1]
+            elif glossary and line.startswith(glossary) and not line.strip(glossary[0]):
+                glossary = ""
             yield from _raw(token)
-        elif token.map is not None and token.type in ("html_block", "definition"):
-            kind: Kind = "html" if token.type == "html_block" else "definition"
-            yield Block(kind, ((starts[token.map[0]], starts[min(token.map[1], len(starts) - 1)]),))
+        elif token.type == "html_block":
+            yield Block("html", token.meta["lines"])
+        elif token.map is not None and token.type == "definition":
+            yield Block("definition", ((starts[token.map[0]], starts[min(token.map[1], len(starts) - 1)]),))
+
+
+def _terms(lines: Sequence[tuple[int, int]], source: str) -> Iterator[list[tuple[int, int]]]:
+    """Yield the lines of a paragraph of a glossary: its terms, and the indented lines that explain each."""
+
+    def indent(line: tuple[int, int]) -> int:
+        before = source[max(0, line[0] - 40) : line[0]]
+        return len(before) - len(before.rstrip(" \t"))
+
+    for _, group in groupby(lines, lambda line: indent(line) > indent(lines[0])):
+        yield list(group)
 
 
 def _raw(token: Token) -> Iterator[Block]:
@@ -393,8 +443,8 @@ def _paragraph(lines: tuple[tuple[int, int], ...], in_list: bool, source: str) -
     """Yield a paragraph without the mark of a task, an alert or a notice in front of its text."""
     first, end = lines[0]
     in_quote = source[max(0, first - 20) : first].rstrip(" \t").endswith(">")
-    if in_list and (task := _TASK.match(source, first, end)):
-        lines = ((task.end(), end), *lines[1:])
+    if mark := (in_list and _TASK.match(source, first, end)) or _DOCSIFY.match(source, first, end):
+        lines = ((mark.end(), end), *lines[1:])
     elif in_quote and (alert := _ALERT.match(source, first, end)):
         if alert.end() < end:
             yield Block("text", ((alert.end(), end),))

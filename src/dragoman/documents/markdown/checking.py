@@ -27,6 +27,7 @@ _MARK_OF_HTML = {
 _HTML = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 _TEXT = frozenset(["text", "softbreak", "text_special"])
 _SUSPECT = re.compile(r"^\s*(?:[^\w\s\"'(]|\(\w+\)=|\d+[.)]|import\b|export\b)|\|", re.MULTILINE)
+_QUOTES = re.compile(r"\n(?:[ \t]*+>)++")
 
 Marks = tuple[list[str], list[str]]
 
@@ -140,7 +141,7 @@ class Checked:
         """
         if translations.by_text[unit.plain].text == unit.plain:
             return True
-        marks = self.marks(write(unit.raw, translations))
+        marks = self._marks_of_lines(write(unit.raw, translations))
         own = unit.escape
         ways = ((own, False), (escaped, False), (all_escaped, False), (escaped, True))
         # A star or a bracket that is text may become the partner of one that is markup, with as many of them as before.
@@ -152,9 +153,13 @@ class Checked:
             unit.escape = own if escape is own else _after(escape, own)
             if as_html:
                 unit.tags = [_as_html(tag) for tag in unit.tags]
-            if self.marks(write([unit], translations)) == marks:
+            if self._marks_of_lines(write([unit], translations)) == marks:
                 return True
         return False
+
+    def _marks_of_lines(self, written: str) -> Marks:
+        """Return the marks of a unit, whose lines may begin with the markers of quotes; in MDX one may end a tag."""
+        return self.marks(written if self._mdx else _QUOTES.sub("\n", written))
 
 
 def _begins(tag: Tag, sign: str) -> bool:

@@ -6,11 +6,12 @@ Each function gets the lines from one on and returns a ``Lines`` if they are its
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 from itertools import takewhile
 
 from dragoman.documents.markdown import programs
-from dragoman.documents.markdown.jsx import module_lines, tag_end
+from dragoman.documents.markdown.jsx import MODULE, module_lines, tag_end
 from dragoman.documents.markdown.lines import MOST_LINES, Around, Lines, Text, lines_until, title_of
 from dragoman.documents.markdown.masks import closed, spans
 
@@ -25,14 +26,27 @@ PROSE = _names(
     "grid-item grid-item-card tab-set tab-item tabs tab margin sidebar topic epigraph highlights pull-quote compound "
     "container rubric versionadded versionchanged deprecated versionremoved todo figure table list-table centered "
     "glossary definition theorem proof lemma exercise solution prf:theorem prf:proof aside details info callout "
-    "button div exercise-start exercise-end solution-start solution-end only"
+    "button div exercise-start exercise-end solution-start solution-end only toggle"
 )
 """Directives of MyST whose content is Markdown."""
-_TITLED = PROSE - _names("figure list-table grid tab-set card-item container only tabs div glossary")
+_TITLED = PROSE - _names(
+    "figure grid tab-set card-item container only tabs div glossary solution solution-start solution-end exercise-end"
+)
+"""Those whose argument is a title, and not an address, a class or a label."""
+_NO_TITLE = _names("html caption figure-caption table-caption")
+"""Blocks of PyMdown whose argument is no title."""
 _LITERAL = _names(
     "mermaid code code-block code-cell sourcecode math raw eval-rst toctree include literalinclude image graphviz "
     "parsed-literal doctest testcode testoutput highlight currentmodule contents index plantuml"
 )
+_LANGUAGES = _names(
+    "r rcpp python python3 julia bash sh shell zsh fish powershell sql js javascript ts typescript jsx tsx ojs node "
+    "stan css scss sass less html xml json yaml toml dot d3 rust go c cpp c++ cs csharp java scala kotlin perl ruby "
+    "php lua haskell ocaml fsharp clojure elixir erlang swift matlab octave fortran latex tex tikz asy awk sed groovy "
+    "cat embed verbatim block targets webr-r pyodide-python shinylive-r shinylive-python glue jupyter-execute ipython "
+    "bibliography plot tableofcontents program-output command-output iframe exec"
+)
+"""Languages of code that R Markdown and Quarto run, and directives without words, in the braces of a fence."""
 _LITERAL_PAIRS = {
     "{{<": re.compile(
         r"\{\{<\s*((?:highlight|code[\w-]*|mermaid|math|katex|chem|goat|plantuml|raw\w*)\b|tab(?:pane)?(?=\s[^<>]{0,200}\blang=))"
@@ -40,6 +54,8 @@ _LITERAL_PAIRS = {
     "{{%": re.compile(r"\{\{%\s*(highlight|code[\w-]*|mermaid|math|katex|chem)\b"),
     "{%": re.compile(r"\{%-?\s*(highlight|comment|code|mermaid|codeblock|uml|plantuml)\b"),
 }
+_RAW = re.compile(r"\{\{<\s*raw")
+_ANY_TAG = re.compile(r"\{\{[^{}]*\}\}|<[^<>]*>")
 _CAPTURE = re.compile(r"\{%-?\s*(set|capture)\s+[\w.]+\s*-?%\}")
 """A block whose content a template stores, for Nunjucks, Jinja and Liquid: text, or a program that a page shows."""
 _ENTITY = re.compile(r"&#?\w{1,31};\Z")
@@ -63,25 +79,23 @@ _FIELD = re.compile(r":[\w-]+:(?:[ \t].*)?\Z")
 _SHOWN_FIELD = re.compile(r":(?:alt|caption|title):[ \t]+(\S.*)")
 _ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]?[\w-]+(?:[ \t]+[\w-]+)*(?:[ \t]+\"(.*)\")?[ \t]*\Z")
 _TAB = re.compile(r"===[!+]?[ \t]+(?:\"(.+)\"|'(.+)')[ \t]*\Z")
-_SLASHES = re.compile(r"/{3,}[ \t]*+(?:[\w-]++[ \t]*+(?:\|[ \t]*+(.*))?)?\Z")
+_SLASHES = re.compile(r"/{3,}[ \t]*+(?:([\w-]++)[ \t]*+(?:\|[ \t]*+(.*))?)?\Z")
 _OPTION = re.compile(r"[\w-]+:(?:[ \t].*)?\Z")
 _ABBREVIATION = re.compile(r"\*\[[^\]\n]+\]:[ \t]*")
-_SNIPPET = re.compile(r"(?:;*+-++8<-++.*|<<<[ \t]*+\S.*|\[TOC\]|\[\[_?TOC_?\]\]|\[\[toc\]\]|\[toc\]|\+\+\+.*)\Z")
+_SNIPPET = re.compile(r"(?:;*+-++8<-++.*|<<<[ \t]*+\S.*|\[TOC\]|\[\[_?TOC_?\]\]|\[\[toc\]\]|\[toc\]|\^{3,})\Z")
 _NAMED_SNIPPET = re.compile(r"<<<[ \t]*+[^\s\[\]][^\[\]]*+\[(?=[^\[\]]*?[^\W\d_][ \t])([^\[\]]*+)\]\Z")
 """The code of a file in VitePress, and its name in words."""
 _LATEX = re.compile(r"\\(?!begin\b)[a-zA-Z]+\*?(?:\[[^\]\n]*\])?(?:\{[^{}\n]*\})*[ \t]*\Z")
 _BEGIN = re.compile(r"\\begin\{([\w*]+)\}")
+_END = re.compile(r"\\end\{([\w*]+)\}")
 ATTRIBUTE_LIST = re.compile(r"\{:?[ \t]*[#.][^{}]*\}\Z")
 _CODE_IN_BRACKETS = re.compile(r"\[(prism|code|raw|highlight|mermaid|plantuml|pre)(?:[ \t=][^\]\n]*)?\]")
-_PAGE_CODE = re.compile(r"<(script|style|pre)(?=[\s>])")
+_PAGE_CODE = re.compile(r"<(script|style|pre)(?=[\s>])", re.IGNORECASE)
 _TARGET = re.compile(r"\([\w:.-]+\)=[ \t]*\Z")
 _GRID = re.compile(r"\+(?:[-=:]+\+)+[ \t]*\Z")
 _LABEL = re.compile(r"(?<=\$\$)[ \t]*\([\w:.-]+\)\Z")
 """The label of a formula in MyST."""
 _RULER = re.compile(r"-{2,}(?:[ \t]+-{2,})+[ \t]*\Z")
-_MODULE = re.compile(
-    r"import\s+(?:[\w$*{][^'\"]*\sfrom\s*)?['\"][^'\"]+['\"]\s*;?|export\s+(?:const|let|var|function|async|default|class|\{|\*)"
-)
 _IMPORT_START = re.compile(r"import\s*(?:[\w$]+\s*,\s*)?\{[^}'\"]*\Z")
 
 
@@ -124,13 +138,16 @@ def _colons(text: str, lines: Text, around: Around) -> Lines | None:
         return None
     name = match[2].strip("{} ")
     in_braces = bool(_NAMED.match(match[2]))
-    if name in _LITERAL or (in_braces and name not in PROSE):
+    if name in _LITERAL or (in_braces and not _is_prose(name)):
         length = len(match[1])
-        count = lines_until(lines, around, "colons", lambda line: line.strip(":") == "" and len(line) >= length)
-        is_code = name in _LITERAL or ":" in name or name.startswith("auto") or count < 3
-        return Lines(count or 1, why="" if is_code else f"the directive {name} is not known")
+        kind = f"colons {min(length, 20)}"  # few kinds, so that few searches are without success
+        count = lines_until(lines, around, kind, lambda line: line.strip(":") == "" and len(line) >= length)
+        if not _is_code_directive(name) and count >= 3:
+            return Lines(count, why=f"the directive {name} is not known")
+        shows_text = name == "raw" or (name == "highlight" and not in_braces)
+        return Lines(count or 1, why=_why_raw(lines[1:count], around.source) if shows_text else "")
     if in_braces:
-        titles = title_of(text, match.start(3), match.end(3)) if name in _TITLED else ()
+        titles = title_of(text, *match.span(3)) if _has_title(name) else ()
         count = _options(lines, around)
         return Lines(count, (*titles, *_option_titles(lines, count, around)))
     titles = () if name == "code-group" else title_of(text, match.start(3), match.end(3))
@@ -164,8 +181,10 @@ def _fence(text: str, lines: Text, around: Around) -> Lines | None:
         return Lines()
     admonish = _ADMONISH.match(text)
     match = admonish or _MYST_FENCE.match(text)
-    if match is None or (not admonish and match[2] not in PROSE):
+    if match is None:
         return None
+    if not admonish and not _is_prose(match[2]):
+        return _unknown_fence(match, lines, around)
     if not around.silent:
         around.fences.append(match[1])
     if admonish:
@@ -175,9 +194,34 @@ def _fence(text: str, lines: Text, around: Around) -> Lines | None:
         return Lines(
             1, ((*title.span(title.lastindex or 0), "quoted"),) if title and title[title.lastindex or 0] else ()
         )
-    titles = title_of(text, match.start(3), match.end(3)) if match[2] in _TITLED else ()
+    titles = title_of(text, *match.span(3)) if _has_title(match[2]) else ()
     count = _options(lines, around)
     return Lines(count, (*titles, *_option_titles(lines, count, around)))
+
+
+def _is_prose(directive: str) -> bool:
+    """True if the content of a directive is Markdown; those of sphinx-proof all are."""
+    return directive in PROSE or directive.startswith("prf:")
+
+
+def _has_title(directive: str) -> bool:
+    return directive in _TITLED or directive.startswith("prf:")
+
+
+def _is_code_directive(name: str) -> bool:
+    """True if the content of a directive is code, or the documentation of an object."""
+    return name in _LITERAL or ":" in name or name.startswith("auto")
+
+
+def _unknown_fence(match: re.Match[str], lines: Text, around: Around) -> Lines | None:
+    """Return a directive in a fence with words that may be text, to be reported; any other is code."""
+    fence, name = match[1], match[2]
+    if _is_code_directive(name) or name.lower() in _LANGUAGES:
+        return None
+    kind = f"fence {fence[:20]}"  # few kinds, so that few searches are without success
+    count = lines_until(lines, around, kind, lambda line: line.startswith(fence) and not line.strip(fence[0]))
+    has_text = any(programs.TEXT_OF_YAML.search(around.source[slice(*line)]) for line in lines[1 : count - 1])
+    return Lines(count, why=f"the directive {name} is not known") if count and has_text else None
 
 
 def _admonition(text: str, lines: Text, around: Around) -> Lines | None:
@@ -185,7 +229,11 @@ def _admonition(text: str, lines: Text, around: Around) -> Lines | None:
     if match is None:
         return None
     group = next((i for i in range(1, (match.lastindex or 0) + 1) if match[i]), 0)
-    return Lines(1, ((match.start(group), match.end(group), "quoted"),) if group else (), 4)
+    if group:
+        return Lines(1, ((*match.span(group), "quoted"),), 4)
+    words = " ".join(word for word in text.split() if word not in ("inline", "end"))
+    why = "words of an admonition without quotes are not translated" if programs.TEXT_OF_YAML.search(words) else ""
+    return Lines(indent=4, why=why)
 
 
 def _slashes(text: str, lines: Text, around: Around) -> Lines | None:
@@ -197,7 +245,8 @@ def _slashes(text: str, lines: Text, around: Around) -> Lines | None:
         if not _OPTION.match(around.source[lines[count][0] : lines[count][1]].rstrip()):
             break
         count += 1
-    return Lines(count, title_of(text, match.start(1), match.end(1)) if match[1] else ())
+    has_title = match[2] and match[1] not in _NO_TITLE
+    return Lines(count, title_of(text, *match.span(2)) if has_title else ())
 
 
 def _abbreviation(text: str, lines: Text, around: Around) -> Lines | None:
@@ -208,7 +257,12 @@ def _abbreviation(text: str, lines: Text, around: Around) -> Lines | None:
 def _single(text: str, lines: Text, around: Around) -> Lines | None:
     if named := _NAMED_SNIPPET.match(text):
         return Lines(1, title_of(text, *named.span(1)))
-    return Lines() if _SNIPPET.match(text) or _LATEX.match(text) or _TARGET.match(text) else None
+    if _LATEX.match(text):
+        has_words = any(map(programs.TEXT_OF_YAML.search, text.split("{")[1:]))
+        return Lines(why="a command of LaTeX is not translated" if has_words else "")
+    if text.startswith("+++"):
+        return Lines(why="a line of +++ is not translated" if programs.TEXT_OF_YAML.search(text) else "")
+    return Lines() if _SNIPPET.match(text) or _TARGET.match(text) else None
 
 
 def _brackets(text: str, lines: Text, around: Around) -> Lines | None:
@@ -224,7 +278,7 @@ def _brackets(text: str, lines: Text, around: Around) -> Lines | None:
 def _braces(text: str, lines: Text, around: Around) -> Lines | None:
     """Recognise lines that hold nothing but shortcodes, attribute lists and expressions."""
     if count := code_of_template(text, lines, around):
-        return Lines(count)
+        return Lines(count, why=_why_raw(lines[:count], around.source) if _RAW.match(text) else "")
     start = place = lines[0][0]
     source, limit = around.source, lines[min(len(lines), 200) - 1][1]
     while place < limit:
@@ -255,12 +309,16 @@ def _braces(text: str, lines: Text, around: Around) -> Lines | None:
     return None
 
 
+def tag_of_code(source: str, at: int = 0) -> re.Match[str] | None:
+    """Return the match of a shortcode or a tag of a template that begins at a place, and encloses code."""
+    signs = closed(source, at)
+    pair = _LITERAL_PAIRS.get(signs[0]) if signs else None
+    return pair.match(source, at) if pair is not None else None
+
+
 def code_of_template(text: str, lines: Text, around: Around) -> int:
     """Return the number of lines of code that begin here between two tags of a template; 0 if none do."""
-    signs = closed(text, 0)
-    pair = _LITERAL_PAIRS.get(signs[0]) if signs else None
-    start = lines[0][0]
-    literal = pair.match(around.source, start) if pair is not None else None
+    literal = tag_of_code(around.source, lines[0][0])
     match = literal or _CAPTURE.match(text)
     if match is None:
         return 0
@@ -282,8 +340,15 @@ def _is_code(line: str) -> bool:
     return line.endswith(("{", "}", ";")) and not line.endswith(("}}", "%}")) and not _ENTITY.search(line)
 
 
+def _why_raw(lines: Text, source: str) -> str:
+    """Return the reason why lines are left, if they have words outside of tags; otherwise nothing."""
+    words = _ANY_TAG.sub(" ", " ".join(source[slice(*line)] for line in lines))
+    return "raw text is not translated" if programs.TEXT_OF_YAML.search(words) else ""
+
+
 def _line_of(lines: Text, place: int) -> int:
-    return next((i for i, (_, end) in enumerate(lines) if place <= end), len(lines) - 1)
+    """Return the number of the line in which a place is."""
+    return min(bisect_left(lines, place, key=lambda line: line[1]), len(lines) - 1)
 
 
 def _component(text: str, lines: Text, around: Around) -> Lines | None:
@@ -296,8 +361,9 @@ def _component(text: str, lines: Text, around: Around) -> Lines | None:
     if not around.mdx:
         return None
     if (code := _PAGE_CODE.match(text)) and not text.endswith("/>"):
-        closing = f"</{code[1]}>"
-        count = 1 if closing in text else lines_until(lines, around, closing, lambda line: closing in line)
+        closing = f"</{code[1].lower()}>"
+        is_one_line = closing in text.lower()
+        count = 1 if is_one_line else lines_until(lines, around, closing, lambda line: closing in line.lower())
         return Lines(count) if count else None
     lines = lines[:500]
     place, source = lines[0][0], around.source
@@ -335,20 +401,26 @@ def _formula(text: str, lines: Text, around: Around) -> Lines | None:
     begin = _BEGIN.match(text)
     if begin is None:
         return None
-    closing = f"\\end{{{begin[1]}}}"
-    return (
-        Lines(count)
-        if (count := 1 if closing in text else lines_until(lines, around, "begin", lambda line: closing in line))
-        else None
-    )
+    ends = around.formula_ends.get(begin[1], [])
+    i = bisect_left(ends, lines[0][0])
+    lines = lines[:MOST_LINES]
+    return Lines(1 + _line_of(lines, ends[i])) if i < len(ends) and ends[i] < lines[-1][1] else None
+
+
+def ends_of_formulas(source: str) -> dict[str, list[int]]:
+    """Return the places of the ends of formulas such as ``\\end{align}``, by the names of their environments."""
+    ends: dict[str, list[int]] = {}
+    for match in _END.finditer(source):
+        ends.setdefault(match[1], []).append(match.start())
+    return ends
 
 
 def _module(text: str, lines: Text, around: Around) -> Lines | None:
     """Recognise imports and exports of MDX."""
     start = lines[0][0]
-    if start and around.source[start - 1] != "\n":
-        return None
-    if not _MODULE.match(text) and not (_IMPORT_START.match(text) and " from " in around.source[start : start + 2000]):
+    if around.silent or (start and around.source[start - 1] != "\n"):
+        return None  # in a paragraph it is a word
+    if not MODULE.match(text) and not (_IMPORT_START.match(text) and " from " in around.source[start : start + 2000]):
         return None
     if start < around.misses.get("module", -1):
         return None
@@ -386,5 +458,5 @@ _BY_SIGN: dict[str, tuple[Callable[[str, Text, Around], Lines | None], ...]] = {
     "<": (_single, _component), "$": (_dollars,), "\\": (_formula, _single), "(": (_single,), ";": (_single,),
     "[": (_brackets, programs.brackets, _single), "-": (programs.head_of_a_slide, _single), "@": (programs.at_sign,),
     "}": (programs.closing_brace,), "%": (programs.percent, _comment), "#": (_slot,), "+": (_single, _grid),
-    "i": (_module,), "e": (_module,),
+    "^": (_single,), "i": (_module,), "e": (_module,),
 }  # fmt: skip

@@ -332,7 +332,7 @@ class _Walk:
         _, text_start = self.opened.pop()
         start, source = self.at, self.original(self.at, end)
         if source in ("]", "][]"):
-            label = self.source[text_start:start]
+            label = " ".join(self.source[text_start:start].split())
             self.unit.tags.append(Tag(len(self.unit.text), (f"][{label}]",), "close", name))
             self.n_open -= 1
             self.unit.raw.append(source)

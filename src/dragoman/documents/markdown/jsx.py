@@ -28,6 +28,15 @@ _IN_COMMENT = re.compile(r"\*/")
 _TOKENS = {"`": _IN_TEMPLATE, "/*": _IN_COMMENT}
 _OPENING = ("`", "${", "{", "(", "[", "/*")
 
+MODULE = re.compile(
+    r"import\s+(?:[\w$*{][^'\"]*\sfrom\s*)?(?:'[^'\n]+'|\"[^\"\n]+\")[ \t]*"
+    r"(?:(?:with|assert)\s*\{.*|;[ \t]*import\b.*|;?[ \t]*(?:/[/*].*)?)\Z"
+    r"|export\s+(?:(?:const|let|var)\s+(?:[{\[]|[\w$]+\s*[=:])|\{|\*\s+(?:from|as)\s"
+    r"|(?:default\s+)?(?:(?:async\s+)?function\b[\s*]*+[\w$]*+\s*+\(|class\b\s*+[\w$]*+\s*+(?:extends\s.*)?\{)"
+    r"|default\s+(?:[{<]|\(\s*(?:\Z|[({\[<]|[^()]*\)\s*=>)|[\w$]+\s*=>|[\w$.]+\(|[\w$.]+[ \t]*;|[A-Z][\w$]*[ \t]*\Z))"
+)
+"""The first line of an import or export of JavaScript; a line of prose may begin with these words too."""
+
 MOST_OF_A_TAG = 20_000
 """Largest number of characters of a tag; anything longer is text."""
 

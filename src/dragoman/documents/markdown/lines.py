@@ -23,6 +23,8 @@ class Around:
     """Opening fences of directives that are not closed yet."""
     misses: dict[str, int]
     """For a kind of markup: the place up to which its end is known not to come."""
+    formula_ends: dict[str, list[int]]
+    """For an environment of LaTeX: the places of its ends."""
     components: bool
     """True if there are components of Nuxt's MDC."""
     silent: bool

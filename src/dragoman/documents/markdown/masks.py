@@ -66,6 +66,7 @@ _PICTURE = re.compile(
 """A picture behind a slide of Marp, or one with a size."""
 _LABEL = re.compile(r"\[([^\[\]\n]*)\]")
 _IN_BRACKETS = re.compile(r"\[(/?)([a-z][\w-]*)(?:[= \t][^\[\]\n]*)?\](?!\()")
+_QUOTES = ('"', "'", "\u201c", "\u201d", "\u2033", "&")
 _MOST_OF_A_LABEL = 400
 _SHORTCODE = re.compile(r"\{(?:\{[<%]|%-?)\s*(?!else|if|for|raw|set\b)([a-z][\w-]*)")
 """A shortcode of Hugo or a tag of a template, which may have an end."""
@@ -77,7 +78,11 @@ _DIRECTIVE = re.compile(
 )
 """A directive of remark, or a component of Nuxt's MDC."""
 _BLOCK_ID = re.compile(r"\^[\w-]+\s*\Z")
-_DOLLAR_END = re.compile(r"(?<=[^\s\\$])\$(?![\w$])")
+_DOLLAR_END = re.compile(r"(?<=[^\s\\$])\$(?![\w${])")
+_VARIABLE = re.compile(r"\$\{(?:[^{}\\\n]|\$?\{[^{}\\\n]*\})*+\}(?!\^|_\{|_\w\b)")
+"""A variable of a shell or a template such as ``${HOST}``; a formula may begin with a group in braces too."""
+_GROUP = re.compile(r"\$\{[^{}\n]*(?:\\|\}[\^_])")
+_COMMENT_END = re.compile(r"%%(?![\w%])")
 _LETTER = r"[^\W\d_]"
 _SINGLE_LETTERS = rf"(?:[\W\d_]|{_LETTER}(?!{_LETTER}))*+\Z"
 """Signs, digits, and letters of which no two stand together, such as ``f(x) + y``."""
@@ -96,7 +101,7 @@ _ESCAPE = re.compile(r"\\[_*`#|]")
 
 _CLOSED = {
     "{{<": ">}}", "{{%": "%}}", "{{{": "}}}", "{{": "}}", "{%": "%}", "{!": "!}", "{*": "*}", "{/*": "*/}", "{# ": "#}",
-    "{#-": "#}", "{>>": "<<}", "{~~": "~~}", "{::": "}", "{:": "}", "<%": "%>", "<?": "?>", "%%": "%%", "![[": "]]",
+    "{#-": "#}", "{>>": "<<}", "{~~": "~~}", "{::": "}", "{:": "}", "<%": "%>", "<?": "?>", "![[": "]]",
 }  # fmt: skip
 """Closing signs of stretches that are kept whole, longest opening sign first where they begin alike."""
 
@@ -132,7 +137,7 @@ CODE_ELEMENTS = frozenset(
 
 def _without_code(found_spans: list[Span]) -> list[Span]:
     """Return spans with each element of code as one of them."""
-    names = {f"jsx {name}" for name in CODE_ELEMENTS}
+    names = {f"jsx {name}" for element in CODE_ELEMENTS for name in (element, element.upper())}
     ends = {pair[0]: pair[1] for pair in pairs_of(found_spans) if found_spans[pair[0]].name in names}
     result: list[Span] = []
     i = 0
@@ -183,6 +188,9 @@ class _Scan:
         for match in _SHORTCODE_END.finditer(text) if "{" in text else ():
             self.shortcode_ends.setdefault(match[1], []).append(match)
         self.dollars = [match.start() for match in _DOLLAR_END.finditer(text)]
+        self.percents: dict[bool, list[int]] = {True: [], False: []}  # by whether they stand behind a space
+        for match in _COMMENT_END.finditer(text):
+            self.percents[text[match.start() - 1].isspace()].append(match.start())
         self.braces = brace_pairs(text) if mdx else {}
         self.floor = 0  # end of the last span
 
@@ -207,7 +215,7 @@ class _Scan:
         handlers: dict[str, Callable[[int], int]] = {
             "`": self._code, "\\": self._backslash, "{": self._brace, "<": self._angle, "$": self._dollar,
             "[": self._bracket, "~": self._raised, "^": self._raised, "=": self._pair, "+": self._pair,
-            ":": self._directive, "%": self._whole, "!": self._whole,
+            ":": self._directive, "%": self._percent, "!": self._whole,
         }  # fmt: skip
         return handlers[sign](at) if sign in handlers else self._url(at)
 
@@ -317,7 +325,10 @@ class _Scan:
         if self.text.startswith("$$", at):
             end = self._find("$$", at + 2)
             return self._add(at, end + 2, "point", "math") if end > at + 2 else at + 2
-        if self.text[at + 1 : at + 2].isspace():
+        if not self.mdx and (variable := _VARIABLE.match(self.text, at)):
+            return self._add(at, variable.end(), "point", "variable")
+        sign = self.text[at + 1 : at + 2]
+        if sign.isspace() or (sign == "{" and not _GROUP.match(self.text, at)):
             return 0
         i = bisect_right(self.dollars, at + 1)
         if i == len(self.dollars) or self.text[at - 1 : at].isalnum():
@@ -325,7 +336,19 @@ class _Scan:
         inside = self.text[at + 1 : self.dollars[i]]
         return 0 if "\n\n" in inside or "`" in inside else self._add(at, self.dollars[i] + 1, "point", "math")
 
+    def _percent(self, at: int) -> int:
+        """Add a comment such as ``%%words%%`` or ``%% words %%``; in ``50%%`` the signs are text."""
+        before = self.text[at - 1 : at]
+        if not self.text.startswith("%%", at) or before.isalnum() or before in ('"', "'", "%"):
+            return 0
+        ends = self.percents[self.text[at + 2 : at + 3].isspace()]
+        i = bisect_right(ends, at + 2)
+        return self._add(at, ends[i] + 2, "point", "comment") if i < len(ends) else at + 2
+
     def _bracket(self, at: int) -> int:
+        label = _LABEL.match(self.text, at)
+        if label and _reference(label[1]) in self.references:
+            return 0  # a link, whatever its words look like
         if self.text.startswith("[[", at):
             return self._wiki(at)
         if included := _INCLUDED.match(self.text, at):
@@ -348,17 +371,17 @@ class _Scan:
                 return self._add(at, match.end(), "point", name)
         if self.text[at - 1 : at] == "]":
             return self._foreign(at)
-        label = _LABEL.match(self.text, at) if self.text[at - 1 : at] != "!" else None
-        attributes = _ATTRIBUTES.match(self.text, label.end()) if label else None
-        if label is None or attributes is None or _reference(label[1]) in self.references:
-            return 0
-        return self._bracketed(at, at, attributes)
+        attributes = _ATTRIBUTES.match(self.text, label.end()) if label and self.text[at - 1 : at] != "!" else None
+        return self._bracketed(at, at, attributes) if attributes else 0
 
     def _shortcode(self, at: int) -> int:
         """Add a shortcode without an end, such as ``[gallery ids="1"]``; not the text of a link or of attributes."""
         match = SHORTCODE.match(self.text, at)
         if match is None or match["end"] or not has_value(match) or self.text.startswith(("[", "{"), match.end()):
             return 0
+        before, *values = match["arguments"].split("=")
+        if len(before.split()) > 2 and not any(value.startswith(_QUOTES) for value in values):
+            return 0  # words such as [only when the value is x=1]
         is_link = _reference(match[0][1:-1]) in self.references
         return 0 if is_link else self._add(at, match.end(), "point", "shortcode")
 
