@@ -395,7 +395,7 @@ class TrainConfig(Section):
     max_epochs: int | None = setting(None, "stop after N passes over the corpus", ge=1)
     max_minutes: float | None = setting(
         None,
-        "stop after N minutes of training, validation and saving, over all parts of a run; a cosine reaches zero by then",
+        "stop after N minutes of training, validation and saving, of all parts of a run; a cosine reaches zero then",
         gt=0,
     )
     batch_tokens: int = setting(4096, "rows times longest side of one batch, padding counted", ge=1)
