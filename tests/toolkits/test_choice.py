@@ -17,13 +17,14 @@ import torch
 
 import dragoman
 from dragoman import toolkits
-from dragoman.bundle import load_bundle
+from dragoman.bundle import Bundle, load_bundle
 from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Segment
 from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import check_sealed
 from dragoman.options import json_schema
 from dragoman.toolkits import choice as engines
 from dragoman.toolkits import export as exports
+from dragoman.toolkits.ctranslate2 import search
 from dragoman.toolkits.ctranslate2.search import CTranslate2
 from dragoman.toolkits.engine import Models, Needs
 from dragoman.toolkits.export import kept_export
@@ -248,7 +249,87 @@ def test_a_model_in_memory_is_converted_as_it_is(tiny_run: Path) -> None:
     translator.plan(engine="ctranslate2").engine.close()
 
 
+@pytest.fixture
+def other_bundle(run: Path, reseal: Callable[..., Path]) -> Bundle:
+    """The bundle of the run after another training: its scores are others."""
+    bundle = load_bundle(reseal({"step": 12345}))
+    with torch.no_grad():
+        for weight in bundle.model.parameters():
+            weight.mul_(0.8)
+    return bundle
+
+
+@pytest.mark.parametrize("times", [1, 2, 9])
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_an_export_that_another_process_replaces_while_it_is_loaded_is_loaded_again(
+    run: Path, texts: list[str], other_bundle: Bundle, monkeypatch: pytest.MonkeyPatch, times: int, is_missing: bool
+) -> None:
+    translator = Translator.load(run, "cpu")
+    settings: dict[str, Any] = {"patience": 1.0, "guard": False}
+    want = [line.score for line in translator.translate(texts, **settings)]
+    folder, opened, n_opened = exports.export_folder(run, "ctranslate2", "float32"), search.open_folder, 0
+
+    def interrupted(export: Path, *options: Any) -> Any:
+        nonlocal n_opened
+        n_opened += 1
+        if export != folder or n_opened > times:
+            return opened(export, *options)
+        exports.write(other_bundle, folder, "ctranslate2", "float32")
+        if not is_missing:
+            return opened(export, *options)
+        try:  # between the two renames of a folder that is replaced
+            moved = folder.rename(run / "moved")
+            return opened(export, *options)
+        finally:
+            moved.rename(folder)
+
+    monkeypatch.setattr(search, "open_folder", interrupted)
+    lines = translator.translate(texts, engine="ctranslate2", **settings)
+    assert [line.score for line in lines] == pytest.approx(want, abs=1e-4)
+    engine = translator.plan(engine="ctranslate2").engine
+    assert isinstance(engine, CTranslate2)
+    assert engine.export is not None
+    assert (engine.export.folder != folder) == (times > 1)  # at last a folder that no other process replaces
+    engine.close()
+
+
+def test_an_export_that_cannot_be_loaded_is_not_tried_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def refused(export: Path, *_: Any) -> Any:
+        tried.append(export)
+        raise ConfigError("cannot load it")
+
+    monkeypatch.setattr(search, "open_folder", refused)
+    with pytest.raises(ConfigError, match="cannot load it"):
+        Translator.load(run, "cpu").translate(["a dog"], engine="ctranslate2")
+    assert len(tried) == 1
+
+
 # --- exports ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["export", "translator.html"])
+def test_a_new_export_does_not_keep_the_comparison_of_the_older_one(run: Path, tmp_path: Path, name: str) -> None:
+    form = "page" if name.endswith(".html") else "ctranslate2"
+    out = dragoman.export(run, form, tmp_path / name)
+    certificate = out / exports.CERTIFICATE if out.is_dir() else tmp_path / "translator.certificate.json"
+    certificate.write_text('{"n_identical": 1}', encoding="utf-8")
+    if out.is_dir():
+        (out / exports.CARD).write_text("Compared with the original", encoding="utf-8")
+    assert dragoman.export(run, form, out) == out
+    assert not certificate.exists()
+    assert not (out / exports.CARD).exists()
+
+
+def test_an_engine_that_writes_its_export_again_removes_the_older_comparison(run: Path, other_bundle: Bundle) -> None:
+    folder = kept_export(load_bundle(run), run, "ctranslate2", "float32").folder
+    certificate = folder / exports.CERTIFICATE
+    certificate.write_text("{}", encoding="utf-8")
+    assert kept_export(load_bundle(run), run, "ctranslate2", "float32").folder == folder
+    assert certificate.exists()  # of this model
+    assert kept_export(other_bundle, run, "ctranslate2", "float32").folder == folder
+    assert not certificate.exists()
 
 
 def test_an_export_is_complete_and_says_where_it_is_from(run: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import struct
 import zipfile
@@ -97,6 +98,7 @@ def test_rounded_numbers_come_back_within_their_rounding(make_run: MakeRun, tmp_
         limit = (matrices if one.dim() == 2 else rest) * one.abs().amax(-1, keepdim=True)
         assert bool(((theirs[name] - one).abs() <= limit + 1e-7).all()), name
     assert load_bundle(again).manifest["imported"]["rounded_to"] == quantization.split("_")[0]
+    assert load_bundle(again).model.config.positions == "sinusoidal"
 
 
 def test_int16_is_multiplied_out(make_run: MakeRun, tmp_path: Path) -> None:
@@ -302,6 +304,36 @@ def test_sources_without_eos_come_in_and_leave_again(make_run: MakeRun, tmp_path
     assert load_bundle(tmp_path / "tuned").config.model.src_eos is False
 
 
+@pytest.mark.parametrize("kept", [("<unk>", "<pad>"), ("<unk>", "<pad>", "<s>"), ("<unk>",)])
+def test_sources_may_lack_bos_and_eos(make_run: MakeRun, tmp_path: Path, kept: tuple[str, ...]) -> None:
+    """As in older models of OpenNMT-py: the vocabulary of the sources has no special pieces but unk and padding."""
+    from dragoman.toolkits.ctranslate2.write import specification
+    from dragoman.toolkits.writing import weights_of as all_weights
+
+    run = make_run(share_embeddings="decoder", src_eos=False)
+    bundle = load_bundle(run)
+    folder = dragoman.export(run, "ctranslate2", tmp_path / "there")
+    pieces = bundle.src_tokenizer.pieces(range(bundle.src_tokenizer.vocab_size))
+    rows = [i for i, piece in enumerate(pieces) if i > 3 or piece in kept]
+    weights = all_weights(bundle)
+    weights["src_embed.weight"] = weights["src_embed.weight"][rows]
+    spec = specification(bundle.model.config, weights, 64)
+    spec.register_source_vocabulary([pieces[i] for i in rows])
+    spec.register_target_vocabulary(pieces)
+    spec.config.add_source_eos = False
+    spec.config.unk_token = "<unk>"
+    spec.validate()
+    for path in folder.glob("*.json"):
+        path.unlink()
+    spec.save(str(folder))
+    again = dragoman.import_model(folder, tmp_path / "again")
+    assert load_bundle(again).config.model.src_eos is False
+    the_same_there(again, folder)
+    configured(folder, add_source_eos=True)
+    with pytest.raises(BundleError, match="eos_token = '</s>' should be in its vocabulary"):
+        dragoman.import_model(folder, tmp_path / "other")
+
+
 def as_of_2020(body: bytes) -> bytes:
     """A ``model.bin`` as CTranslate2 wrote it before 3.0: revision 4 of its kind in a file of version 5."""
     from dragoman.toolkits.ctranslate2 import model_bin
@@ -393,6 +425,18 @@ def renamed(folder: Path, old: bytes, new: bytes) -> None:
     (folder / "model.bin").write_bytes(body.replace(old, new))
 
 
+def numbered(folder: Path, name: str, value: float) -> None:
+    """Another number, stored as float32, for a setting of both sides."""
+    body = (folder / "model.bin").read_bytes()
+    for side in ("encoder", "decoder"):
+        whole = f"{side}/{name}".encode()
+        place = body.index(struct.pack("<H", len(whole) + 1) + whole + b"\0") + len(whole) + 3
+        n_axes, _, n_bytes = struct.unpack_from("<BBI", body, place)
+        assert n_axes == 0
+        body = body[:place] + struct.pack("<BBIf", 0, 0, 4, value) + body[place + 6 + n_bytes :]
+    (folder / "model.bin").write_bytes(body)
+
+
 def cut(folder: Path, n: int) -> None:
     body = (folder / "model.bin").read_bytes()
     (folder / "model.bin").write_bytes(body[:n] if n else body + b"x")
@@ -413,6 +457,19 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
         ),
         "rows, its vocabulary more",
     ),
+    "a list that was cut off": (
+        lambda f: (f / "shared_vocabulary.json").write_text(
+            json.dumps(json.loads((f / "shared_vocabulary.json").read_text())[:-1])
+        ),
+        "src_embed has 400 rows, its vocabulary only 399 pieces: if it was cut off, copy it again",
+    ),
+    **{
+        f"{name} of {value}": (
+            lambda f, name=name, value=value: numbered(f, name, value),
+            f"(en|de)coder/{name} = {value:g} should be a whole number",
+        )
+        for name in ("num_heads", "activation") for value in (math.nan, math.inf, 8.5, -2.0)
+    },
     "no subwords": (lambda f: (f / "joint.spm").unlink(), "has no SentencePiece models"),
     "an end of which nothing is said": (
         lambda f: configured(f, add_source_eos=False, decoder_start_token="</s>"),

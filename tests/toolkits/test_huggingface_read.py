@@ -31,7 +31,7 @@ from dragoman.model.embedding import sinusoids
 from dragoman.model.transformer import Transformer
 from dragoman.model.weights import NEVER
 from dragoman.serving.pairs import Pairs
-from dragoman.toolkits.huggingface.write import write
+from dragoman.toolkits.huggingface.write import QUANTIZATIONS, write
 from dragoman.toolkits.page.search import Page
 from dragoman.training.finetune import adapt
 from model_variants import fill
@@ -236,6 +236,17 @@ def test_our_own_export_comes_back_as_it_was(tiny_run: Path, tmp_path: Path) -> 
     ours, theirs = one.model.state_dict(), other.model.state_dict()
     assert {name: tensor for name, tensor in theirs.items() if not torch.equal(tensor, ours[name])} == {}
     assert other.src_tokenizer.encode(["a dog 日本"]) == one.src_tokenizer.encode(["a dog 日本"])
+
+
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+def test_rounded_sinusoids_are_known_again(tiny_run: Path, tmp_path: Path, quantization: str) -> None:
+    """A Pegasus has a table of them, with as many rows as the settings can need; bfloat16 rounds by up to 2 ** -9."""
+    real = load_bundle(tiny_run)
+    config = real.model.config.model_copy(update={"norm": "pre"})
+    (tmp_path / "there").mkdir()
+    write(real._replace(model=fill(Transformer(config).eval(), seed=1)), tmp_path / "there", quantization)
+    run = dragoman.import_model(tmp_path / "there", tmp_path / "run")
+    assert load_bundle(run).model.config.positions == "sinusoidal"
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
@@ -519,6 +530,18 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "more layers": (lambda f: changed(f, "config.json", encoder_layers=3), "lack model.encoder.layers.2"),
     "no number": (lambda f: changed(f, "config.json", d_model="64"), "d_model = '64' should be a whole number"),
+    "a size of targets that is no number": (
+        lambda f: changed(f, "config.json", decoder_vocab_size="58101"),
+        "decoder_vocab_size = '58101' should be a whole number",
+    ),
+    "an infinite size of targets": (
+        lambda f: changed(f, "config.json", decoder_vocab_size=float("inf")),
+        "decoder_vocab_size = inf should be a whole number",
+    ),
+    "a size of targets below 0": (
+        lambda f: changed(f, "config.json", decoder_vocab_size=-7),
+        "decoder_vocab_size = -7 should be a whole number",
+    ),
     "no JSON": (lambda f: (f / "config.json").write_text("{"), "config.json: not JSON"),
     "no config": (
         lambda f: (f / "config.json").unlink(),
@@ -634,24 +657,97 @@ def test_what_hugging_face_answers_is_told_apart(
     assert not (tmp_path / "run").exists()
 
 
+def stored(snapshot: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, hub: Any) -> list[tuple[Any, ...]]:
+    """A hub with one model; returns the list of what is downloaded: name, revision, names of the files."""
+    seen: list[tuple[Any, ...]] = []
+
+    def found(name: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        names = [path.name for path in snapshot.iterdir()
+                 if any(fnmatch(path.name, pattern) for pattern in allow_patterns)]  # fmt: skip
+        (cache / snapshot.name).mkdir(parents=True, exist_ok=True)
+        for file in names:
+            shutil.copy(snapshot / file, cache / snapshot.name)
+        seen.append((name, revision, names))
+        return str(cache / snapshot.name)
+
+    monkeypatch.setattr(hub, "snapshot_download", found)
+    return seen
+
+
+def listed_there(folder: Path, *pieces: str) -> None:
+    """Other pieces in the place of the last ones of CTranslate2's list."""
+    path = folder / "shared_vocabulary.json"
+    names = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps([*names[: -len(pieces)], *pieces]), encoding="utf-8")
+
+
+REFUSED_EARLY: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "another model": (
+        "huggingface", lambda f: changed(f, "config.json", model_type="t5"), "its model_type is 't5'; only marian and",
+    ),
+    "no subwords": ("huggingface", lambda f: (f / "target.spm").unlink(), "target.spm: cannot be read"),
+    "no vocabulary": ("huggingface", lambda f: (f / "vocab.json").unlink(), "vocab.json: cannot be read"),
+    "another search": (
+        "huggingface", lambda f: changed(f, "generation_config.json", repetition_penalty=2.0), "repetition_penalty = 2",
+    ),
+    "nothing": ("huggingface", lambda f: (f / "config.json").unlink(), "some/model: has no config.json"),
+    "a bomb": ("huggingface", lambda f: (f / "config.json").write_text("[" * 10**6), "config.json: not JSON"),
+    "no subwords of CTranslate2": ("ctranslate2", lambda f: (f / "joint.spm").unlink(), "has no SentencePiece models"),
+    "languages": ("ctranslate2", lambda f: listed_there(f, "__de__", "__fr__"), "it translates by language tokens"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED_EARLY)
+def test_what_cannot_be_imported_is_refused_before_its_weights_are_downloaded(
+    tmp_path: Path, tiny_run: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    form, spoil, says = REFUSED_EARLY[name]
+    snapshot = dragoman.export(tiny_run, form, tmp_path / "abc123")
+    (snapshot / "manifest.json").unlink()
+    spoil(snapshot)
+    seen = stored(snapshot, tmp_path / "cache", monkeypatch, hub)
+    with pytest.raises(BundleError, match=says):
+        dragoman.import_model("some/model", tmp_path / "run")
+    assert len(seen) == 1
+    assert not {"model.safetensors", "model.bin"} & set(seen[0][2])
+    assert not (tmp_path / "run").exists()
+
+
+def test_pickled_weights_are_downloaded_only_if_there_are_no_others(
+    tmp_path: Path, opus: Opus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    snapshot = opus().rename(tmp_path / "abc123")
+    torch.save(load_file(snapshot / "model.safetensors"), snapshot / "pytorch_model.bin")
+    seen = stored(snapshot, tmp_path / "cache", monkeypatch, hub)
+    dragoman.import_model("some/model", tmp_path / "one")
+    assert ["pytorch_model.bin" in call[2] for call in seen] == [False, False]
+    seen.clear()
+    (snapshot / "model.safetensors").unlink()
+    shutil.rmtree(tmp_path / "cache")
+    dragoman.import_model("some/model", tmp_path / "other")
+    assert [(call[1], "pytorch_model.bin" in call[2]) for call in seen] == [
+        (None, False), ("abc123", False), ("abc123", True),
+    ]  # fmt: skip
+    weights = [load_bundle(tmp_path / run).model.state_dict() for run in ("one", "other")]
+    torch.testing.assert_close(dict(weights[0]), dict(weights[1]), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("form", ["huggingface", "ctranslate2"])
 def test_a_name_is_downloaded_and_its_commit_noted(
     tmp_path: Path, tiny_run: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     hub = pytest.importorskip("huggingface_hub")
     snapshot = dragoman.export(tiny_run, form, tmp_path / "abc123")
-    seen = []
-
-    def found(name: str, *, revision: str | None, allow_patterns: list[str]) -> str:
-        seen.append((name, revision))
-        for path in snapshot.iterdir():  # as the patterns choose
-            if not any(fnmatch(path.name, pattern) for pattern in allow_patterns):
-                path.unlink()
-        return str(snapshot)
-
-    monkeypatch.setattr(hub, "snapshot_download", found)
+    seen = stored(snapshot, tmp_path / "cache", monkeypatch, hub)
     run = dragoman.import_model("some/model", tmp_path / "run", revision="v1")
-    assert seen == [("some/model", "v1")]
+    assert [call[:2] for call in seen] == [("some/model", "v1"), ("some/model", "abc123")]  # the branch may move on
+    weights = {"huggingface": "model.safetensors", "ctranslate2": "model.bin"}[form]
+    assert [weights in call[2] for call in seen] == [False, True]
+    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == ["abc123"]
+    names = {path.name for path in (tmp_path / "cache/abc123").iterdir()}
+    assert names == {path.name for path in snapshot.iterdir()} - {"README.md"}
     assert load_bundle(run).manifest["imported"]["from"] == "some/model@abc123"
     with pytest.raises(ConfigError, match="revision = 'v1' is for a model that is downloaded"):
         dragoman.import_model(snapshot, tmp_path / "other", revision="v1")

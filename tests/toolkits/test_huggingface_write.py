@@ -18,6 +18,7 @@ from dragoman.config import DecodeConfig, ModelConfig, TokenizerConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.errors import ConfigError
+from dragoman.files import sealed_folder
 from dragoman.model.transformer import Transformer
 from dragoman.toolkits.huggingface.search import HuggingFace, why_different
 from dragoman.toolkits.huggingface.tokenizer_json import tokenizer_json
@@ -114,6 +115,22 @@ def test_a_model_computes_the_same_there(make: Make, tmp_path: Path, fields: dic
             assert [*found[1:], 3].index(3) >= len(ids)
             assert found[1 : 1 + len(ids)] == ids
         model.save_pretrained(tmp_path / again)
+
+
+@pytest.mark.parametrize("share", ["all", "decoder", "none"])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_the_card_and_a_warning_name_the_version_that_a_model_needs(
+    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture, norm: str, share: str
+) -> None:
+    """transformers 4 has one table for all embeddings of a Pegasus, and takes the last that it reads."""
+    folder, is_lost = tmp_path / "there", norm == "pre" and share != "all"
+    with sealed_folder(folder, {}) as aside, caplog.at_level("WARNING", "dragoman"):
+        write(make(norm=norm, share_embeddings=share), aside)
+    needed = "It needs transformers 5 or later"
+    reason = ": transformers 4 loads one table in place of all its embeddings, without an error, and translates wrongly"
+    assert f"\n{needed}{reason * is_lost}.\n" in (folder / "README.md").read_text(encoding="utf-8")
+    assert ("there: this model needs transformers 5 or later" + reason in caplog.messages) == is_lost
+    assert len(caplog.messages) == is_lost
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

@@ -216,14 +216,47 @@ def test_a_file_by_itself_and_a_vocabulary_of_sentencepiece(marian: Make, tmp_pa
     )  # fmt: skip
     (folder / "vocab.spm").write_bytes(model.getvalue())
     (folder / "decoder.yml").write_text("{models: [model.npz], vocabs: [vocab.spm, vocab.spm]}", encoding="utf-8")
-    bundle = load_bundle(dragoman.import_model(folder, tmp_path / "spm"))
     there = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    with pytest.raises(BundleError, match=r"src_embed has [0-9]+ rows, its vocabulary only [0-9]+ pieces"):
+        dragoman.import_model(folder, tmp_path / "spm")
+    resized(folder, there.get_piece_size())
+    bundle = load_bundle(dragoman.import_model(folder, tmp_path / "spm"))
     ours = bundle.src_tokenizer.pieces(bundle.src_tokenizer.encode(["a dog sits"])[0])
     assert ours == there.encode("a dog sits", out_type=str)
     table = np.load(folder / "model.npz")["Wemb"]
     place = bundle.src_tokenizer.encode(["a"])[0][0]
     row = there.piece_to_id(bundle.src_tokenizer.pieces([place])[0])
     np.testing.assert_array_equal(bundle.model.src_embed.weight[place].detach(), table[row])
+
+
+def test_what_a_vocabulary_has_beyond_the_model_is_left_out(marian: Make, tmp_path: Path) -> None:
+    """As ``marian --dim-vocabs`` with a longer list does."""
+    folder = marian()
+    one = dragoman.import_model(folder, tmp_path / "one")
+    lengthened(folder)
+    other = dragoman.import_model(folder, tmp_path / "other")
+    assert (one / "bundle/model.safetensors").read_bytes() == (other / "bundle/model.safetensors").read_bytes()
+    assert (one / "bundle/src.spm").read_bytes() == (other / "bundle/src.spm").read_bytes()
+
+
+@pytest.mark.parametrize("tied", ["all", "decoder"])
+def test_a_piece_beyond_the_model_is_read_as_unknown(marian: Make, tmp_path: Path, tied: str) -> None:
+    folder, n = marian(tied=tied), 45
+    tables = resized(folder, n)
+    bundle = load_bundle(dragoman.import_model(folder, tmp_path / "run"))
+    path = folder / ("joint.vocab.yml" if tied == "all" else "tgt.vocab.yml")
+    listed = pieces_of_yaml(path.read_text(encoding="utf-8"))
+    tokenizer, model = bundle.tgt_tokenizer, bundle.model
+    ids = {piece: i for i, piece in enumerate(tokenizer.pieces(range(tokenizer.vocab_size)))}
+    table = tables.get("decoder_Wemb", tables.get("Wemb"))
+    assert table is not None
+    row = model.tgt_embed.weight.detach()
+    beyond = [piece for piece, i in listed.items() if i >= n and piece in ids]
+    assert beyond
+    for piece, i in listed.items():
+        if piece in ids and i > 1:
+            np.testing.assert_array_equal(row[ids[piece]], table[i if i < n else 1])
+            assert (model.generator.bias[ids[piece]].item() == NEVER) == (i >= n)
 
 
 @pytest.fixture
@@ -441,6 +474,32 @@ def rewritten(folder: Path, **changes: Any) -> None:
     np.savez(folder / "model.npz", **{name: value for name, value in content.items() if value is not None})
 
 
+def configured(folder: Path, **changes: Any) -> None:
+    """Other options of the model; None: without one."""
+    with np.load(folder / "model.npz") as file:
+        options = yaml.safe_load(file["special:model.yml"].tobytes().rstrip(b"\0")) | changes
+    options = {name: value for name, value in options.items() if value is not None}
+    rewritten(folder, **{"special:model.yml": np.frombuffer(yaml.safe_dump(options).encode() + b"\0", np.int8)})
+
+
+def lengthened(folder: Path) -> None:
+    """More pieces than the tables have rows."""
+    path = folder / "joint.vocab.yml"
+    n = len(pieces_of_yaml(path.read_text(encoding="utf-8")))
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(f"x{i}: {i}\n" for i in range(n, n + 9000))
+
+
+def resized(folder: Path, n: int) -> dict[str, np.ndarray[Any, Any]]:
+    """Make the model one of the first ``n`` pieces, and return its tables as they were before."""
+    with np.load(folder / "model.npz") as file:
+        tables = {name: file[name] for name in ("Wemb", "decoder_Wemb", "encoder_Wemb") if name in file.files}
+        bias = file["decoder_ff_logit_out_b"]
+    rewritten(folder, decoder_ff_logit_out_b=bias[:, :n], **{name: table[:n] for name, table in tables.items()})
+    configured(folder, **{"dim-vocabs": [n, n]})
+    return tables
+
+
 def pickled(folder: Path) -> None:
     class Bad:
         def __reduce__(self) -> Any:
@@ -491,10 +550,19 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "an id twice": (lambda f: (f / "joint.vocab.yml").write_text("a: 0\nb: 0\n"), "the ids 0 to 1, once each"),
     "no end": (lambda f: (f / "joint.vocab.yml").write_text("<unk>: 0\n"), "has no </s>"),
     "a long vocabulary": (
-        lambda f: (f / "joint.vocab.yml").write_text("\n".join(f"{x}: {i}" for i, x in enumerate(
-            [*pieces_of_yaml((f / "joint.vocab.yml").read_text()), *(f"x{i}" for i in range(9000))]))),
-        "rows, its vocabulary more",
+        lambda f: (lengthened(f), configured(f, **{"dim-vocabs": None})), "rows, its vocabulary more",
     ),
+    "a vocabulary that was cut off": (
+        lambda f: (f / "joint.vocab.yml").write_text((f / "joint.vocab.yml").read_text().rpartition('\n"')[0]),
+        "src_embed has [0-9]+ rows, its vocabulary only [0-9]+ pieces: if it was cut off, copy it again",
+    ),
+    "sizes of another model": (
+        lambda f: configured(f, **{"dim-vocabs": [50, 50]}), "src_embed has [0-9]+ rows, its vocabulary only 50 pieces",
+    ),
+    "a size that is no number": (
+        lambda f: configured(f, **{"dim-vocabs": ["90", 90]}), "option dim-vocabs = '90' should be a whole number",
+    ),
+    "sizes that are no list": (lambda f: configured(f, **{"dim-vocabs": 90}), "dim-vocabs = 90 should be a list"),
     "no subwords": (lambda f: (f / "source.spm").unlink(), "source.spm: cannot be read"),
     "an ensemble": (
         lambda f: (f / "decoder.yml").write_text("models: [model.npz, b.npz]"),

@@ -13,8 +13,9 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from dragoman import __version__
 from dragoman.arguments import checked
@@ -27,6 +28,7 @@ from dragoman.files import (
     explained,
     final_name,
     flush,
+    read_manifest,
     sealed_folder,
     temporary_folder,
 )
@@ -43,6 +45,9 @@ CARD = "README.md"
 """Model card of an export; a comparison is added to it."""
 EXPORT_VERSION = 1
 """Version of the files of an export; a kept export of another version is made again."""
+
+
+Loaded = TypeVar("Loaded")
 
 
 class KeptExport(NamedTuple):
@@ -105,6 +110,7 @@ def _write_file(bundle: Bundle, file: Path, to: str, quantization: str) -> None:
             form.write(bundle, aside, quantization)
             (written,) = aside.glob(f"*{form.FILE}")
             flush(written)
+            file.with_suffix(f".{CERTIFICATE}").unlink(missing_ok=True)  # it compares the older file
             written.replace(file)
         flush(file.parent)
 
@@ -128,10 +134,13 @@ def export_folder(run: Path | str, to: str, quantization: str) -> Path:
 
 
 def write(bundle: Bundle, folder: Path, to: str, quantization: str) -> None:
-    """Write a bundle's export into ``folder``, whole or not at all; see ``export``."""
+    """Write a bundle's export into ``folder``, whole or not at all; see ``export``.
+
+    An older export's comparison does not stay: the new one has none until it is compared itself.
+    """
     form = check(to, bundle.model.config, quantization)
     size = n_bytes(untied(bundle.model))
-    with sealed_folder(folder, _facts(bundle, to, quantization), size, unsealed=(CARD,)) as aside:
+    with sealed_folder(folder, _facts(bundle, to, quantization), size, unsealed=(CARD, CERTIFICATE)) as aside:
         form.write(bundle, aside, quantization)
 
 
@@ -161,6 +170,41 @@ def kept_export(bundle: Bundle, run: Path | None, to: str, quantization: str) ->
         return KeptExport(folder, temporary.pop_all())
 
 
+def load_kept_export(
+    bundle: Bundle, run: Path | None, to: str, quantization: str, load: Callable[[Path], Loaded]
+) -> tuple[KeptExport, Loaded]:
+    """Return the kept export of a bundle, as ``kept_export`` does, and what ``load`` makes of its folder.
+
+    Another process may replace the folder while it is loaded. Then it is loaded again, and at last from a temporary
+    folder, which no other process replaces: two processes with two bundles of one run could replace it for ever.
+    """
+    facts = _facts(bundle, to, quantization)
+    for owner in (run, run, None):
+        export = kept_export(bundle, owner, to, quantization)
+        before = _standing_now(export.folder)
+        try:
+            loaded = load(export.folder)
+        except DragomanError:
+            if export.temporary is not None:
+                export.temporary.close()
+                raise
+            if before is not None and _standing_now(export.folder) == before:
+                raise
+        else:
+            if export.temporary is not None or _names(export.folder, facts):
+                return export, loaded
+    raise AssertionError("the temporary folder of this process was replaced")
+
+
+def _standing_now(folder: Path) -> tuple[int, int] | None:
+    """Return inode and time of a folder, which differ once it is replaced; None: there is none at this moment."""
+    try:
+        stat = folder.stat()
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_mtime_ns
+
+
 def _write_or_os_error(bundle: Bundle, folder: Path, to: str, quantization: str) -> None:
     try:
         write(bundle, folder, to, quantization)
@@ -185,10 +229,18 @@ def _facts(bundle: Bundle, to: str, quantization: str) -> dict[str, Any]:
 def _is_of(folder: Path, facts: dict[str, Any]) -> bool:
     """True if the folder holds a whole export with these facts."""
     try:
-        found = check_sealed(folder, "conversion")
+        manifest = check_sealed(folder, "conversion")
     except BundleError:
         return False
-    return all(found.get(name) == value for name, value in facts.items())
+    return facts.items() <= manifest.items()
+
+
+def _names(folder: Path, facts: dict[str, Any]) -> bool:
+    """True if the manifest of a folder has these facts; its files are not read."""
+    try:
+        return facts.items() <= read_manifest(folder, "conversion").items()
+    except BundleError:
+        return False
 
 
 def _is_export(folder: Path) -> bool:

@@ -82,6 +82,21 @@ def shown(value: object) -> str:
     return _SHORT.repr(value)
 
 
+def whole_number(value: object, name: str, least: int = 0) -> int:
+    """Return a number of a foreign file that must be whole: a size, a depth, an id.
+
+    Args:
+        name: Name of the file and the number in messages.
+
+    Raises:
+        BundleError: The value is something else, such as NaN or a text, or less than ``least``.
+    """
+    if type(value) is not int or value < least:
+        at_least = f" of at least {least}" if least else ""
+        raise BundleError(f"{name} = {shown(value)} should be a whole number{at_least}")
+    return value
+
+
 def listing(names: Iterable[str]) -> str:
     """Return the first three names in words, and the number of the others."""
     first, others = sorted(names)[:3], sorted(names)[3:]
@@ -113,8 +128,9 @@ def order_of_sinusoids(table: Tensor) -> Tensor | None:
     """
     if table.size(1) % 2:
         return None
+    # bfloat16 rounds numbers between 1/2 and 1 by up to 2 ** -9.
     sinusoidal, channels = sinusoids(0, len(table), table.size(1)).float(), torch.arange(table.size(1))
     for order in (channels, torch.cat((channels[0::2], channels[1::2]))):
-        if torch.allclose(table, sinusoidal[:, order], atol=1e-3):
+        if torch.allclose(table, sinusoidal[:, order], atol=2**-9 + 5e-4):
             return order
     return None

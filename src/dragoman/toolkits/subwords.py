@@ -47,15 +47,21 @@ class Vocabulary(NamedTuple):
     pieces: tuple[str, ...]  # from id 4 on
     rows: tuple[int, ...]  # by our id, special ones too: its row in the foreign tensors; -1: none
     never: tuple[int, ...]  # our ids that the foreign model cannot choose
+    n_listed: int  # number of foreign pieces, those too that are left out here
 
     def take(self, table: Tensor, what: str) -> Tensor:
         """Return the rows of a foreign table ``(V, ...)`` in our order; zeros for ids without a row.
 
         Raises:
-            BundleError: The table, which ``what`` names, has too few rows.
+            BundleError: The table, which ``what`` names, has not a row for each piece of the foreign list.
         """
-        if max(self.rows) >= len(table):
-            raise BundleError(f"{what} has {len(table):,} rows, its vocabulary more")
+        if len(table) < self.n_listed:
+            raise BundleError(f"{what} has {len(table):,} rows, its vocabulary more: {self.n_listed:,} pieces")
+        if len(table) > self.n_listed:
+            raise BundleError(
+                f"{what} has {len(table):,} rows, its vocabulary only {self.n_listed:,} pieces: if it was cut off, "
+                "copy it again; if it is whole, add a piece of a new name for each row that has none"
+            )
         return torch.cat((table, torch.zeros_like(table[:1])))[list(self.rows)].contiguous()
 
     def bias(self, foreign: Tensor | None, what: str) -> Tensor | None:
@@ -142,7 +148,7 @@ def read_model(proto: bytes, name: str) -> Parts:
 
 def vocabulary(
     listed: Sequence[str],
-    special: tuple[int | None, int, int | None, int],
+    special: tuple[int | None, int, int | None, int | None],
     models: Sequence[Parts],
     kept_pieces: frozenset[str] | None = None,
 ) -> Vocabulary:
@@ -167,7 +173,8 @@ def vocabulary(
     never = [ours for ours, i, others in ((PAD_ID, pad, (unk, bos, eos)), (BOS_ID, bos, (pad, unk, eos)))
              if i is None or i in others]  # fmt: skip
     never += range(len(rows), len(rows) + len(lacking))
-    return Vocabulary((*(listed[i] for i in order), *lacking), (*rows, *[unk] * len(lacking)), tuple(never))
+    names_of_rows = (*(listed[i] for i in order), *lacking)
+    return Vocabulary(names_of_rows, (*rows, *[unk] * len(lacking)), tuple(never), len(listed))
 
 
 def tokenizers(models: Sequence[Parts], vocabularies: Sequence[Vocabulary], name: str) -> tuple[Tokenizer, Tokenizer]:

@@ -90,6 +90,6 @@ def table(models: Mapping[str, ModelConfig] | None = None) -> str:
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     if summary.reasons:
         lines += ["", *(f"{n}. {reason}" for n, reason in enumerate(summary.reasons, 1))]
-    if summary.notes:
-        lines += ["", *(f"`exact` for {name} is about numbers. {note}" for name, note in summary.notes.items())]
+    for name, note in summary.notes.items():
+        lines += ["", f"`exact` for {name} is about numbers. {note}"]
     return "\n".join(lines)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from dragoman.errors import BundleError
-from dragoman.toolkits.reading import listing
+from dragoman.toolkits.reading import listing, whole_number
 
 SPECIFICATION, VERSIONS, REVISIONS = "TransformerSpec", range(4, 7), range(3, 8)
 SINCE_CONFIG = 6
@@ -116,6 +116,15 @@ class Variables:
         if variable is None or variable.values.size != 1 or variable.type == "bfloat16":
             raise BundleError(f"{self.path}: {name} should be one number")
         return float(variable.values.reshape(()))
+
+    def whole_number(self, name: str, default: int | None = None) -> int:
+        """Return the value of a variable of one whole number, of 0 or more; a file may store it as a float.
+
+        Raises:
+            BundleError: See ``number``; or the number is not whole, or not finite.
+        """
+        value = self.number(name, default)
+        return whole_number(int(value) if value.is_integer() else value, f"{self.path}: {name}")
 
     def flag(self, name: str, default: bool = False) -> bool:
         """Return the value of a switch.

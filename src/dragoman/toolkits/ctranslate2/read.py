@@ -66,9 +66,14 @@ def read(
     paths = subwords or _subwords(source)
     models = [read_model(read_bytes(path, WANTED), str(path)) for path in paths]
     pieces = None if texts is None else needed(models, texts)
+    src_eos = _has_source_eos(about, variables, source)
+    from_zero = variables.flag("decoder/start_from_zero_embedding")
     vocabularies = []
     for i, listed in enumerate(lists):
-        special = _special(listed, about, variables.flag("decoder/start_from_zero_embedding"), source)
+        special = (
+            _special_of_source(listed, about, src_eos, source) if len(lists) > 1 and i == 0
+            else _special(listed, about, from_zero, source)
+        )  # fmt: skip
         vocabularies.append(
             vocabulary(listed, special, models if len(lists) == 1 else [models[-1 if i else 0]], pieces)
         )
@@ -79,7 +84,7 @@ def read(
         raise BundleError(f"{source}/config.json: add_source_bos = true is not supported, only false")
     src, tgt = tokenizers(models, vocabularies, str(source))
     options, weights = _model(variables, about, vocabularies)
-    if not _has_source_eos(about, variables, source):
+    if not src_eos:
         options["src_eos"] = False
         logger.info("%s: its sources do not end with eos (as OpenNMT-py's): model.src_eos = false", name)
     variables.refuse_unread()
@@ -100,6 +105,17 @@ def read(
     return Imported(
         config, model, weights, src, tgt, facts_of(name, "ctranslate2", variables.digest, models, **rounded)
     )
+
+
+def refuse_by_small_files(folder: Path) -> None:
+    """Read what a folder has besides its weights, so that a model is refused before they are downloaded.
+
+    Raises:
+        BundleError: Vocabulary or subwords are missing or damaged, or of a kind that cannot be imported.
+    """
+    _refuse_language_tokens(_lists(folder), folder)
+    for path in _subwords(folder):
+        read_model(read_bytes(path, WANTED), str(path))
 
 
 def _about(variables: Variables, folder: Path) -> dict[str, Any]:
@@ -128,13 +144,13 @@ def _variant(variables: Variables) -> dict[str, Any]:
         return values[0]
 
     n_layers = {f"n_{side}_layers": _n_layers(variables, side) for side in SIDES}
-    n_heads = int(same("num_heads", lambda side: variables.number(f"{side}/num_heads")))
+    n_heads: int = same("num_heads", lambda side: variables.whole_number(f"{side}/num_heads"))
     if n_heads < 1:
         raise BundleError(f"{variables.path}: num_heads = {n_heads} should be at least 1")
     is_pre = same("pre_norm", lambda side: variables.flag(f"{side}/pre_norm", True))
     is_scaled = same("scale_embeddings", lambda side: _is_scaled(variables, side))
     code = ACTIVATION_CODES.get(
-        int(same("activation", lambda side: variables.number(f"{side}/activation", 0))), "of no name"
+        same("activation", lambda side: variables.whole_number(f"{side}/activation", 0)), "of no name"
     )
     is_gated = GATE in variables
     activation = next((name for name, their_name in ACTIVATIONS.items() if their_name == code), None)
@@ -360,17 +376,44 @@ def _special(
     listed: Sequence[str], about: Mapping[str, Any], from_zero: bool, folder: Path
 ) -> tuple[int | None, int, int | None, int]:
     """Return their ids of our pad, unk, bos and eos."""
-    ids = {piece: i for i, piece in enumerate(listed)}
+    bos = None if from_zero else _needed_id("decoder_start_token", listed, about, folder)
+    unk, eos = (_needed_id(f"{name}_token", listed, about, folder) for name in ("unk", "eos"))
+    return _id_of_padding(listed), unk, bos, eos
 
-    def needed_id(setting: str) -> int:
-        piece = about.get(setting)
-        if not isinstance(piece, str) or piece not in ids:
-            raise BundleError(f"{folder}/config.json: {setting} = {shown(piece)} should be in its vocabulary")
-        return ids[piece]
 
-    pad = next((ids[piece] for piece in PADS if piece in ids), None)
-    bos = None if from_zero else needed_id("decoder_start_token")
-    return pad, needed_id("unk_token"), bos, needed_id("eos_token")
+def _special_of_source(
+    listed: Sequence[str], about: Mapping[str, Any], src_eos: bool, folder: Path
+) -> tuple[int | None, int, int | None, int | None]:
+    """Return their ids of our pad, unk, bos and eos in a list of sources alone.
+
+    Those of OpenNMT-py have neither bos nor eos, since its sources do not hold them.
+    """
+    unk = _needed_id("unk_token", listed, about, folder)
+    bos, eos = (_id_of(about.get(name), listed) for name in ("decoder_start_token", "eos_token"))
+    if src_eos:
+        eos = _needed_id("eos_token", listed, about, folder)
+    return _id_of_padding(listed), unk, bos, eos
+
+
+def _needed_id(setting: str, listed: Sequence[str], about: Mapping[str, Any], folder: Path) -> int:
+    """Return the id of the piece that a setting names.
+
+    Raises:
+        BundleError: The list lacks the piece.
+    """
+    piece = about.get(setting)
+    i = _id_of(piece, listed)
+    if i is None:
+        raise BundleError(f"{folder}/config.json: {setting} = {shown(piece)} should be in its vocabulary")
+    return i
+
+
+def _id_of(piece: object, listed: Sequence[str]) -> int | None:
+    return listed.index(piece) if isinstance(piece, str) and piece in listed else None
+
+
+def _id_of_padding(listed: Sequence[str]) -> int | None:
+    return next((listed.index(piece) for piece in PADS if piece in listed), None)
 
 
 def _has_source_eos(about: Mapping[str, Any], variables: Variables, folder: Path) -> bool:

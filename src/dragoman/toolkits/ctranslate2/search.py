@@ -44,7 +44,7 @@ from dragoman.fast.step import weight_versions
 from dragoman.options import Precision
 from dragoman.toolkits.ctranslate2.write import why_not
 from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
-from dragoman.toolkits.export import KeptExport, kept_export
+from dragoman.toolkits.export import KeptExport, load_kept_export
 from dragoman.toolkits.subwords import cut_differently_by_sentencepiece
 
 PRECISIONS = {"fp32": "float32", "int8": "int8"}
@@ -162,10 +162,10 @@ class CTranslate2:
             workers = max(workers, torch.get_num_threads())
         check(PRECISIONS[precision], device)  # before anything is written
         # The export in the run's folder has the weights on disk: it serves only if they were not changed in memory.
-        export = kept_export(
-            bundle, models.run if versions == models.versions else None, "ctranslate2", PRECISIONS[precision]
-        )
-        translator = open_folder(export.folder, PRECISIONS[precision], device, workers)
+        export, translator = load_kept_export(
+            bundle, models.run if versions == models.versions else None, "ctranslate2", PRECISIONS[precision],
+            lambda folder: open_folder(folder, PRECISIONS[precision], device, workers),
+        )  # fmt: skip
         engine = cls(translator, bundle.src_tokenizer, bundle.tgt_tokenizer, workers)
         engine.export, engine._versions = export, versions
         if export.temporary is not None:

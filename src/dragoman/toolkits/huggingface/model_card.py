@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dragoman.bundle import Bundle
+from dragoman.config import ModelConfig
 from dragoman.languages.known import known
+from dragoman.toolkits.huggingface import NEEDED, ONE_TABLE
 
 TEMPLATE = """---
 language: [{languages}]
@@ -16,6 +18,8 @@ pipeline_tag: translation
 # {title}
 
 A Transformer of {n_parameters:,} parameters that translates {src} to {tgt}, trained with dragoman {version}.
+
+It needs {needed}.
 
 ```python
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
@@ -40,6 +44,11 @@ ends a hypothesis at the limit of its sentence for free"""
 SEVERAL = """
 Each source begins with the code of its target language ({codes}), without a space behind it.
 """
+
+
+def has_lost_tables(config: ModelConfig) -> bool:
+    """True if transformers 4 loads one table of embeddings for a model that has two or three: an untied Pegasus."""
+    return config.norm == "pre" and config.share_embeddings != "all"
 
 
 def model_card(bundle: Bundle, quantization: str, compared: str = "") -> str:
@@ -77,6 +86,7 @@ def model_card(bundle: Bundle, quantization: str, compared: str = "") -> str:
         example=f"{codes[0] if codes else ''}...",
         several=SEVERAL.format(codes=", ".join(f"`{code}`" for code in codes)) if codes else "",
         title=f"{src} to {tgt}",
+        needed=f"{NEEDED}: {ONE_TABLE}" if has_lost_tables(config) else NEEDED,
         search=SAME if decode.length_penalty_form == "power" else OTHER,
         compared=f"\n{compared}" if compared else "",
         n_parameters=sum(weight.numel() for weight in bundle.model.parameters()),

@@ -12,7 +12,7 @@ import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,9 +23,17 @@ from dragoman.errors import BundleError
 from dragoman.model.weights import read_weights
 from dragoman.options import either
 from dragoman.toolkits.generation import ordered_search
-from dragoman.toolkits.huggingface.download import index_of
 from dragoman.toolkits.huggingface.write import EPSILON, order, parameters
-from dragoman.toolkits.reading import Imported, facts_of, listing, order_of_sinusoids, read_bytes, read_object, shown
+from dragoman.toolkits.reading import (
+    Imported,
+    facts_of,
+    listing,
+    order_of_sinusoids,
+    read_bytes,
+    read_object,
+    shown,
+    whole_number,
+)
 from dragoman.toolkits.subwords import (
     SPECIAL,
     Vocabulary,
@@ -47,9 +55,48 @@ WANTED = "a Marian model of Hugging Face has it"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
+class SmallFiles(NamedTuple):
+    """Contents of the files of a model that hold no weights."""
+
+    config: dict[str, Any]  # of ``config.json``
+    models: list[Parts]  # SentencePiece models of source and target
+    lists: list[list[str]]  # pieces of both sides, or of each
+    vocabularies: list[Vocabulary]
+    search: dict[str, Any]  # section ``decode`` of a run
+
+
 def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None]) -> Imported:
     """Read a folder; see ``toolkit.Reader``."""
     _refuse_onnx(folder)
+    small = small_files(folder, texts)
+    theirs, lists, vocabularies = small.config, small.lists, small.vocabularies
+    src, tgt = tokenizers(small.models, vocabularies, str(folder))
+    raw, digest = _weights(folder)
+    tables = _tables(theirs, lists)
+    _refuse_other_tables(tables, raw, folder)
+    bias = vocabularies[-1].bias(_bias(raw), f"{folder}: final_logits_bias")
+    variant = dict(
+        positions=_positions(raw), generator_bias=bias is not None,
+        share_embeddings=_share_embeddings(folder, theirs, raw, len(lists) == 1),
+    )  # fmt: skip
+    src_lang, tgt_lang = _languages(folder, languages)
+    data = dict(src_lang=src_lang, tgt_lang=tgt_lang, tokenizer=dict(joint=len(lists) == 1))
+    config = _config(folder, theirs, variant, data, small.search)
+    model = ModelConfig(**config.model.model_dump(), src_vocab_size=src.vocab_size, tgt_vocab_size=tgt.vocab_size)
+    if unread := raw.keys() - {parameter.theirs for parameter in parameters(model)} - tables.keys():
+        raise BundleError(f"{folder}: the weights have {listing(unread)}, which its configuration has not")
+    weights = _renamed(model, raw, vocabularies, folder)
+    if bias is not None:
+        weights["generator.bias"] = bias
+    return Imported(config, model, weights, src, tgt, facts_of(name, theirs["model_type"], digest, small.models))
+
+
+def small_files(folder: Path, texts: Sequence[str] | None = None) -> SmallFiles:
+    """Read all of a folder but its weights.
+
+    Raises:
+        BundleError: A file is missing or damaged, or the model is of a kind that cannot be held exactly.
+    """
     theirs = read_object(folder / "config.json", WANTED)
     _refuse_what_is_not_held(theirs, folder)
     paths = [folder / f"{side}.spm" for side in ("source", "target")]
@@ -61,27 +108,8 @@ def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[
         check_belongs(spm, listed, str(path))
     pieces = None if texts is None else needed(models, texts)
     vocabularies = _vocabularies(theirs, lists, models, pieces, folder)
-    src, tgt = tokenizers(models, vocabularies, str(folder))
-    raw, digest = _weights(folder)
-    tables = _tables(theirs, lists)
-    _refuse_other_tables(tables, raw, folder)
-    bias = vocabularies[-1].bias(_bias(raw), f"{folder}: final_logits_bias")
-    unk = lists[-1].index(UNKNOWN)
-    search = ordered_search(folder, theirs, (theirs["pad_token_id"], theirs["decoder_start_token_id"], unk), WANTED)
-    variant = dict(
-        positions=_positions(raw), generator_bias=bias is not None,
-        share_embeddings=_share_embeddings(folder, theirs, raw, len(lists) == 1),
-    )  # fmt: skip
-    src_lang, tgt_lang = _languages(folder, languages)
-    data = dict(src_lang=src_lang, tgt_lang=tgt_lang, tokenizer=dict(joint=len(lists) == 1))
-    config = _config(folder, theirs, variant, data, search)
-    model = ModelConfig(**config.model.model_dump(), src_vocab_size=src.vocab_size, tgt_vocab_size=tgt.vocab_size)
-    if unread := raw.keys() - {parameter.theirs for parameter in parameters(model)} - tables.keys():
-        raise BundleError(f"{folder}: the weights have {listing(unread)}, which its configuration has not")
-    weights = _renamed(model, raw, vocabularies, folder)
-    if bias is not None:
-        weights["generator.bias"] = bias
-    return Imported(config, model, weights, src, tgt, facts_of(name, theirs["model_type"], digest, models))
+    never = (theirs["pad_token_id"], theirs["decoder_start_token_id"], lists[-1].index(UNKNOWN))
+    return SmallFiles(theirs, models, lists, vocabularies, ordered_search(folder, theirs, never, WANTED))
 
 
 def _refuse_onnx(folder: Path) -> None:
@@ -104,8 +132,9 @@ def _refuse_what_is_not_held(theirs: Mapping[str, Any], folder: Path) -> None:
              "decoder_attention_heads", "decoder_ffn_dim", "pad_token_id", "eos_token_id", "decoder_start_token_id",
              "max_position_embeddings")  # fmt: skip
     for name in whole:
-        if type(theirs.get(name)) is not int or theirs[name] < 0:
-            raise BundleError(f"{folder}/config.json: {name} = {shown(theirs.get(name))} should be a whole number")
+        whole_number(theirs.get(name), f"{folder}/config.json: {name}")
+    if theirs.get("decoder_vocab_size") is not None:
+        whole_number(theirs["decoder_vocab_size"], f"{folder}/config.json: decoder_vocab_size")
     for name in ("normalize_embedding", "normalize_before", "add_final_layer_norm", "add_bias_logits"):
         if theirs.get(name) and kind == "marian":
             raise BundleError(f"{folder}/config.json: {name} = true is not supported")
@@ -188,6 +217,11 @@ def _weight_files(folder: Path) -> list[Path]:
                 raise BundleError(f"{index}: its weight_map should name a file in this folder for each tensor")
             return [folder / file for file in sorted(set(files))]
     raise BundleError(f"{folder}: neither {' nor '.join(WEIGHTS)} is there, and no index of their parts")
+
+
+def index_of(weights: str) -> str:
+    """Return the name of the index that lists the file of each tensor, of weights in several files."""
+    return f"{weights}.index.json"
 
 
 def _unpickled(path: Path) -> dict[str, Tensor]:

@@ -21,6 +21,7 @@ from typing import Any
 from dragoman.data.normalisation import replacements
 from dragoman.data.sentencepiece_check import collapses_spaces, has_dummy_prefix, is_unigram
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
+from dragoman.files import final_name
 from dragoman.toolkits.writing import write_json
 
 logger = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ def why_no_json(tokenizer: Tokenizer) -> str:
 def write_tokenizer_json(tokenizer: Tokenizer, folder: Path, src_eos: bool = True) -> bool:
     """Write ``tokenizer.json`` into a folder; return False, and log the reason, if it cannot hold the tokenizer."""
     if reason := why_no_json(tokenizer):
-        logger.warning("%s: no tokenizer.json is written: %s; use the .spm files there", folder.name, reason)
+        logger.warning("%s: no tokenizer.json is written: %s; use the .spm files there", final_name(folder), reason)
         return False
     write_json(folder / "tokenizer.json", tokenizer_json(tokenizer, src_eos))
     return True

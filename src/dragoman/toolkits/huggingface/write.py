@@ -26,9 +26,11 @@ from torch import Tensor
 from dragoman.bundle import Bundle
 from dragoman.config import DecodeConfig, ModelConfig, unknown
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from dragoman.files import final_name
 from dragoman.model.embedding import sinusoids
 from dragoman.model.weights import save_weights
-from dragoman.toolkits.huggingface.model_card import model_card
+from dragoman.toolkits.huggingface import NEEDED, ONE_TABLE
+from dragoman.toolkits.huggingface.model_card import has_lost_tables, model_card
 from dragoman.toolkits.huggingface.tokenizer_json import write_tokenizer_json
 from dragoman.toolkits.writing import most_tokens, n_positions, not_held, weights_of, write_json
 
@@ -75,6 +77,8 @@ def why_not(config: ModelConfig) -> str:
 def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
     """See ``Writer``."""
     config, dtype = bundle.model.config, getattr(torch, quantization)
+    if has_lost_tables(config):
+        logger.warning("%s: this model needs %s: %s", final_name(folder), NEEDED, ONE_TABLE)
     weights = foreign_weights(config, weights_of(bundle), n_positions(bundle))
     save_weights(
         folder / "model.safetensors", {name: tensor.to(dtype) for name, tensor in weights.items()}, {"format": "pt"}

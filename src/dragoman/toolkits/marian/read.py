@@ -20,6 +20,7 @@ import logging
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from dragoman.config import Config, ModelConfig, parse_yaml
 from dragoman.data.sentencepiece_check import Parts
 from dragoman.errors import BundleError, parsing
 from dragoman.options import either
-from dragoman.toolkits.reading import Imported, facts_of, listing, read_bytes, shown
+from dragoman.toolkits.reading import Imported, facts_of, listing, read_bytes, shown, whole_number
 from dragoman.toolkits.subwords import Vocabulary, check_belongs, needed, numbered, read_model, tokenizers, vocabulary
 
 logger = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ def read(
     norm = _refuse_what_is_not_held(options, file)
     search = _search(file)
     paths = _vocabulary_paths(file, about)
-    lists, models = _lists(paths, folder)
+    lists, models = _lists(paths, folder, _sizes(options, file))
     pieces = None if texts is None else needed(models, texts)
     vocabularies = [
         vocabulary(listed, _special(listed, path), models if len(lists) == 1 else [models[-1 if i else 0]], pieces)
@@ -261,8 +262,7 @@ def _refuse_what_is_not_held(options: Mapping[str, Any], file: Path) -> str:
         if (value := options.get(name, values[0])) not in values:
             raise BundleError(f"{file}: its option {name} must be {either(map(repr, values))}, got {shown(value)}")
     for name in ("enc-depth", "dec-depth", "transformer-heads"):
-        if type(options.get(name)) is not int or options[name] < 1:
-            raise BundleError(f"{file}: its option {name} = {shown(options.get(name))} should be a whole number")
+        whole_number(options.get(name), f"{file}: its option {name}", least=1)
     names = [f"transformer-{what}" for what in ("preprocess", "postprocess", "postprocess-top")]
     steps = tuple(options.get(name, "") for name in names)
     if not all(isinstance(step, str) for step in steps) or steps not in LAYERS:
@@ -337,15 +337,31 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _lists(paths: Sequence[Path], folder: Path) -> tuple[list[list[str]], list[Parts]]:
-    """Return the pieces in the order of their ids, one list for both sides or two, and the SentencePiece models."""
+def _sizes(options: Mapping[str, Any], file: Path) -> list[int | None]:
+    """Return how many pieces of each vocabulary the model uses, its option ``dim-vocabs``; None: all.
+
+    Raises:
+        BundleError: The option is no list of whole numbers.
+    """
+    sizes = options.get("dim-vocabs") or []
+    if not isinstance(sizes, list):
+        raise BundleError(f"{file}: its option dim-vocabs = {shown(sizes)} should be a list")
+    return [whole_number(size, f"{file}: its option dim-vocabs") or None for size in sizes]
+
+
+def _lists(paths: Sequence[Path], folder: Path, sizes: Sequence[int | None]) -> tuple[list[list[str]], list[Parts]]:
+    """Return the pieces in the order of their ids, one list for both sides or two, and the SentencePiece models.
+
+    Args:
+        sizes: As ``_sizes``. Marian leaves out what a list has beyond them; see ``load`` of its default_vocab.cpp.
+    """
     if paths[0].suffix == ".spm":
         models = [read_model(read_bytes(path, WANTED), str(path)) for path in paths]
         lists = [[piece.text.decode() for piece in model.pieces] for model in models]
     else:
         spm = [folder / f"{side}.spm" for side in ("source", "target")]
         models = [read_model(read_bytes(path, WANTED), str(path)) for path in spm]
-        lists = [_listed(path) for path in paths]
+        lists = [_listed(path)[:n] for path, n in zip_longest(paths, sizes[: len(paths)])]
     return (lists[:1] if lists[0] == lists[-1] else [lists[0], lists[-1]]), models
 
 
