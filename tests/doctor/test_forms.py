@@ -68,6 +68,52 @@ def test_homoglyphs_are_mended_for_good(wrong: str, right: str) -> None:
     assert list(ENGLISH.faults(right)) == []
 
 
+WITH_BREAKS = ("ខ្ញុំ\u200bទៅ\u200bផ្សារ", "ฉัน\u200bไป", "ຂ້ອຍ\u200bໄປ", "ကျွန်တော်\u200bသွား")
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "mended"),
+    [
+        *(
+            (Form(lang, (script,)), text, text)
+            for (lang, script), text in zip(
+                [("km", "other script"), ("th", "thai"), ("lo", "other script"), ("my", "other script")],
+                WITH_BREAKS,
+                strict=True,
+            )
+        ),
+        (Form(None, ("thai",)), WITH_BREAKS[1], WITH_BREAKS[1]),
+        (Form("he", ("hebrew",)), "\u200fשלום\u200f, \u202aABC\u202c", "\u200fשלום\u200f, \u202aABC\u202c"),
+        (Form("ar", ("arabic",)), "مرحبا \u2066C++\u2069\u200e", "مرحبا \u2066C++\u2069\u200e"),
+        (Form("km", ("other script",)), "ខ្ញុំ\u200b\u200e\ufeffទៅ", "ខ្ញុំ\u200bទៅ"),
+        (Form("he", ("hebrew",)), "של\u200bום\u200f", "שלום\u200f"),
+        (Form("zh", ("han",)), "我\u200b们", "我们"),
+        (ENGLISH, "so\u200b big\u200e", "so big"),
+    ],
+)
+def test_what_divides_or_directs_a_writing_stays_in_it(form: Form, text: str, mended: str) -> None:
+    assert form.has_unseen(text) is (mended != text)
+    assert form.repaired(text, ["invisible"]) == mended
+    assert form.repaired(f"{text}&lt;é", ["entity"]) == f"{mended}<é"
+
+
+@pytest.mark.parametrize(
+    ("lang", "script", "text"),
+    [
+        ("bn", "other script", "সময\u09bc \u09df\u09dc"),
+        ("hi", "devanagari", "प\u095cना \u095d"),
+        ("el", "greek", "Πού είναι\u037e"),
+        ("ja", "han", "\ufa19社 \uf9d0"),
+    ],
+)
+def test_characters_that_are_typed_as_one_are_in_normal_form(lang: str, script: str, text: str) -> None:
+    form = Form(lang, (script,))
+    assert "normal-form" not in form.faults(text)
+    assert form.repaired(text, ["normal-form"]) == text
+    assert "normal-form" in form.faults(f"{text} cafe\u0301")
+    assert form.repaired(f"{text} cafe\u0301", ["normal-form"]) == f"{text} café"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -76,6 +122,9 @@ def test_homoglyphs_are_mended_for_good(wrong: str, right: str) -> None:
         ("wahr&shy;schein&#8203;lich", "wahrscheinlich"),
         ("one&#10;two&#8232;three", "one two three"),
         ("caf&#101;&#769;", "café"),
+        ("&amp;quot;Hi&amp;quot; &amp;amp; bye", '"Hi" & bye'),
+        ("&amp;#10;one&amp;nbsp;two", " one two"),
+        ("?a=1&copy=2&reg=3 &lt;", "?a=1&copy=2&reg=3 <"),
     ],
 )
 def test_what_an_entity_hid_is_mended_with_it(text: str, expected: str) -> None:
@@ -103,6 +152,17 @@ def test_what_an_entity_hid_is_mended_with_it(text: str, expected: str) -> None:
         ("ja", '彼 は " はい " と 言っ た 。', '彼は"はい"と言った。'),
         ("hi", "वह घर गया । क्या है ?", "वह घर गया। क्या है?"),
         ("ar", "كيف حالك ؟ نعم ، شكرا", "كيف حالك؟ نعم، شكرا"),
+        ("en", "I use .NET and .htaccess , too .", "I use .NET and .htaccess, too."),
+        ("en", "p < .05 ( or .01 ) !", "p < .05 (or .01)!"),
+        ("en", "well ;-) print %s , 5 %", "well ;-) print %s, 5%"),
+        ("en", "good :) bad :( or :-( so", "good :) bad :( or :-( so"),
+        ("en", 'what ?! wait . . . he said ." Then', 'what?! wait... he said." Then'),
+        ("en", "( anti ) @-@ war", "(anti)-war"),
+        ("en", "Use the 'd' key , the 's' , an 't' .", "Use the 'd' key, the 's', an 't'."),
+        ("en", "it 's 'good' , I 'd 've", "it's 'good', I'd've"),
+        ("fr", "l' app .NET : 5 % , soit .05 .", "l'app .NET : 5%, soit .05."),
+        ("fr", "la lettre 'd' et d 'aujourd'hui", "la lettre 'd' et d'aujourd'hui"),
+        ("it", "dell 'arte", "dell'arte"),
     ],
 )
 def test_marks_and_words_are_joined_as_the_language_does(lang: str, text: str, expected: str) -> None:
@@ -122,6 +182,10 @@ def test_marks_and_words_are_joined_as_the_language_does(lang: str, text: str, e
         ("zh", ["你好 我是张三", "走 吧", "我们明天再说 好不好"], False),  # subtitles: a space for a comma
         ("ja", ["これは Python で書いた プログラムです。", "はい　そうです"], False),
         ("hi", ["वह घर गया। क्या है?"], False),
+        ("hi", ["वह घर गया ।", "क्या है?", "हाँ, वह आया ।"], False),  # typists have a space before a danda
+        ("hi", ["वह घर गया ।"], False),
+        ("hi", ["हाँ , वह घर गया ।"], True),
+        ("ur", ["وہ گھر گیا ۔", "کیا ہے؟"], False),
     ],
 )
 def test_tokenised_text_of_other_scripts_is_seen(lang: str, lines: list[str], is_tokenised: bool) -> None:

@@ -222,8 +222,32 @@ def test_odd_characters_are_found_and_only_they(found: Callable[..., Found], nam
     assert not odd - ({"replacement"} if name in ("not-utf8", "nul") else set())
 
 
+@pytest.mark.parametrize(
+    ("lang", "text"),
+    [
+        ("km", "ខ្ញុំ\u200bទៅ\u200bផ្សារ"),
+        ("th", "ฉัน\u200bไป\u200bตลาด"),
+        ("he", "\u200fשלום\u200f, \u202aABC\u202c"),
+        ("ar", "مرحبا \u2066ABC\u2069\u200e"),
+    ],
+)
+def test_invisible_characters_of_a_writing_are_no_fault_of_its_side_alone(
+    found: Callable[..., Found], lang: str, text: str
+) -> None:
+    assert "invisible" not in found([("A line here.", f"{text} {i}") for i in range(5)], tgt_lang=lang).by_name
+    result = found([(f"A {text}.", f"{text} {i}") for i in range(5)], tgt_lang=lang)
+    assert result.by_name["invisible"].n == 5
+    assert {Path(place.file).name for place in result.by_name["invisible"].places} == {"x.en"}
+
+
 def test_a_byte_order_mark_is_noted(found: Callable[..., Found]) -> None:
     assert found([("\ufeffA line.", "Eine Zeile."), ("b", "c")]).by_name["byte-order-mark"].level == "note"
+
+
+def test_right_portuguese_is_no_other_language(found: Callable[..., Found]) -> None:
+    lines = [f"O gato {i} viu o dono." if i % 2 else f"O carro {i} foi para o centro." for i in range(200)]
+    result = found([("A line here.", line) for line in lines], tgt_lang="pt")
+    assert not {"target-is-tr", "target-language"} & set(result.by_name)
 
 
 def test_unlike_lengths_marks_and_case(found: Callable[..., Found], clean: list[Pair]) -> None:

@@ -110,6 +110,22 @@ def test_systems_of_different_languages_are_not_compared_nor_translated(
         dragoman.compare(tiny_run, tmp_path / "hyp", src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True)
 
 
+def test_translations_in_two_languages_by_their_names_are_not_compared(
+    tiny_run: Path, corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.de", "b.fr", "c.txt", "in.txt", "ref.txt"):
+        shutil.copy(corpus.valid_tgt, name)
+    files: dict[str, Any] = {"ref": "ref.txt", "quiet": True, "n_samples": 9}
+    with pytest.raises(ConfigError, match=r"a.de: German \(de\) by its name, but b.fr is in .*or name the language"):
+        dragoman.compare("a.de", "b.fr", **files)
+    with pytest.raises(ConfigError, match=r"b.fr: French \(fr\) by its name, but .* translates into German"):
+        dragoman.compare(tiny_run, "b.fr", src=corpus.valid_src, **files)
+    assert dragoman.compare("a.de", "b.fr", to="de", **files).b.scores[0].value == pytest.approx(100)
+    for other in ("c.txt", "in.txt", ["Hund"] * len(Path("ref.txt").read_text(encoding="utf-8").splitlines())):
+        dragoman.compare("b.fr", other, **files)
+
+
 def test_the_end_of_a_files_name_is_no_language_beside_what_a_run_says(
     tiny_run: Path, corpus: Any, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import numpy as np
 import pytest
 import torch
 
+from dragoman.config import Config
 from dragoman.data import phrasebook
 from dragoman.data.batching import Batch, all_batches
-from dragoman.data.store import Store
+from dragoman.data.store import Entry, Store, build_store
 from dragoman.errors import ConfigError
+from dragoman.lab import heads
 from dragoman.lab.experiment import Lab
 from dragoman.lab.heads import SENTENCES, examine
 from dragoman.lab.pruning import (
@@ -134,6 +137,20 @@ def test_the_experiment_examines_a_run(tiny_run: Path, tmp_path: Path) -> None:
     assert numbers["together"]["by_importance"]["loss"][-1] > numbers["together"]["by_importance"]["loss"][0] + 0.5
     page = html.unescape((tmp_path / "heads/index.html").read_text(encoding="utf-8"))
     assert all(re.search(title, page) for title in ("encoder's heads", "Which heads matter", "How many can go"))
+
+
+def test_heads_are_examined_again_on_another_validation_text(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    lab = Lab(out=tmp_path / "lab", quick=True, run=run, say=lambda text: None)
+    of_text = heads.run(lab).numbers["habits"]
+    translator, data = Translator.load(run), Config.from_yaml(run / "config.yaml").data
+    entry, tokenizers = Entry(phrasebook.pairs(20, seed=5)), (translator.src_tokenizer, translator.tgt_tokenizer)
+    build_store(run / "store/valid", [entry], tokenizers, data, keep_text=True)
+    assert heads.run(lab).numbers["habits"] != of_text
+    monkeypatch.setattr(heads, "habits", None)
+    heads.run(lab)  # of the same text nothing is measured again
 
 
 def test_a_bundle_is_examined_on_the_embedded_corpus(tiny_run: Path, tmp_path: Path) -> None:

@@ -59,6 +59,38 @@ def test_a_training_is_known_by_what_differs_from_the_defaults(lab: Lab, config:
     assert run_of(lab, Variant("plain", other), 1) != run_of(lab, Variant("plain", config), 1)
 
 
+def test_rows_of_other_text_are_measured_again(tmp_path: Path, corpus: Any, tiny: Tiny) -> None:
+    files = {
+        name: {side: Path(shutil.copy(path, tmp_path)) for side, path in zip(("src", "tgt"), paths, strict=True)}
+        for name, paths in (
+            ("train", (corpus.src, corpus.tgt)),
+            ("valid", (corpus.valid_src, corpus.valid_tgt)),
+        )
+    }
+    settings = tiny(max_steps=20)
+    given = Config.from_mapping({**settings, "data": {**settings["data"], **files}})
+    lab = Lab(out=tmp_path / "lab", config=given)
+    measured_texts: list[str] = []
+
+    def measure() -> int:
+        measured_texts.append("a text")
+        return len(measured_texts)
+
+    assert [lab.done("row", measure), lab.done("row", measure)] == [1, 1]
+    folder = lab.run_folder("row")
+    for n, path in enumerate((files["valid"]["tgt"], files["train"]["src"]), start=2):
+        with path.open("a", encoding="utf-8") as file:
+            file.write("One more.\n")
+        assert [lab.done("row", measure), lab.done("row", measure)] == [n, n]
+    assert lab.run_folder("row") != folder
+    path.unlink()
+    assert lab.done("row", measure) == 4  # what is not there is refused by training, not here
+
+
+def test_results_on_the_embedded_corpus_are_found_by_the_same_name_as_ever(tmp_path: Path) -> None:
+    assert Lab(out=tmp_path).run_folder("row", {"steps": 1}).name == "row-3c575c3ef0"
+
+
 def test_a_trial_says_what_the_run_and_the_ordinary_commands_say(lab: Lab, config: Config, corpus: Any) -> None:
     found = trial(lab, Variant("plain", config), 3, keep=True)
     folder = run_of(lab, Variant("plain", config), 3)

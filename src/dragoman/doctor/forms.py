@@ -11,7 +11,7 @@ was left in, is in ``columns.py``.
 from __future__ import annotations
 
 import functools
-import html
+import itertools
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from dragoman.data.encodings import WESTERN, WRITTEN_IN
 from dragoman.languages.codes import primary
+from dragoman.languages.known import is_unspaced
 from dragoman.languages.scripts import (
     alphabet,
     has_entity,
@@ -26,6 +27,7 @@ from dragoman.languages.scripts import (
     has_mojibake,
     lookalikes,
     plain_letters,
+    without_entities,
     without_mojibake,
 )
 
@@ -44,7 +46,9 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _SPACE_BETWEEN = re.compile(r"(?<=[^\W\d_])[\u00a0\u2007\u202f](?=[^\W\d_])")
 _SPACE_OF_WORDS = re.compile(r"(?<![\d«„])[\u00a0\u2007\u202f](?![\d;:!?»%‰°€$£])")
 """No-break spaces but those that typographers put beside numbers and French marks."""
-_UNSEEN = re.compile(r"[\u00ad\u200b\u200e\u200f\u2060\ufeff\u202a-\u202e\u2066-\u2069]")
+_ALWAYS_UNSEEN, _BREAK = "\u00ad\u2060\ufeff", "\u200b"
+_DIRECTIONS = "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Invisible characters: those of no writing, what divides words in Khmer and Thai, and direction marks."""
 _SEPARATORS = re.compile(r"[\x0b-\x0d\x1c-\x1f\x85\u2028\u2029]+")
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x9f]+")
 
@@ -60,10 +64,10 @@ _CHINESE = r"\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Chinese characters and kana, for a class."""
 _WORD_BEFORE = r"(?<=[\w\u0300-\u1fff])"  # the vowel signs of Hindi and the like are no \w
 _SPACED_REST = (
-    rf"{_WORD_BEFORE} [।۔،؛؟](?= |$)|(?<=[{_CHINESE}]) [。，？！；：、]|[(\[] (?=\w)|{_WORD_BEFORE} [)\]](?=\W|$)"
+    rf"{_WORD_BEFORE} [،؛؟](?= |$)|(?<=[{_CHINESE}]) [。，？！；：、]|[(\[] (?=\w)|{_WORD_BEFORE} [)\]](?=\W|$)"
 )
 _SPACED = re.compile(rf"{_WORD_BEFORE} [.,;:!?](?= |$)|{_SPACED_REST}")
-"""A mark with a space where no typist has one, as tokenizers leave it."""
+"""A mark with a space where no typist has one, as tokenizers leave it; before a danda or ۔ many typists have one."""
 _SPACED_FRENCH = re.compile(rf"{_WORD_BEFORE} [.,](?= |$)|{_SPACED_REST}")
 _MARKED = re.compile(rf"{_WORD_BEFORE}[.,;:!?)\]।۔،؛؟](?= |$)|(?<=[{_CHINESE}])[。，？！；：、]|[(\[](?=\w)")
 """The same marks as people type them."""
@@ -88,6 +92,24 @@ class Form(NamedTuple):
         """True if the language is written in Latin letters."""
         return self.scripts == ("latin",)
 
+    @property
+    def has_invisible_breaks(self) -> bool:
+        """True if zero-width spaces are part of the writing: they divide the words of Khmer, Thai, Lao and Burmese."""
+        return "thai" in self.scripts or (is_unspaced(self.lang) and not self.has_wide_letters)
+
+    @property
+    def has_directions(self) -> bool:
+        """True if direction marks are part of the writing, as they are of one from right to left."""
+        return bool({"arabic", "hebrew"} & set(self.scripts))
+
+    @property
+    def _unseen(self) -> dict[int, None]:
+        return _unseen(self.has_invisible_breaks, self.has_directions)
+
+    def has_unseen(self, text: str) -> bool:
+        """True if a line has invisible characters that are no part of the writing."""
+        return text.translate(self._unseen) != text
+
     def faults(self, text: str) -> Iterator[str]:
         """Yield the names of the faults of a line."""
         if SUBWORD_MARKS.search(text):
@@ -100,7 +122,7 @@ class Form(NamedTuple):
             yield "mojibake"
         elif not self.has_wide_letters and FULL_WIDTH.search(text):
             yield "full-width"
-        if not unicodedata.is_normalized("NFC", text):
+        if len(composed(text)) < len(text):
             yield "normal-form"
         if _SPACE_BETWEEN.search(text):
             yield "no-break-words"
@@ -113,7 +135,7 @@ class Form(NamedTuple):
         if "mojibake" in names and not text.isascii():
             text = without_mojibake(text) if has_mojibake(text) else self._as_decoded(text) or text
         if "entity" in names and has_entity(text):
-            text = html.unescape(text).replace("\n", " ")
+            text = without_entities(text).replace("\n", " ")
             names = {*names, *_BEHIND_ENTITIES}
         if "subword-marks" in names and SUBWORD_MARKS.search(text):
             text = without_subword_marks(text)
@@ -124,11 +146,11 @@ class Form(NamedTuple):
         if "full-width" in names and not self.has_wide_letters and FULL_WIDTH.search(text):
             text = text.translate(_WIDE)
         if "normal-form" in names:
-            text = unicodedata.normalize("NFC", text)
+            text = composed(text)
         if "no-break-words" in names:
             text = _SPACE_OF_WORDS.sub(" ", text)
         if "invisible" in names:
-            text = _UNSEEN.sub("", text)
+            text = text.translate(self._unseen)
         if "mixed-script" in names:
             alone = self.is_latin and not has_foreign_letters(text)
             text = _LETTERS.sub(lambda match: self._of_one_script(match.group(), alone), text)
@@ -155,6 +177,25 @@ class Form(NamedTuple):
             if 2 * len(new) >= len(letters) and len({alphabet(c) for c in new}) == 1:
                 return decoded
         return None
+
+
+@functools.cache
+def _unseen(has_breaks: bool, has_directions: bool) -> dict[int, None]:
+    """Return the invisible characters that are a fault, for ``str.translate``."""
+    characters = _ALWAYS_UNSEEN + _BREAK * (not has_breaks) + _DIRECTIONS * (not has_directions)
+    return dict.fromkeys(map(ord, characters))
+
+
+def composed(text: str) -> str:
+    """Return a line with its accents joined to their letters.
+
+    Characters that Unicode's normal form C replaces even when they stand alone are kept as they were typed: some
+    letters of Bengali and Hindi, the Greek question mark, compatibility forms of Chinese characters in names.
+    """
+    if unicodedata.is_normalized("NFC", text):
+        return text
+    runs = itertools.groupby(text, lambda character: unicodedata.is_normalized("NFC", character))
+    return "".join(unicodedata.normalize("NFC", "".join(run)) if joins else "".join(run) for joins, run in runs)
 
 
 @functools.cache
@@ -297,8 +338,12 @@ def spaced_marks(text: str, code: str) -> tuple[int, int]:
     return spaced, marked
 
 
-_FRENCH = re.compile(r"(?<!\s)\s++(?=[.,%)\]}…])|(?<=[(\[{])\s++")
-_OTHERS = re.compile(r"(?<!\s)\s++(?=[.,;:!?%)\]}…”।۔،؛؟])|(?<=[(\[{„¿¡])\s++")
+_BEHIND_MARKS = r"[)\]}\"'’”»]*+(?!\S)"  # else the mark begins a word: ".NET", ".05", "%s", ";-)"
+_NO_SMILEY = r"(?<![:;=]\()(?<![:;]-\()"
+_FRENCH = re.compile(rf"(?<!\s)\s++(?=[)\]}}]|[.,%…]++{_BEHIND_MARKS})|(?<=[(\[{{]){_NO_SMILEY}\s++")
+_OTHERS = re.compile(
+    rf"(?<!\s)\s++(?=[)\]}}]|(?![:;][)\]])[.,;:!?%…”।۔،؛؟]++{_BEHIND_MARKS})|(?<=[(\[{{„¿¡]){_NO_SMILEY}\s++"
+)
 _GUILLEMETS = re.compile(r"(?<!\s)\s++(?=»)|(?<=«)\s++")
 _GUILLEMETS_INWARD = re.compile(r"(?<!\s)\s++(?=«)|(?<=»)\s++")
 """Spaces within «quotes», and within »quotes« of German and Danish."""
@@ -310,11 +355,15 @@ _SPACE_OF_CHINESE = re.compile(
 """Spaces that Chinese and Japanese do not have; beside Latin words there may be some."""
 
 _APOSTROPHE = re.compile(
-    r"(?<=[^\W\d_]) ?(['’]) ?(?=(?:s|m|re|ve|d|ll)\b)|(?<=n) ?(['’]) ?(?=t\b)| (?=n['’]t\b)"
+    r"(?<=[^\W\d_]) ?(['’]) ?(?=(?:s|m|re|ve|d|ll)\b(?!['’]))|(?<=n) ?(['’]) ?(?=t\b(?!['’]))| (?=n['’]t\b)"
     r"|(?<=\b[oO]) ?(['’]) ?(?=clock\b)|(?<=\b[OD]) ?(['’]) ?(?=[^\W\d_a-z])"
 )
-"""The apostrophes of English contractions and names; any other may be a plural's, or a quotation mark."""
-_APOSTROPHE_IN_WORDS = re.compile(r"(?<=[^\W\d_]) ?(['’]) ?(?=[^\W\d_])")
+"""The apostrophes of English contractions and names; any other may be a plural's, or a quotation mark, as of 's'."""
+_APOSTROPHE_IN_WORDS = re.compile(
+    r"((?<!\S)['’][^\W\d_]++['’](?![^\W\d_]))"
+    r"|(?<=[^\W\d_]) (['’])(?![^\W\d_]++['’](?![^\W\d_])) ?(?=[^\W\d_])|(?<=[^\W\d_])(['’]) (?=[^\W\d_])"
+)
+"""A word in quotation marks, which stays as it is, or an apostrophe that stands apart in a word."""
 _JOINS_WORDS = frozenset(["fr", "it", "ca", "oc", "uk", "be", "tr"])
 """Languages whose apostrophes stand between two letters, as in French l'homme or Ukrainian п'ять."""
 _HYPHEN = re.compile(r" @(\S)@ ")
@@ -334,7 +383,7 @@ def detokenised(text: str, lang: str | None) -> str:
     elif code != "fr":
         text = re.sub(r"(?<=“)\s+", "", text)
     if code in _JOINS_WORDS:
-        text = _APOSTROPHE_IN_WORDS.sub(r"\1", text)
+        text = _APOSTROPHE_IN_WORDS.sub(r"\1\2\3", text)
     elif code != "nl":  # in Dutch, 's and 't are words
         text = _APOSTROPHE.sub(lambda match: match[match.lastindex] if match.lastindex else "", text)
     text = _with_quotes(text)

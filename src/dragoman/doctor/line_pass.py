@@ -73,6 +73,8 @@ class LinePass:
         file, habits, form = self._files[side], self._habits[side], self._forms[side]
         for name in ("control", "replacement", "no-break space", "invisible"):
             for i in np.flatnonzero(counts[:, CLASSES.index(name)]).tolist():
+                if name == "invisible" and not form.has_unseen(lines[i]):
+                    continue
                 self._add(name.replace(" ", "-"), n + i + 1, f"{file}: {lines[i]}", side)
         for i, line in enumerate(lines):
             habits.add(line)

@@ -67,11 +67,11 @@ def learn_from_sample(first: FirstPass) -> Knowledge:
     """
     (src, tgt, src_words, tgt_words), corpus = first.sample.sides(), first.corpus
     languages = primary(corpus.src_lang), primary(corpus.tgt_lang)
-    others = (
-        main_language(src_words, corpus.src_lang) or _language_by_characters(src, corpus.src_lang),
-        main_language(tgt_words, corpus.tgt_lang) or _language_by_characters(tgt, corpus.tgt_lang),
-    )
     ignored = ambiguous(src_words, corpus.src_lang), ambiguous(tgt_words, corpus.tgt_lang)
+    others = (
+        main_language(src_words, corpus.src_lang, ignored[0]) or _language_by_characters(src, corpus.src_lang),
+        main_language(tgt_words, corpus.tgt_lang, ignored[1]) or _language_by_characters(tgt, corpus.tgt_lang),
+    )
     exchanged = _exchanged((src_words, tgt_words), languages, ignored)
     if share_no_script(first.scripts):
         wrong = [in_another_script(count_classes(side), first.scripts[i]) for i, side in enumerate((src, tgt))]

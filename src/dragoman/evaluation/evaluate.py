@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,8 @@ def compare(
     langs = [test.tgt_lang for test in tests if test.tgt_lang]
     if len({variety(lang) for lang in langs}) > 1:
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
+    if options.to is None:
+        _refuse_names_of_two_languages((a, b), tests)
     langs += [lang for test in tests if (lang := test.named_lang or language_of_side(refs[0]))]
     lang, references = next(iter(langs), None), tests[0].references
     names = [str(system) if is_file(system) else letter for letter, system in (("A", a), ("B", b))]
@@ -422,6 +425,23 @@ def _test_of(
         same = [ref for ref, own in zip(refs, references, strict=True) if own == lines]
         warnings += [f"{named(ref, 'ref')}: the same text as the source; is it a file of references?" for ref in same]
     return _Test(translator, plan, lines, references, src, tuple(warnings))
+
+
+def _refuse_names_of_two_languages(systems: Sequence[System], tests: Sequence[_Test]) -> None:
+    """Check that a file of translations is by its name in the language of the system that it is compared with.
+
+    Raises:
+        ConfigError: The name of a file tells another language.
+    """
+    for (system, other), (test, of_other) in zip(permutations(systems), permutations(tests), strict=True):
+        # a name that is a code as a whole tells nothing: "in" and "in.txt" are no Indonesian
+        names = [path for path in _paths(other) if path.name.partition(".")[0] != language_of_side(path)]
+        lang = of_other.tgt_lang or next(map(language_of_side, names), None)
+        if test.translator is None and lang is not None:
+            name = other if isinstance(other, Path | str) else "the other system"
+            expected_by = f"{name} {'is in' if of_other.translator is None else 'translates into'}"
+            sides = [Side(path, lang, expected_by) for path in _paths(system)]
+            refuse_by_name(sides, "name the language with --to if a name misleads")
 
 
 def _refuse_unused(options: TranslateOptions, src: Lines | None, tests: Sequence[_Test]) -> None:

@@ -9,6 +9,7 @@ An experiment in short:
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import json
@@ -20,9 +21,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from dragoman.config import Config
+from dragoman.config import Config, each
+from dragoman.data.texts import files_of
 from dragoman.errors import DragomanError
-from dragoman.files import explained, write_text
+from dragoman.files import explained, sha256, write_text
 from dragoman.lab import EXPERIMENTS
 from dragoman.options import not_among
 
@@ -54,8 +56,8 @@ class Lab(NamedTuple):
         Args:
             key: Name of this part of the experiment, such as a row of a table: letters, digits, ``. _ -``.
             make: Computes the result: anything that ``plain`` makes JSON of.
-            settings: Values on which the result depends, besides ``quick`` and ``config``. With other settings the part
-                is computed again, and the older result stays.
+            settings: Values on which the result depends, besides ``quick``, ``config`` and the text that it names. With
+                other settings the part is computed again, and the older result stays.
 
         Returns:
             The result as JSON gives it back, also when it was just computed.
@@ -85,12 +87,36 @@ class Lab(NamedTuple):
         return self._path("runs", key, settings)
 
     def _path(self, kind: str, key: str, settings: Any, ending: str = "") -> Path:
-        """Return a path below ``out`` that is different for other settings, configurations and runs."""
+        """Return a path below ``out`` that is different for other settings, configurations, texts and runs."""
         if not re.fullmatch(r"[\w-][\w.-]*", key):
             raise ValueError(f"{key!r} cannot be the name of a part")
         depends_on = [plain(settings), self.quick, self.config and changed_settings(self.config), str(self.run)]
+        if self.config is not None:  # without one the path is as ever, so that the embedded corpus keeps its results
+            depends_on.append(_digests(self.config))
         fingerprint = hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()[:10]
         return self.out / kind / f"{key}-{fingerprint}{ending}"
+
+
+def _digests(config: Config) -> list[Any]:
+    """Return size and SHA-256 of each file of a configuration's text; None for what is not there or cannot be read."""
+    texts = [*each(config.data.train), *(each(config.data.valid) if config.data.valid is not None else ())]
+    return [_digest_of(path) for text in texts for path in files_of(text)]
+
+
+def _digest_of(path: Path) -> list[Any] | None:
+    try:
+        if not path.is_file():  # a pipe can be read only once, and training is to read it
+            return None
+        about = path.stat()
+        return [about.st_size, _sha256(path, about.st_size, about.st_mtime_ns)]
+    except OSError:
+        return None
+
+
+@functools.lru_cache(maxsize=1024)
+def _sha256(path: Path, size: int, changed: int) -> str:
+    """Return the SHA-256 of a file, read again only if its size or its time of change is another."""
+    return sha256(path)
 
 
 def changed_settings(config: Config) -> dict[str, Any]:

@@ -11,13 +11,13 @@ import numpy as np
 from dragoman.data import phrasebook
 from dragoman.data.batching import Batch, all_batches
 from dragoman.data.order import Indices
-from dragoman.data.store import Entry, Origin, Store, build_store
+from dragoman.data.store import ABOUT, Entry, Origin, Store, build_store
 from dragoman.errors import ConfigError
 from dragoman.explanation import attention
 from dragoman.explanation.explain import explain
 from dragoman.explanation.figures import Chart, Curve, HeatMap, curves, heat_maps
 from dragoman.explanation.trace import Trace
-from dragoman.files import explained
+from dragoman.files import explained, sha256
 from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
 from dragoman.lab.pruning import (
     HABITS,
@@ -71,16 +71,16 @@ class Examined(NamedTuple):
 def run(lab: Lab) -> Findings:
     """Examine all heads; claims: they do different things, few of them matter, and attention to the source most."""
     examined = examine(lab)
-    weights = examined.translator.manifest["files"]["model.safetensors"]["sha256"]
+    depends_on = _depends_on(lab, examined)
     numbers: dict[str, Any] = {
         "sentences": {"to_choose": len(examined.store) - len(examined.judging), "to_judge": len(examined.judging)},
-        "habits": lab.done("habits", lambda: habits(examined.model, examined.to_judge), weights),
-        "alone": lab.done("alone", lambda: prune_one(examined), weights),
-        "attentions": lab.done("attentions", lambda: prune_attentions(examined), weights),
+        "habits": lab.done("habits", lambda: habits(examined.model, examined.to_judge), depends_on),
+        "alone": lab.done("alone", lambda: prune_one(examined), depends_on),
+        "attentions": lab.done("attentions", lambda: prune_attentions(examined), depends_on),
     }
     by_importance = sorted(numbers["alone"], key=lambda row: row["when_choosing"])
     order = [Head(row["attention"], row["head"]) for row in by_importance]
-    numbers["together"] = lab.done("together", lambda: prune_more_and_more(examined, order, lab.quick), weights)
+    numbers["together"] = lab.done("together", lambda: prune_more_and_more(examined, order, lab.quick), depends_on)
     example = explain(examined.translator, *_example(examined))
     numbers["example"] = {
         "source": example.source,
@@ -88,6 +88,16 @@ def run(lab: Lab) -> Findings:
         "attention": {kind: _weights_of(example, kind) for kind in HABITS if example.layers(kind)},
     }
     return Findings(numbers, sections(numbers), verdict(numbers))
+
+
+def _depends_on(lab: Lab, examined: Examined) -> Any:
+    """Return the checksum of the weights; of a run with its validation text also that of the text, which may change."""
+    weights = examined.translator.manifest["files"]["model.safetensors"]["sha256"]
+    about = None if lab.run is None else Path(lab.run) / "store/valid" / ABOUT
+    if about is None or not about.is_file():
+        return weights
+    with explained(about):
+        return [weights, sha256(about)]
 
 
 def examine(lab: Lab) -> Examined:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import html
+import html.entities
 import re
 import unicodedata
 from collections.abc import Sequence, Set
@@ -196,7 +198,18 @@ def has_mojibake(text: str) -> bool:
     """True if UTF-8 was once decoded as Windows-1252, as in ``schÃ¶n``: encoded again, it is valid UTF-8."""
     if text.isascii():
         return False
-    return any(_reads_back(candidate) for candidate in _MOJIBAKE.findall(text))
+    return any(_is_certain(candidate) for candidate in _MOJIBAKE.finditer(text))
+
+
+def without_mojibake(text: str) -> str:
+    """Return a text whose UTF-8 was decoded as Windows-1252, decoded rightly; what reads well stays as it is."""
+    return _MOJIBAKE.sub(_mended, text) if has_mojibake(text) else text
+
+
+_TYPED_MARKS = "‘’“”„‚–—…™›»«"
+"""Marks that people type right behind a letter; in mojibake they are the second character of many letters."""
+_DASHES = "–—"
+_OPENING_MARKS = "‘“„‚‹«"
 
 
 def _as_windows(text: str) -> bytes:
@@ -204,26 +217,41 @@ def _as_windows(text: str) -> bytes:
     return b"".join(bytes([ord(c)]) if 0x80 <= ord(c) < 0xA0 else c.encode("cp1252") for c in text)
 
 
-def _reads_back(text: str) -> bool:
-    try:
-        decoded = _as_windows(text).decode("utf-8")
-    except UnicodeError:
-        return False
-    # "vergaß“" is valid UTF-8 too, one letter of a rare script: a single letter must begin like a common one, and
-    # must not be a capital before a quotation mark
-    return len(decoded) > 1 or text[0] in "ÃÐÑ" or (text[0] in "ÂÄÅÎÏâ" and text[1] not in "‘’“”„‚–—")
-
-
-def without_mojibake(text: str) -> str:
-    """Return a text whose UTF-8 was decoded as Windows-1252, decoded rightly; what reads well stays as it is."""
-    return _MOJIBAKE.sub(lambda match: _decoded(match.group()), text) if has_mojibake(text) else text
-
-
-def _decoded(text: str) -> str:
+def _read_as_utf8(text: str) -> str:
+    """Return a candidate, encoded again and decoded as UTF-8; an empty text if it is none."""
     try:
         return _as_windows(text).decode("utf-8")
     except UnicodeError:
-        return text
+        return ""
+
+
+def _is_certain(candidate: re.Match[str]) -> bool:
+    """True if a candidate is mojibake, whatever the rest of its line is like."""
+    text, decoded = candidate.group(), _read_as_utf8(candidate.group())
+    if len(decoded) != 1:
+        return decoded != ""
+    # "vergaß“" is valid UTF-8 too, one letter of a rare script: a single letter must begin like a common one, and
+    # must not be a capital before a mark
+    is_common = text[0] in "ÃÐÑ" or (text[0] in "ÂÄÅÎÏâ" and text[1] not in "‘’“”„‚–—")
+    return is_common and not _may_be_typed(candidate)
+
+
+def _may_be_typed(candidate: re.Match[str]) -> bool:
+    """True if a candidate of one letter may be a capital before a mark: "IRMÃ”", "LÃ–ALGODÃO", or “Ã” as a letter."""
+    line, start, end = candidate.string, candidate.start(), candidate.end()
+    before, mark = line[start - 1 : start], candidate.group()[1]
+    if mark not in _TYPED_MARKS or not (before.isupper() or (before and before in _OPENING_MARKS)):
+        return False
+    # a letter behind a dash may begin another word; behind any other mark it shows that the mark was a letter: "PÅ™i"
+    return mark in _DASHES or not line[end : end + 1].isalpha()
+
+
+def _mended(candidate: re.Match[str]) -> str:
+    """Return a candidate of a line that has mojibake, decoded, unless it is a rare letter at the end of a word."""
+    text, decoded = candidate.group(), _read_as_utf8(candidate.group())
+    before = candidate.string[candidate.start() - 1 : candidate.start()]
+    is_rare = len(decoded) == 1 and text[0] not in "ÃÐÑÂÄÅÎÏâ"
+    return text if not decoded or (is_rare and before.isalpha() and text[1] in _TYPED_MARKS) else decoded
 
 
 def has_foreign_letters(text: str) -> bool:
@@ -233,4 +261,22 @@ def has_foreign_letters(text: str) -> bool:
 
 def has_entity(text: str) -> bool:
     """True if the text contains an HTML entity such as ``&quot;``."""
-    return "&" in text and _ENTITY.search(text) is not None
+    return "&" in text and any(map(_is_entity, _ENTITY.finditer(text)))
+
+
+MOST_ESCAPES = 3
+"""Number of times that a text may have been escaped: ``&amp;amp;quot;`` three times."""
+
+
+def without_entities(text: str) -> str:
+    """Return a text with its HTML entities decoded; what lacks the semicolon stays, as in ``?a=1&copy=2``."""
+    for _ in range(MOST_ESCAPES):
+        if not has_entity(text):
+            break
+        text = _ENTITY.sub(lambda match: html.unescape(match[0]) if _is_entity(match) else match[0], text)
+    return text
+
+
+def _is_entity(match: re.Match[str]) -> bool:
+    """True if HTML knows a name: of ``&copying;``, which it does not, ``html.unescape`` would decode the beginning."""
+    return match[0][1] == "#" or match[0][1:] in html.entities.html5

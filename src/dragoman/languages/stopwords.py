@@ -61,19 +61,25 @@ def language_scores(text: str) -> dict[str, float]:
     return {code: float(n) for code, n in scores.items() if n}
 
 
-def main_language(lines: Sequence[Sequence[str]], lang: str | None) -> str | None:
+def main_language(
+    lines: Sequence[Sequence[str]], lang: str | None, ignored: frozenset[str] = frozenset()
+) -> str | None:
     """Return the language that most lines of a sample seem to be in, if it is clearly not ``lang``; else None.
 
     Each line counts once: of a language with many stop words a few lines have more of them than all the others. They
-    must be half of all lines, or lines in ``lang`` must be rare: few lines of some languages have a stop word.
+    must be half of all lines, or lines in ``lang`` must be rare: few lines of some languages have a stop word. A line
+    with as many words of ``lang`` as of another language counts as ``lang``.
 
     Args:
         lines: Lower-case words of each line of the sample; 20 of them need telling words.
         lang: The expected language; if its stop words are not known, the result is None.
+        ignored: Words that tell nothing in this text, see ``ambiguous``.
     """
     owner, expected = telling_words(), known(lang)
-    of_lines = (Counter(owner[word] for word in line if word in owner) for line in lines)
-    counts = Counter(of_line.most_common(1)[0][0] for of_line in of_lines if of_line)
+    of_lines = (Counter(owner[word] for word in line if word in owner and word not in ignored) for line in lines)
+    counts = Counter(
+        max(of_line, key=lambda code: (of_line[code], code == expected.code)) for of_line in of_lines if of_line
+    )
     if not expected.stop_words or counts.total() < 20:
         return None
     best, count = counts.most_common(1)[0]

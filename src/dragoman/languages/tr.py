@@ -8,5 +8,5 @@ LANGUAGE = Language(
     code="tr",
     name="Turkish",
     scripts=("latin",),
-    stop_words="bir ve bu için ne çok ben daha gibi değil o ile var bana mı sen kadar",
+    stop_words="bir ve bu için ne çok ben daha gibi değil ile var bana mı sen kadar",
 )
