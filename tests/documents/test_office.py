@@ -46,6 +46,9 @@ def word(body: str, others: Mapping[str, str] | None = None, backwards: bool = F
     return members["word/document.xml"].removeprefix(f"<w:body {W}>").removesuffix("</w:body>"), report
 
 
+SLIDE = '<p:sld xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main">{}</p:sld>'
+
+
 def run(text: str) -> str:
     return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
 
@@ -75,6 +78,25 @@ def test_the_name_of_a_picture_file_is_no_description() -> None:
     result, report = word(body)
     assert result == body
     assert [segment.text for segment in report.left] == ["Macintosh HD:my dog.png"]
+
+
+def test_the_lines_of_descriptions_comments_and_labels_stay_lines() -> None:
+    body = '<w:p><w:r><w:drawing><pic:cNvPr xmlns:pic="urn:p" descr="{}&#xA;&#xA;{}\n{}&#13;&#10;a.png"/></w:drawing></w:r></w:p>'
+    result, report = word(body.format("a dog &amp; cat", "made", "by me"))
+    assert result == body.format("а дог &amp; цат", "маде", "бю ме").replace("\n", " ")
+    assert [left.text for left in report.left] == ["a.png"]
+    description = "<draw:frame><svg:desc>{}\n\n{}\n</svg:desc></draw:frame>"
+    assert odf(description.format("a &lt; dog", "a cat"))[0] == description.format("а &lt; дог", "а цат")
+    comment = SLIDE.format("<p:cm><p:text>{}\n  {}</p:text></p:cm>")
+    chart = '<c:c xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"><c:v>{}\n{}</c:v></c:c>'
+    members = {
+        "ppt/presentation.xml": SLIDE.format(""),
+        "ppt/comments/comment1.xml": comment.format("a dog", "a cat"),
+        "ppt/charts/chart1.xml": chart.format("a dog", "a cat"),
+    }
+    written, _ = translated("a.pptx", members)
+    assert written["ppt/comments/comment1.xml"] == comment.format("а дог", "а цат")
+    assert written["ppt/charts/chart1.xml"] == chart.format("а дог", "а цат")
 
 
 FIELD = '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>REF a</w:instrText></w:r><w:r><w:fldChar w:fldCharType="separate"/></w:r>'
@@ -353,6 +375,17 @@ def test_a_variable_that_no_condition_reads_is_translated(condition: str) -> Non
     assert not report.left
 
 
+@pytest.mark.parametrize("prefix", ["loext", "text", "meta"])
+def test_the_initials_of_a_comment_are_not_named_but_those_in_a_paragraph_are(prefix: str) -> None:
+    spaces = f'xmlns:loext="urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0" xmlns:meta="{ODF}:meta:1.0"'
+    name = f"{prefix}:{'creator' if prefix == 'meta' else 'sender'}-initials"
+    body = f"<text:p {spaces}>{{0}} <office:annotation><{name}>AB</{name}><text:p>{{1}}</text:p></office:annotation></text:p>"
+    result, report = odf(body.format("a dog", "a cat"))
+    assert (result, report.left) == (body.format("а дог", "а цат"), ())
+    _, report = odf("<text:p>a dog <text:sender-initials>AB</text:sender-initials></text:p>")
+    assert [left.text for left in report.left] == ["AB"]
+
+
 def test_headers_footers_and_dates_of_slides_are_translated() -> None:
     declarations = "".join(
         f'<presentation:{name} xmlns:presentation="{ODF}:presentation:1.0" presentation:name="a">{{0}}</presentation:{name}>'
@@ -385,6 +418,49 @@ def test_headers_footers_and_dates_of_slides_are_translated() -> None:
 )
 def test_spaces_that_are_elements_keep_their_number_where_they_are_seen(source: str, expected: str) -> None:
     assert odf(source)[0] == expected
+
+
+def underlined(text: str) -> str:
+    return f'<w:r><w:rPr><w:u w:val="single"/></w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            run("a dog: ") + underlined(20 * " ") + run(" here on ") + underlined(12 * " "),
+            run("а дог:")
+            + run(" ")
+            + underlined(20 * " ")
+            + run(" ")
+            + run("хере он")
+            + run(" ")
+            + underlined(12 * " "),
+        ),
+        (run("a dog:    a cat:"), run("а дог:") + run("    ") + run("а цат:")),
+        (run("a dog ") + run(" ") + run(" a cat"), run("а дог") + 3 * run(" ") + run("а цат")),
+        (run("a dog\ta cat\n"), run("а дог") + run("\t") + run("а цат") + run("\n")),
+        (run("a dog") + underlined("  ") + run("here"), run("а дог") + underlined("  ") + run("хере")),
+        (underlined("a dog") + underlined("  ") + underlined("here"), underlined("а дог хере")),
+        (run("a dog  here {%   if dog %}"), run("а дог хере ") + run("{%   if dog %}")),
+        ("<w:r><w:t>\n  a dog\n</w:t></w:r>", run(" а дог ")),
+        (
+            f"<w:hyperlink>{run('a dog   a cat')}</w:hyperlink>{run(' here')}",
+            f"<w:hyperlink>{run('а дог')}{run('   ')}{run('а цат')}</w:hyperlink>{run(' хере')}",
+        ),
+    ],
+)
+def test_gaps_in_a_text_part_columns_and_keep_their_look(source: str, expected: str) -> None:
+    assert word(f"<w:p>{source}</w:p>")[0] == f"<w:p>{expected}</w:p>"
+
+
+def test_tabs_in_the_text_of_a_slide_stay() -> None:
+    slide = SLIDE.format("<a:p><a:r><a:rPr/><a:t>{}</a:t></a:r></a:p>")
+    members = {"ppt/presentation.xml": SLIDE.format(""), "ppt/slides/slide1.xml": slide.format("9:00\ta dog")}
+    result, _ = translated("a.pptx", members)
+    assert result["ppt/slides/slide1.xml"] == slide.format(
+        "</a:t></a:r><a:r><a:rPr/><a:t>".join(["9:00", "\t", "а дог"])
+    )
 
 
 def test_the_tooltip_of_a_link_in_a_text_is_named() -> None:

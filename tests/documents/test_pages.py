@@ -420,11 +420,44 @@ def test_entities_are_written_as_the_source_wrote_them() -> None:
     source = (
         "<p>10&nbsp;km &mdash; \xa0 caf&eacute; AT&T 1 < 2 > 0 &quot;x&quot; &hellip;</p><i title='a &amp; b > c'>d</i>"
     )
-    assert translated(source, stand_in="same")[0].decode() == source.replace("\xa0 ", "")
+    assert translated(source, stand_in="same")[0].decode() == source
     assert upper("a &lt;b&gt; &amp; &apos;") == "A &lt;B&gt; &amp; &apos;"
     assert upper("a &amp b") == "A &amp B"
     assert upper("tea&shy;cup") == "TEACUP"
     assert translated("tea&shy;cup", stand_in="same")[0] == b"tea&shy;cup"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("Dog: <u>&nbsp;&nbsp;&nbsp;&nbsp;</u> Date: <u>&nbsp;</u> here", ["Dog: Date: here"]),
+        ("Dog:<u>&nbsp; &#xA0;</u>Date, <b>a<i>&nbsp;</i>b</b>", ["Dog:", "Date, a b"]),
+        ("Cat&nbsp;&nbsp;|&nbsp;&nbsp;Terms of&nbsp;use", ["Cat", "|", "Terms of use"]),
+        ("The dog.&nbsp; The cat &nbsp;sings&nbsp;&#160;here", ["The dog. The cat sings here"]),
+        ("See <b>a dog&nbsp;&nbsp;&nbsp; a cat</b> here", ["See", "a dog", "a cat", "here"]),
+        ("&nbsp;&nbsp;a dog&nbsp; <b>cat</b>&nbsp;&nbsp;&nbsp;", ["a dog cat"]),
+        ("<i title='a&nbsp;&nbsp;&nbsp;b'>d</i>", ["a", "b", "d"]),
+        ("<a>A</a>&nbsp;&nbsp;|  <a>B</a> <i>c</i>  – <i>d</i>", ["A", "|", "B c – d"]),
+    ],
+)
+def test_spaces_that_a_browser_shows_keep_their_number(source: str, expected: list[str]) -> None:
+    assert translated(source, stand_in="same")[0].decode() == source
+    assert sentences(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("<i title='one&#10;&#xA;a &amp; two'>a</i>", ["one", "a & two", "a"]),
+        ("<i title='one\r\n  two'>a</i>", ["one", "two", "a"]),
+        ("<input placeholder='one\ntwo' value=''>", ["one", "two"]),
+        ("<img alt='one {{ x }}&#13;&#10;two'>", ["one", "two"]),
+    ],
+)
+def test_the_lines_of_attributes_stay_lines(source: str, expected: list[str]) -> None:
+    assert translated(source, stand_in="same")[0].decode() == source
+    assert sentences(source) == expected
+    assert sentences("<img alt='one\ntwo'>") == ["one two"]
 
 
 @pytest.mark.parametrize("made", ["a <script>", "a&lt;", "a &amp;", 'a "', "a '", "a </p>", "a {{ x }}"])

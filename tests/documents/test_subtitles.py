@@ -382,6 +382,24 @@ def test_entities_regions_and_notes_of_webvtt() -> None:
     assert translated(source, "a.vtt")[1] == [["inu", "line 3: the reading of a word stays as it is"]]
 
 
+@pytest.mark.parametrize(
+    ("name", "source", "expected"),
+    [
+        ("a.vtt", "Yes&nbsp;&nbsp;&nbsp;no dog", "Юес&nbsp;&nbsp;\u00a0но дог"),
+        ("a.vtt", "The dog.&nbsp; The cat &nbsp;sings", "Тхе дог.&nbsp; Тхе цат &nbsp;сингс"),
+        ("a.srt", "Yes\u00a0\u00a0no dog", "Юес\u00a0\u00a0но дог"),
+        ("a.ass", r"Yes\h\h\hno dog", r"Юес\h\h\hно дог"),
+    ],
+)
+def test_spaces_that_a_player_shows_keep_their_number(name: str, source: str, expected: str) -> None:
+    films = {
+        "a.vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\n{}\n",
+        "a.srt": film("{}"),
+        "a.ass": "[Script Info]\n\n[Events]\nFormat: Start, End, Text\nDialogue: 0:00:01.00,0:00:02.00,{}\n",
+    }
+    assert translated(films[name].format(source), name)[0] == films[name].format(expected)
+
+
 def test_the_parts_of_a_line() -> None:
     assert turns_in("[sighs] No. (laughs)", (".",)) == [8, 12]
     assert turns_in("10 - 12", (".",)) == []

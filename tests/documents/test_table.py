@@ -36,6 +36,11 @@ def translated(source: str, *columns: str, name: str = "a.csv") -> tuple[str, Re
         ('id,text\n1,a 5" pipe\n', 'id,text\n1,а 5" пипе\n'),
         ('id,text\n1,"a ""dog"""\n', 'id,text\n1,"а ""дог"""\n'),
         ('id,text\r\n1,"a dog\r\na cat"\r\n', 'id,text\r\n1,"а дог\r\nа цат"\r\n'),
+        ('id,text\n1,"Dog:      ""cat"":\ta\n  b"\n', 'id,text\n1,"Дог:      ""цат"":\tа\n  б"\n'),
+        ("id;text\n1;   Dog:   cat\n", 'id;text\n1;"   Дог:   цат"\n'),
+        ("id,text\n1,   a dog   \n2,1\u00a0   2\n", "id,text\n1,   а дог   \n2,1\u00a0   2\n"),
+        ('id,text\n1,5" dog   a cat\n', 'id,text\n1,"5"" дог   а цат"\n'),
+        ("id\ttext\n1\ta dog   a cat\n", "id\ttext\n1\tа дог   а цат\n"),
         ("id,text\n\n1,a dog\n\n", "id,text\n\n1,а дог\n\n"),
         ("id,text\n1,\n2,a", "id,text\n1,\n2,а"),
         ("text,id\na,\nb,", "text,id\nа,\nб,"),
@@ -102,7 +107,7 @@ def test_a_table_with_tabs_may_have_quotes_or_not() -> None:
     source = 'id\ttext\n1\t"a\tdog"\n2\t"a" dog\n3\t5" pipe\n4\t"a ""cat"""\n'
     result, report = translated(source, "text", name="a.tsv")
     assert report.left == ()
-    assert result == 'id\ttext\n1\t"а дог"\n2\t"а" дог\n3\t5" пипе\n4\t"а ""цат"""\n'
+    assert result == 'id\ttext\n1\t"а\tдог"\n2\t"а" дог\n3\t5" пипе\n4\t"а ""цат"""\n'
 
 
 def test_rows_are_those_of_the_csv_module() -> None:
@@ -146,4 +151,7 @@ def test_plain_text_keeps_its_lines_columns_and_indentation() -> None:
     source = "dog\n\n   dog\r\n cat   dog\n\tdog\tcat \n \n"
     result, report = translated(source, name="a.txt")
     assert (result, report.left) == (source.replace("dog", letters("dog").text).replace("cat", letters("cat").text), ())
+    assert (
+        translated("a dog\u00a0\u00a0\u00a0a cat\n", name="a.txt")[0] == letters("a dog\u00a0\u00a0\u00a0a cat\n").text
+    )
     assert translated("a tall dog   sees  a cat\n", name="a.txt")[0] == letters("a tall dog   sees a cat\n").text

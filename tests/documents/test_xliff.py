@@ -100,6 +100,27 @@ def test_lines_stay_where_white_space_counts() -> None:
     assert target("The dog\n   sleeps\n\nA cat") == "Тхе дог слеепс\n\nА цат"
 
 
+@pytest.mark.parametrize(
+    ("source", "attributes", "expected"),
+    [
+        (
+            "The dog!\n\nA <b>cat</b>.\n\n- a\n\t- b    d",
+            ' xml:space="preserve"',
+            "Тхе дог!\n\nА <b>цат</b>.\n\n- а\n\t- б    д",
+        ),
+        (
+            "a &amp;nbsp;<b>dog\n a</b>\n &amp;mdash; cat",
+            ' xml:space="preserve"',
+            "а &amp;nbsp;<b>дог\n а</b>\n &amp;mdash; цат",
+        ),
+        ("a dog\nhere <b>cat</b>\n\nb", "", "а дог хере <b>цат</b>\n\nб"),
+    ],
+)
+def test_lines_stay_beside_a_tag_of_a_page(source: str, attributes: str, expected: str) -> None:
+    written = target(source.replace("<", "&lt;"), attributes=attributes)
+    assert written == expected.replace("<", "&lt;").replace(">", "&gt;")
+
+
 def test_lines_stay_beside_a_message_of_icu() -> None:
     """Before, they became spaces; a message is no reason to join them."""
     message = "{n, plural,\n one {# dog's} other {# dogs}}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable
 from pathlib import PurePath
 
 from dragoman.documents.document import Document, DocumentInfo, decode, text_document
@@ -25,7 +26,7 @@ BEGINNINGS = {
 }  # fmt: skip
 """How documents begin, in lower case, with the suffixes that their names should have."""
 
-_GAP = re.compile(r"[ \t]+")
+_GAP = re.compile(r"[^\S\r\n]+")
 
 
 def read(data: bytes, info: DocumentInfo) -> Document:
@@ -49,14 +50,20 @@ def lines(text: str) -> list[Part]:
     end = "\n" if "\n" in text else "\r"
     for number, line in enumerate(text.split(end)):
         parts += [end] * (number > 0)
-        start = 0
-        for gap in _GAP.finditer(line):
-            if "\t" in gap[0] or len(gap[0]) >= WIDE:
-                parts += [_unit(line[start : gap.start()]), gap[0]]
-                start = gap.end()
-        parts.append(_unit(line[start:]))
+        parts += columns(line)
     return parts
 
 
 def _unit(text: str) -> Unit:
     return Unit(text, raw=[text], escape=str)
+
+
+def columns(line: str, unit: Callable[[str], Unit] = _unit) -> list[Part]:
+    """Return the units of a line, which ``unit`` makes of their source, with the gaps between its columns."""
+    parts: list[Part] = []
+    start = 0
+    for gap in _GAP.finditer(line):
+        if "\t" in gap[0] or len(gap[0]) >= WIDE:
+            parts += [unit(line[start : gap.start()]), gap[0]]
+            start = gap.end()
+    return [*parts, unit(line[start:])]

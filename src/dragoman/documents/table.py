@@ -1,9 +1,10 @@
 """Tables: ``.csv`` (commas, semicolons, tabs or bars; quotes as in RFC 4180) and ``.tsv`` (tabs).
 
 The chosen columns are translated, or the only column of a table that has one. A cell of several lines is translated
-line by line. The first row has the headings. If no column is named by its heading, a sentence there is translated, and
-other text is named. Everything else keeps its bytes: a row with more or fewer cells than the first, which is named, a
-formula, comments before the headings, and the line ``sep=;`` with which Excel begins.
+line by line, and a line by its columns, as in plain text. The first row has the headings. If no column is named by its
+heading, a sentence there is translated, and other text is named. Everything else keeps its bytes: a row with more or
+fewer cells than the first, which is named, a formula, comments before the headings, and the line ``sep=;`` with which
+Excel begins.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from itertools import chain
 
 from dragoman.data.rows import cells, separator_line
 from dragoman.documents.document import Document, DocumentInfo, Untranslated, decode, text_document
+from dragoman.documents.plain import columns
 from dragoman.documents.table_rows import Row, rows_of
 from dragoman.documents.units import Part, Unit
 from dragoman.errors import DataError
@@ -170,16 +172,35 @@ def _value(raw: str) -> str:
 
 
 def _cell(raw: str, separator: str) -> list[Part]:
-    """Return a unit for each line of a cell, quoted as the cell is or as its translation needs."""
+    """Return a unit for each column of each line of a cell, quoted as the cell is or as its translation needs."""
     if not (len(raw) > 1 and raw[0] == raw[-1] == '"'):
-        return [Unit(raw, raw=[raw], escape=lambda text: _quoted_if_needed(text, separator, raw))]
+        return _bare(raw, separator)
     parts: list[Part] = ['"']
-    for line in re.split(r"(\r?\n|\r)", raw[1:-1]):
-        if line in ("\n", "\r\n", "\r"):
-            parts.append(line)
-        else:
-            parts.append(Unit(line.replace('""', '"'), raw=[line], escape=lambda text: text.replace('"', '""')))
+    for number, line in enumerate(re.split(r"(\r?\n|\r)", raw[1:-1])):
+        parts += [line] if number % 2 else columns(line, _unit_in_quotes)
     return [*parts, '"']
+
+
+def _bare(raw: str, separator: str) -> list[Part]:
+    """Return the units of a cell without quotes; one of several columns gets them, as any translation may need them."""
+
+    def unit(text: str) -> Unit:
+        return Unit(text, raw=[text], escape=lambda translation: _quoted_if_needed(translation, separator, raw))
+
+    if separator == "\t":  # no translation needs quotes
+        return columns(raw, unit)
+    if len(columns(raw.strip())) > 1 and has_letters(raw):
+        return ['"', *columns(_doubled(raw), _unit_in_quotes), '"']
+    return [unit(raw)]
+
+
+def _unit_in_quotes(raw: str) -> Unit:
+    return Unit(raw.replace('""', '"'), raw=[raw], escape=_doubled)
+
+
+def _doubled(text: str) -> str:
+    """Return text with its quotation marks as they stand in quotes."""
+    return text.replace('"', '""')
 
 
 def _quoted_if_needed(text: str, separator: str, source: str) -> str:
@@ -187,5 +208,5 @@ def _quoted_if_needed(text: str, separator: str, source: str) -> str:
     if separator == "\t":
         return text.replace("\t", " ")
     if separator in text or ('"' in text and '"' not in source) or text.startswith('"'):
-        return '"' + text.replace('"', '""') + '"'
+        return f'"{_doubled(text)}"'
     return text

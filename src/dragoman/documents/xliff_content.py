@@ -188,7 +188,9 @@ def _finished(reading: _Reading, settings: Settings) -> list[Part] | None:
         parsed = with_messages(unit, settings.tgt_lang, settings.is_old)
         return None if parsed is None else _lines(parsed, settings.keeps_space)
     if not unit.tags and _HTML.search(unit.text):
-        return _escaped(markup.parse(unit.text, "html", attributes=True))
+        page = markup.parse(unit.text, "html", attributes=True)
+        lines = (_lines(part, settings.keeps_space) if isinstance(part, Unit) else [part] for part in page)
+        return _escaped([part for parts in lines for part in parts])
     return _lines(unit, settings.keeps_space)
 
 

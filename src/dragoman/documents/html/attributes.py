@@ -18,6 +18,7 @@ from dragoman.languages.codes import primary
 
 ODD = re.compile("[\ud800-\udfff]")
 """A character that stands for a byte that is not in the encoding of a page."""
+_END_OF_LINE = re.compile(r"(?:[\r\n]|&(?:#(?:0{0,4}1[03]|[xX]0{0,4}[aAdD])|NewLine);)+")
 ODD_TEXT = "has bytes that are not in the encoding of the page"
 
 
@@ -81,7 +82,7 @@ class TagReader:
             return []
         if attribute.quote:
             self.left += words_in(raw)
-            return quoted(raw, attribute.quote)
+            return quoted(raw, attribute.quote, has_lines=attribute.name in ("title", "placeholder"))
         spelled = Spelling.of(raw, is_attribute=True, quote='"')
         if "{" in raw or "<" in raw or not any(map(str.isalpha, spelled.text)):
             return []
@@ -99,18 +100,30 @@ class TagReader:
         )
 
 
-def quoted(raw: str, quote: str) -> list[Part]:
-    """Return the units of a value in quotes, which are ``quote``, and the code of templates between them."""
+def quoted(raw: str, quote: str, *, has_lines: bool = False) -> list[Part]:
+    """Return the units of a value in quotes, and the code of templates and the ends of lines between them.
+
+    Args:
+        raw: The value.
+        quote: The quotes.
+        has_lines: Browsers show a line as one, even where its end is no reference.
+    """
     templates, sentence = Templates(raw), Sentence(quote=quote)
+    line_ends = {match.start(): match.end() for match in _END_OF_LINE.finditer(raw) if has_lines or "&" in match[0]}
     parts: list[Part] = []
     at = start = 0
     while at < len(raw):
         code = templates.at(at, in_text=False)
-        if code is None:
+        if code is None and at not in line_ends:
             at += 1
             continue
         if start < at:
             sentence.text(raw[start:at])
+        if code is None:
+            start = line_ends[at]
+            parts += [*sentence.end(), raw[at:start]]
+            at = start
+            continue
         if code.is_value:
             sentence.tag(code.half or "edge", code.name, [raw[at : code.end]])
         else:

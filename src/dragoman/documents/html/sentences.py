@@ -13,14 +13,17 @@ picture or a comment at its edge. So a unit has whole elements only, and as few 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Literal
 
 from dragoman.documents.html.spelling import Spelling
+from dragoman.documents.plain import WIDE
 from dragoman.documents.tags.pairs import pairs_of
+from dragoman.documents.tags.spaces import SPECIAL
 from dragoman.documents.units import Part, Tag, Unit, join_points
 
 _PUNCTUATION = frozenset(",.;:!?)")
@@ -30,6 +33,12 @@ _BULLET_AT_START = re.compile(rf"\s{{0,100}}{_BULLET}(?:\s|&nbsp;){{0,100}}")
 _BULLET_AT_END = re.compile(rf"(?:\s|&nbsp;){{1,100}}{_BULLET}\s{{0,100}}\Z")
 _BULLETS = "|•·»›>"
 """Signs that part the texts of two elements, whatever elements they are."""
+_COLUMNS = " "
+"""The name of the markup that parts columns; no element has it."""
+_REFERENCE = r"&(?:nbsp|e[mn]sp|thinsp|#160|#[xX]0{0,4}[aA]0|#819[2-9]|#820[0-2]);"
+_SPACES = re.compile(rf"(?:\s|{_REFERENCE})+")
+_SPACE = re.compile(rf"{SPECIAL.pattern}|{_REFERENCE}|[ \t\n\r\f\v\x1c-\x1f\x85\u2028\u2029]+")
+_JOINED = re.compile(r"[ \t\n\r\f\v\x1c-\x1f\x85\u2028\u2029]+")
 _NOTE = re.compile(r"\[\s?(?:[0-9]{1,4}|[a-zA-Z]{1,2}|[ivxlIVXL]{1,5})\s?\]")
 _LONGEST_NOTE = 30  # tags and texts
 _SIGNS = "¶§#↑↓→←↗⇑∞✎†‡*"
@@ -72,6 +81,7 @@ class Sentence:
     def end(self) -> list[Part]:
         """Return the units of the sentence and the source between them, and begin the next sentence."""
         nodes, self._nodes = _with_bullets(_without_gaps(_without_signs(_without_notes(self._nodes)))), []
+        nodes = _with_spaces(nodes, self._quote)
         if not any(node.kind == "text" and node.shown.strip() for node in nodes):
             return [part for node in nodes for part in node.parts]
         parts: list[Part] = []
@@ -163,6 +173,82 @@ def _with_bullets(nodes: list[Node]) -> list[Node]:
     return result
 
 
+def _with_spaces(nodes: list[Node], quote: str) -> list[Node]:
+    """Let spaces that a browser does not join, such as several ``&nbsp;``, be markup, and elements with no more."""
+    if not any(node.kind == "text" and SPECIAL.search(node.shown) for node in nodes):
+        return nodes
+    pairs = _pairs(nodes)
+    texts = [i for i, node in enumerate(nodes) if node.shown]
+    n_words = [*accumulate((bool(node.shown.strip()) for node in nodes), initial=0)]
+    n_special = [*accumulate((bool(SPECIAL.search(node.shown)) for node in nodes), initial=0)]
+    widths = [*accumulate((_width(node.shown) for node in nodes), initial=0)]
+    result: list[Node] = []
+    i = 0
+    while i < len(nodes):
+        node, after = nodes[i], pairs.get(i, i) + 1
+        if node.kind == "text":
+            result += _parted(node, quote)
+            i += 1
+            continue
+        is_blank = node.kind == "open" and n_words[i] == n_words[after] and n_special[i] < n_special[after]
+        is_apart = False  # otherwise words would run together
+        if is_blank:
+            before, behind = bisect_left(texts, i) - 1, bisect_left(texts, after)
+            last = nodes[texts[before]].shown[-1] if before >= 0 else " "
+            first = nodes[texts[behind]].shown[0] if behind < len(texts) else " "
+            is_apart = last.isspace() or first.isspace()
+        if is_apart or (is_blank and widths[after] - widths[i] > 1):
+            parts = tuple(part for inner in nodes[i:after] for part in inner.parts)
+            result.append(Node(parts, "edge", "" if is_apart else _COLUMNS))
+            i = after
+        else:
+            result.append(node)
+            i += 1
+    return result
+
+
+def _width(spaces: str) -> int:
+    """Return the number of spaces that a browser shows."""
+    return len(_JOINED.sub(" ", spaces))
+
+
+def _parted(node: Node, quote: str) -> list[Node]:
+    """Return a text with the spaces in it that a browser does not join as markup; wide ones part columns.
+
+    Of two spaces the model reads one.
+    """
+    raw = str(node.parts[0])
+    if node.is_plain or not SPECIAL.search(node.shown):
+        return [node]
+    result: list[Node] = []
+
+    def add(text: str) -> None:
+        if text:
+            result.append(Node((text,), "text", "", Spelling.of(text, is_attribute=bool(quote)).text))
+
+    at = 0
+    for match in _SPACES.finditer(raw):
+        shown = Spelling.of(match[0]).text
+        width = _width(shown)
+        if width < 2 or not SPECIAL.search(shown):
+            continue
+        add(raw[at : match.start()])
+        at = match.end()
+        beside = raw[max(0, match.start() - 1) : match.start()], raw[match.end() : match.end() + 1]
+        if width >= WIDE or any(sign and sign in _BULLETS for sign in beside):
+            result.append(Node((match[0],), "edge", _COLUMNS))
+            continue
+        first, second = _SPACE.findall(match[0])
+        if first.isspace() and not SPECIAL.search(first):
+            add(first)
+            result.append(Node((second,), "edge"))
+        else:
+            result.append(Node((first,), "edge"))
+            add(second)
+    add(raw[at:])
+    return result
+
+
 def _pairs(nodes: Sequence[Node]) -> dict[int, int]:
     """Return for each tag of an element that opens and closes here the index of its other tag."""
     return {i: other for pair in pairs_of(nodes) for i, other in (pair, pair[::-1])}
@@ -183,7 +269,10 @@ def _cut(nodes: Sequence[Node]) -> list[list[Node]]:
     for i, node in enumerate(nodes):
         if i in cuts:
             cut(i)
-        if node.kind == "open" and i in pairs:
+        if node.name == _COLUMNS:
+            cut(i)
+            cut(i + 1)
+        elif node.kind == "open" and i in pairs:
             open_tags.append(i)
             is_cut.append(False)
         elif node.kind == "open":

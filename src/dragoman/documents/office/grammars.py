@@ -68,6 +68,7 @@ ODF = Grammar(
     | _names("text", "note-continuation-notice-forward note-continuation-notice-backward")
     | _names("svg", "title desc") | _names("table", "title desc")
     | _names("presentation", "header-decl footer-decl date-time-decl"),
+    direct=_names("svg", "title desc") | _names("table", "title desc"),
     inline=_names("text", "span a meta meta-field ruby ruby-base") | {"loext:content-control"},
     breaks=_names("text", "tab line-break"),
     dropped=_names("text", "soft-page-break"),
@@ -77,7 +78,8 @@ ODF = Grammar(
     | _ranges("text:id", "text:alphabetical-index-mark text:toc-mark text:user-index-mark", "-start", "-end")
     | _ranges("text:change-id", "text:change", "-start", "-end")
     | _ranges("office:name", "office:annotation", "", "-end"),
-    facts=_names("dc", "creator date") | _names("meta", "creator-initials date-string"),
+    facts=_names("dc", "creator date") | _names("meta", "creator-initials date-string")
+    | {"loext:sender-initials", "text:sender-initials"},
     shown={
         "a": ("title",), "label": ("value",), "content-control": ("alias",), "list-item": ("display-text",),
         "conditional-text": ("string-value-if-true", "string-value-if-false"), "hidden-text": ("string-value",),

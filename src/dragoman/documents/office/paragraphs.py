@@ -35,14 +35,14 @@ class Grammar:
     breaks: frozenset[str]  # these end a unit
     dropped: frozenset[str] = frozenset()  # records of layout and spelling, out of date once the text is translated
     runs: frozenset[str] = frozenset()  # empty: text stands in paragraphs directly
-    direct: frozenset[str] = frozenset()  # paragraphs whose text stands outside runs, in a format with runs
+    direct: frozenset[str] = frozenset()  # paragraphs whose text has lines and stands outside runs, as a description
     texts: Mapping[str, str] = field(default_factory=dict)  # elements that stand for characters
     untouched: frozenset[str] = frozenset()  # nothing inside is translated, such as deleted text
     spaces: Mapping[str, str] = field(default_factory=dict)  # elements that stand for spaces: attribute with the number
     shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # attributes that people read, by local name
     ranges: Mapping[str, tuple[Literal["open", "close"], str]] = field(default_factory=dict)
     """Elements where a stretch of words begins or ends, such as a bookmark, and the attribute that both ends share."""
-    facts: frozenset[str] = frozenset()  # elements with text that nobody reads, such as the date of a comment
+    facts: frozenset[str] = frozenset()  # inside others, with text that nobody reads, such as the date of a comment
 
 
 @dataclass
@@ -79,6 +79,8 @@ _UNSTYLED = re.compile(
 _ATTRIBUTE = re.compile(r"\s([\w:.-]++)\s*+=\s*+([\"'])(.*?)\2", re.DOTALL)
 _NUMBER_OF_LEVEL = re.compile(r"(%\d)")
 """The number in what stands before each paragraph of a list, such as "Chapter %1"."""
+_END_OF_LINE = re.compile(r"((?:&#(?:0{0,4}1[03]|x0{0,4}[aAdD]);)+)")
+"""Ends of lines in an attribute, of which XML reads one that is no reference as a space."""
 _FILE_NAME = re.compile(r"\.(?:png|jpe?g|gif|bmp|tiff?|svg|emf|wmf|webp|ico|pdf|heic)\s*\Z", re.IGNORECASE)
 
 
@@ -128,7 +130,7 @@ class _Reader:
             is_inside: They are an element inside a paragraph, such as a field: its text is named.
         """
         parts: list[Part] = []
-        stop = len(self.tokens) if end is None else end
+        start, stop = at, len(self.tokens) if end is None else end
         while at < stop:
             token = self.tokens[at]
             if token.kind == "open" and self._formulas.read(token):
@@ -140,7 +142,7 @@ class _Reader:
             elif token.kind == "open" and token.name in self.grammar.untouched:
                 parts += self._raw(at, self.closing[at] + 1)
                 at = self.closing[at] + 1
-            elif is_inside and token.kind == "open" and token.name in self.grammar.facts:
+            elif is_inside and start < at and token.kind == "open" and token.name in self.grammar.facts:
                 parts.append(self._source(at, self.closing[at] + 1))
                 at = self.closing[at] + 1
             else:
@@ -174,18 +176,27 @@ class _Reader:
             if match[1].endswith("string-value") and self._formulas.read(token):
                 self._leave(token, value, READ)
                 continue
-            if _FILE_NAME.search(value):
-                self._leave(token, value, "a description that is the name of a file")
-                continue
-            unit = Unit(raw=[match[3]], escape=_escape_attribute)
-            for piece in _NUMBER_OF_LEVEL.split(value) if token.name == "w:lvlText" else [value]:
-                if _NUMBER_OF_LEVEL.fullmatch(piece):
-                    unit.tags.append(Tag(len(unit.text), (piece,)))
-                else:
-                    unit.text += piece
-            parts += [token.source[at : match.start(3)], unit]
+            parts.append(token.source[at : match.start(3)])
+            for number, line in enumerate(_END_OF_LINE.split(match[3])):
+                parts.append(line if number % 2 else self._line(token, line))
             at = match.end(3)
-        return [*parts, token.source[at:]]
+        return _joined([*parts, token.source[at:]])
+
+    def _line(self, token: Token, raw: str) -> Part:
+        """Return a unit for a line of an attribute, or its source if nobody reads it as words."""
+        value = unescape(raw)
+        if not _has_words(value):
+            return raw
+        if _FILE_NAME.search(value):
+            self._leave(token, value, "a description that is the name of a file")
+            return raw
+        unit = Unit(raw=[raw], escape=_escape_attribute)
+        for piece in _NUMBER_OF_LEVEL.split(value) if token.name == "w:lvlText" else [value]:
+            if _NUMBER_OF_LEVEL.fullmatch(piece):
+                unit.tags.append(Tag(len(unit.text), (piece,)))
+            else:
+                unit.text += piece
+        return unit
 
     def _raw(self, at: int, end: int) -> list[Part]:
         """Return tokens whose text stays, with units for those of their attributes that people read."""
@@ -202,9 +213,12 @@ class _Reader:
         return self._paragraphs[at]
 
     def _read_paragraph(self, at: int) -> list[Part]:
-        is_direct = not self.grammar.runs or self.tokens[at].name in self.grammar.direct
+        is_plain = self.tokens[at].name in self.grammar.direct
+        is_direct = not self.grammar.runs or is_plain
         items: list[_Item] = []
         self._inline(at + 1, self.closing[at], is_direct, items)
+        if self.grammar.runs or is_plain:  # elsewhere OpenDocument has elements for the gaps that it shows
+            items = _with_gaps(items)
         text = "".join(item.text if item.kind == "text" else "\n" * (item.kind == "break") for item in items)
         if not any(has_letters(line) or is_like_a_tag(line) for line in text.split("\n")):
             return self.outside(at + 1, self.closing[at])
@@ -281,7 +295,8 @@ class _Reader:
                 name = re.match(r"<([^\s/>]+)", token.source)[1]  # type: ignore[index]
                 space = ' xml:space="preserve"' if token.name == "w:t" else ""
                 style = f"{before}<{name}{space}>", f"</{name}>{close}"
-                items.append(_Item("text", (before + self._source(at, after) + close,), text, style))
+                shown = text if token.name != "w:t" or "preserve" in token.source else _with_single_ends(text)
+                items.append(_Item("text", (before + self._source(at, after) + close,), shown, style))
             elif token.name in grammar.dropped or (token.kind == "text" and not token.text.strip()):
                 pass
             elif token.kind == "text":  # which no such file should have
@@ -325,6 +340,68 @@ class _Reader:
         items.append(_Item("text", (run[0], self._source(at, self.closing[at] + 1), run[1]), base, style))
         if has_letters(base) and has_letters(reading):
             self._leave(self.tokens[at], reading, "the reading of a ruby text, which its translation lacks")
+
+
+_GAP = re.compile(r"\s+")
+_LOOK = re.compile(r"<(?:w:(?:u|highlight|shd)|a:highlight)\b[^<>]*+>|\su=\"[^\"]*+\"")
+"""What makes white space visible: a line under it or a color behind it."""
+
+
+def _with_single_ends(text: str) -> str:
+    """Return the text of a run with a single space for the white space at each end, of which Word shows none."""
+    core = text.strip(" \t\r\n")
+    leading, trailing = text[:1] != core[:1], text[-1:] != core[-1:]
+    return " " * leading + core + " " * (trailing and bool(core))
+
+
+def _with_gaps(items: Sequence[_Item]) -> list[_Item]:
+    """Return the pieces of a paragraph with the gaps in its text as breaks: they part columns, as in plain text."""
+    result: list[_Item] = []
+    texts: list[_Item] = []  # side by side: a gap may be divided into runs
+    for piece in [*items, _Item("break", ())]:
+        if piece.kind == "text":
+            texts.append(piece)
+        else:
+            result += [*_parted(texts), piece]
+            texts = []
+    return result[:-1]
+
+
+def _parted(texts: Sequence[_Item]) -> list[_Item]:
+    """Return texts side by side with the gaps in them as breaks, but for those in code of a template."""
+    text = "".join(piece.text for piece in texts)
+    is_gap = [False] * len(text)  # for each character
+    for span in [match.span() for match in _GAP.finditer(text) if _is_gap(match[0])] + _to_fill_in(texts):
+        is_gap[slice(*span)] = [True] * (span[1] - span[0])
+    for code in _CODE.finditer(text):
+        is_gap[slice(*code.span())] = [False] * len(code[0])
+    if not any(is_gap):
+        return list(texts)
+    result: list[_Item] = []
+    at = 0
+    for piece in _divided(texts, [i for i in range(1, len(text)) if is_gap[i - 1] != is_gap[i]]):
+        result.append(_Item("break", piece.parts) if piece.text and is_gap[at] else piece)
+        at += len(piece.text)
+    return result
+
+
+def _is_gap(space: str) -> bool:
+    """True if white space parts what stands around it."""
+    return len(space) >= WIDE or not {"\t", "\n", "\r"}.isdisjoint(space)
+
+
+def _to_fill_in(texts: Sequence[_Item]) -> list[tuple[int, int]]:
+    """Return where two or more spaces have a look that no words beside them have, such as a line to fill in."""
+    looks = [tuple(_LOOK.findall(piece.style[0])) for piece in texts]
+    words = [i for i, piece in enumerate(texts) if piece.text.strip()]
+    starts = [*accumulate((len(piece.text) for piece in texts), initial=0)]
+    spans: list[tuple[int, int]] = []
+    for i, piece in enumerate(texts):
+        if len(piece.text) > 1 and not piece.text.strip() and looks[i]:
+            behind = bisect_left(words, i)
+            if looks[i] not in [looks[word] for word in words[max(0, behind - 1) : behind + 1]]:
+                spans.append((starts[i], starts[i + 1]))
+    return spans
 
 
 _SPACE = "space"

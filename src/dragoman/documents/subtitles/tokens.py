@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Literal
+
+from dragoman.documents.tags.spaces import SPECIAL
 
 
 @dataclass(frozen=True)
@@ -30,14 +33,57 @@ Tokenize = Callable[[str], list[Token]]
 
 
 def tokenized(source: str, pattern: re.Pattern[str], token: Callable[[re.Match[str]], Token]) -> list[Token]:
-    """Return the tokens of a source: ``token`` makes those that ``pattern`` finds, and all between them is text."""
+    """Return the tokens of a source: ``token`` makes those that ``pattern`` finds, and all between them is text.
+
+    Several spaces that a player shows, such as ``&nbsp;``, are a space and a point beside it with the others.
+    """
     tokens, at = [], 0
     for match in pattern.finditer(source):
         if at < match.start():
             tokens.append(Token(source[at : match.start()], text=source[at : match.start()]))
         tokens.append(token(match))
         at = match.end()
-    return [*tokens, Token(source[at:], text=source[at:])] if at < len(source) else tokens
+    if at < len(source):
+        tokens.append(Token(source[at:], text=source[at:]))
+    return _with_wide_spaces(tokens) if any(SPECIAL.search(token.text) for token in tokens) else tokens
+
+
+def _with_wide_spaces(tokens: Sequence[Token]) -> list[Token]:
+    """Return tokens with one of several spaces that a player shows as text, and the others as points."""
+    result: list[Token] = []
+    for is_text, own in groupby(tokens, lambda token: token.kind == "text"):
+        if not is_text:
+            result += own
+            continue
+        characters = [character for token in own for character in _characters(token)]
+        for is_space, grouped in groupby(characters, lambda character: character.text.isspace()):
+            run = list(grouped)
+            result += _one_space(run) if is_space else _joined(run)
+    return result
+
+
+def _characters(token: Token) -> list[Token]:
+    """Return the characters of a text; an entity is one."""
+    return [Token(char, text=char) for char in token.text] if token.source == token.text else [token]
+
+
+def _joined(characters: Sequence[Token]) -> list[Token]:
+    """Return characters as texts, with entities apart."""
+    joined: list[Token] = []
+    for is_entity, grouped in groupby(characters, lambda character: character.source != character.text):
+        own = list(grouped)
+        joined += own if is_entity else [Token(source_of(own), text=source_of(own))]
+    return joined
+
+
+def _one_space(spaces: list[Token]) -> list[Token]:
+    """Return a run of spaces as it is without special ones, else as one space with the others as points around it."""
+    plain = [i for i, space in enumerate(spaces) if not SPECIAL.match(space.text)]
+    if len(plain) == len(spaces) or len(spaces) < 2:
+        return _joined(spaces)
+    i = plain[0] if plain else len(spaces) - 1
+    before, behind = source_of(spaces[:i]), source_of(spaces[i + 1 :])
+    return [token for token in (Token(before, "point"), spaces[i], Token(behind, "point")) if token.source]
 
 
 def source_of(tokens: Sequence[Token]) -> str:
