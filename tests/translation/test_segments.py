@@ -20,8 +20,9 @@ from dragoman.data.store import Store
 from dragoman.errors import BundleError
 from dragoman.translation.assemble import best_sums
 from dragoman.translation.confidence import confidence_features, fit
+from dragoman.translation.keeping.protected import find, has_letters
 from dragoman.translation.notes import QUIET, Events
-from dragoman.translation.segments import segment
+from dragoman.translation.segments import segment, split_text
 from dragoman.translation.translator import Translator
 from echo import Echo
 
@@ -230,3 +231,84 @@ def test_an_impossible_number_of_sentences_is_refused(reseal: Any) -> None:
 
 def test_an_older_bundle_has_one_sentence_a_line(tiny_run: Path) -> None:
     assert echo_of(tiny_run).usual_sentences == 1
+
+
+LONG_URL = (
+    "https://www.example-shop.com/products/garden-furniture/item-12345?utm_source=newsletter&ref=a8f3b2c1d4e5f6a7"
+)
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        LONG_URL, '<a title="Go now. Then wait a little." href="x">',
+        '<span style="color: red; font-size: 12px; background: url(x.png)">',
+        '`docker run --rm -it -v /tmp/x:/data image sh -c "echo hi. Sleep; 5"`', "<!-- A dog. A cat! A remark. -->",
+        "{n, plural, one {A dog. It runs.} other {Many dogs. They run.}}", "+49 170 123 45 67",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["{}", "A man sees {} today.", "A man sees ({}).", "{}a man</a> {} sees", "猫{}猫。"])
+def test_what_must_arrive_unchanged_is_not_split(tiny_run: Path, span: str, form: str) -> None:
+    text = form.replace("{}", span)
+    spans = [own.text for own in find(text)]
+    for usual in (8, 32):
+        echo = echo_of(tiny_run, usual_src_tokens=usual)
+        split = parts(echo, text, sentence_split=False)
+        assert [own.text for part in split for own in find(part)] == spans
+        assert "".join("".join(split).split()) == "".join(text.split())
+        assert parts(echo, text) == split
+
+
+def test_a_span_counts_as_one_token_of_a_sentence(tiny_run: Path) -> None:
+    """The sentence is translated without it if the model loses it, so its length is no reason to split."""
+    echo = echo_of(tiny_run, usual_src_tokens=32)
+    text = f"A man reads {LONG_URL} at home."
+    assert 64 < len(echo.src_tokenizer.encode([text])[0]) <= echo.max_tokens
+    assert parts(echo, text) == [text]
+    assert len(parts(echo, text, protect=False)) > 1
+    # But the model reads it once, so it is no longer than the model can read.
+    longer = f"A man reads {LONG_URL}{'/abcde' * echo.max_tokens} at home."
+    assert parts(echo, longer) == ["A man reads", longer.split()[3], "at home."]
+
+
+def test_a_span_that_is_read_must_fit_however_long_it_is(tiny_run: Path) -> None:
+    echo = echo_of(tiny_run, usual_src_tokens=32)
+    text = f"{LONG_URL}{'/abcde' * echo.max_tokens} is here. {LONG_URL}{'/abcde' * echo.max_tokens} too."
+
+    def sizes(**options: Any) -> list[int]:
+        plan = echo.plan(**options)
+        return [len(own.search.ids) for own in segment([text], plan, QUIET)]
+
+    assert max(sizes(protect=False)) <= echo.max_tokens
+    first, *others = sizes(prefix="Nun")
+    assert first <= echo.max_tokens  # it is not copied, but begins with the prefix
+    assert sum(size > echo.max_tokens for size in others) == 1  # it is copied
+    assert sum(size > echo.max_tokens for size in sizes()) == 2
+
+
+SPANS = ["https://a.org/b.c?d", "<b>", '<i x="A. B">', "`a b. c`", "{x}", "1 000 000", "🙂", "#tag", "a@b.org"]
+WORDS = ["a ", "dog ", " é", "  ", ". ", "猫。", "!", "(", "猫", "aaaaaaaaaaa "]
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(WORDS),
+            st.builds(str.format, st.sampled_from([" {} ", "猫{}。猫", " ({}). "]), st.sampled_from(SPANS)),
+        ),
+        max_size=20,
+    ).map("".join),
+    st.integers(1, 20),
+)
+def test_parts_fit_or_are_copied_and_no_span_of_a_text_is_split(text: str, max_tokens: int) -> None:
+    split = split_text(text, max_tokens, lambda texts: list(map(len, texts)), protect=True)
+    assert "".join("".join(split).split()) == "".join(text.split())
+    bare = text.strip()
+    ends, at = [], 0
+    for part in split:
+        at = bare.index(part, at) + len(part)
+        ends.append(at)
+    for span in find(bare):
+        assert not any(span.start < end < span.end for end in ends)
+    assert all(len(part) <= max_tokens or len(part) < 2 or not has_letters(part) for part in split)

@@ -218,7 +218,7 @@ def _as_windows(text: str) -> bytes:
 
 
 def _read_as_utf8(text: str) -> str:
-    """Return a candidate, encoded again and decoded as UTF-8; an empty text if it is none."""
+    """Return a candidate, encoded again and decoded as UTF-8; an empty text if it cannot be read so."""
     try:
         return _as_windows(text).decode("utf-8")
     except UnicodeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,7 @@ from dragoman.languages.sentence_ends import ENDS_CLASS, UNSPACED_ENDS
 from dragoman.languages.sentences import sentences
 from dragoman.languages.words import cluster_end, cluster_start
 from dragoman.translation.keeping.glossary import Match
-from dragoman.translation.keeping.protected import Span, find, has_letters
+from dragoman.translation.keeping.protected import Span, find, has_letters, without_spans
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.plan import Plan
 from dragoman.translation.word_constraints import WordConstraints
@@ -79,8 +79,8 @@ def segment(texts: Sequence[str], plan: Plan, events: Events, first_number: int 
 
     A segment has as many sentences as a training line (``facts.usual_sentences``), if ``options.sentence_split``. A
     text longer than a usual training line is split further, with a warning; a single sentence is not split up to
-    ``facts.longest_sentence`` tokens. The first segment of a text has the prefix and the words to include, and each has
-    the glossary terms that begin in it.
+    ``facts.longest_sentence`` tokens. No span that must arrive unchanged is split. The first segment of a text has the
+    prefix and the words to include, and each has the glossary terms that begin in it.
 
     Args:
         first_number: The number of the first text, from which sampling derives its random numbers.
@@ -138,15 +138,7 @@ def _parts(texts: Sequence[str], has_words: Sequence[bool], plan: Plan, events: 
     for number, (text, line) in enumerate(zip(texts, lines, strict=True)):
         pieces: list[tuple[str, list[int], bool]] = []
         for place, (group, ids) in enumerate(zip(line, encoded, strict=False)):
-            is_short = len(ids) <= plan.facts.usual_tokens or (
-                is_wordless(group, plan)
-                and not (has_words[number] and place == 0)
-                and not (plan.glossary is not None and plan.glossary.find(group))
-            )
-            split = [group] if is_short else split_text(
-                group, plan.facts.usual_tokens, lambda some: [len(tokens) for tokens in tokenizer.encode(some)],
-                plan.facts.longest_sentence,
-            )  # fmt: skip
+            split = _split(group, len(ids), has_words[number] and place == 0, plan)
             if len(split) == 1:
                 # Thousands of spaces at an end would be read token by token, in the square of their number.
                 if len(ids) > max(plan.facts.usual_tokens, plan.facts.longest_sentence) and split[0] != group:
@@ -159,6 +151,50 @@ def _parts(texts: Sequence[str], has_words: Sequence[bool], plan: Plan, events: 
                 events.warn(Note("split", message, events.label(number + 1)))
         result.append(_with_gaps(text, pieces))
     return result
+
+
+def _split(text: str, size: int, has_words: bool, plan: Plan) -> list[str]:
+    """Return a text of ``size`` tokens in pieces as long as a usual training line; what is copied may be longer.
+
+    Args:
+        has_words: True if words were asked for in this text, which its first piece gets and is not copied then.
+    """
+    most, longest = plan.facts.usual_tokens, plan.facts.longest_sentence
+
+    def count(texts: Sequence[str]) -> list[int]:
+        return [len(ids) for ids in plan.src_tokenizer.encode(texts)]
+
+    if size <= most or _is_copied(text, has_words, plan):
+        return [text]
+    if not plan.options.protect:
+        return split_text(text, most, count, longest)
+    pieces = split_text(text, most, lambda texts: _n_without_spans(texts, plan), longest, protect=True)
+    result = []
+    for place, piece in enumerate(pieces):
+        # The model reads a piece that words were asked for, even if it is a single span: it must fit.
+        is_read = is_wordless(piece, plan) and not _is_copied(piece, has_words and place == 0, plan)
+        result += split_text(piece, most, count, longest) if is_read else [piece]
+    return result
+
+
+def _is_copied(text: str, has_words: bool, plan: Plan) -> bool:
+    """True if a text has no words, and none is asked for: neither by the request (``has_words``) nor by a glossary."""
+    return is_wordless(text, plan) and not has_words and not (plan.glossary is not None and plan.glossary.find(text))
+
+
+def _n_without_spans(texts: Sequence[str], plan: Plan) -> list[int]:
+    """Return the number of tokens of each text, of which a span that must arrive unchanged counts as one.
+
+    The model translates a text without the spans that it loses (``carrying``). But it first reads it with them, so a
+    text of more tokens than a model reads in one piece counts as it is. Numbers do so, too: a model translates them.
+    """
+    sizes = [len(ids) for ids in plan.src_tokenizer.encode(texts)]
+    too_long = [i for i, size in enumerate(sizes) if plan.facts.usual_tokens < size <= plan.facts.max_tokens]
+    spans = {i: [span for span in find(texts[i]) if span.kind != "number"] for i in too_long}
+    bare = plan.src_tokenizer.encode([without_spans(texts[i], own) for i, own in spans.items()])
+    for (i, own), ids in zip(spans.items(), bare, strict=True):
+        sizes[i] = min(sizes[i], len(ids) + len(own))
+    return sizes
 
 
 def _groups(text: str, plan: Plan) -> list[str]:
@@ -239,48 +275,68 @@ _SPACE = re.compile(r"\s+")
 
 
 def split_text(
-    text: str, max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]], longest_sentence: int = 0
-) -> list[str]:
+    text: str, max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]], longest_sentence: int = 0,
+    protect: bool = False,
+) -> list[str]:  # fmt: skip
     """Split ``text`` into parts of at most ``max_tokens``: at sentence ends, else at spaces, else anywhere.
 
     Neighbouring pieces are joined as long as they fit. ``n_tokens`` returns the number of tokens of each text. A single
     sentence of up to ``longest_sentence`` tokens is not split.
+
+    Args:
+        protect: True if no span that must arrive unchanged is split; a part without other letters may be longer then.
     """
     text = text.strip()
     size = n_tokens([text])[0]
-    if size <= max_tokens or len(text) < 2:
+    if size <= max_tokens or len(text) < 2 or (protect and not has_letters(text)):
         return [text]
-    has_boundary = False
+    spans = find(text) if protect else []
     for boundary in (_SENTENCE_END, _SPACE):
         if boundary is _SPACE and size <= longest_sentence:
             return [text]
-        edges = [0, *(edge for match in boundary.finditer(text) for edge in match.span()), len(text)]
+        gaps = _outside([match.span() for match in boundary.finditer(text)], spans)
+        edges = [0, *(edge for gap in gaps for edge in gap), len(text)]
         pieces = [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
         if len(pieces) > 1:
-            has_boundary = True
             packed = pack(text, pieces, max_tokens, n_tokens)
-            # the sum of the pieces fits, although the text itself does not: split elsewhere
-            if packed == [text]:
-                continue
-            return [part for piece in packed for part in split_text(piece, max_tokens, n_tokens, longest_sentence)]
-    halves = _halves(text)
-    if not has_boundary:  # nor has any part of it
-        return [part for half in halves for part in _halved(half, max(max_tokens, longest_sentence), n_tokens)]
-    return [part for half in halves for part in split_text(half, max_tokens, n_tokens, longest_sentence)]
+            if packed == [text]:  # the sum of the pieces fits, although the text itself does not
+                edge = min((end for _, end in pieces[:-1]), key=lambda end: abs(2 * end - len(text)))
+                packed = [text[:edge], text[edge:]]
+            return [
+                part for piece in packed for part in split_text(piece, max_tokens, n_tokens, longest_sentence, protect)
+            ]
+    longest = max(max_tokens, longest_sentence)
+    return [part for half in _halves(text, spans) for part in _halved(half, longest, n_tokens, protect)]
 
 
-def _halved(text: str, max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]]) -> list[str]:
+def _outside(gaps: Sequence[tuple[int, int]], spans: Sequence[Span]) -> list[tuple[int, int]]:
+    """Return the gaps between pieces of a text that do not lie in one of its spans."""
+    starts = [span.start for span in spans]
+    last = [bisect_left(starts, end) - 1 for _, end in gaps]  # the last span that begins before the end of each gap
+    return [gap for gap, i in zip(gaps, last, strict=True) if i < 0 or spans[i].end <= gap[0]]
+
+
+def _halved(text: str, max_tokens: int, n_tokens: Callable[[Sequence[str]], list[int]], protect: bool) -> list[str]:
     """Split a text without spaces and sentence ends into halves, until each part has at most ``max_tokens``."""
-    if len(text) < 2 or n_tokens([text])[0] <= max_tokens:
+    if len(text) < 2 or n_tokens([text])[0] <= max_tokens or (protect and not has_letters(text)):
         return [text]
-    return [part for half in _halves(text) for part in _halved(half, max_tokens, n_tokens)]
+    halves = _halves(text, find(text) if protect else [])
+    return [part for half in halves for part in _halved(half, max_tokens, n_tokens, protect)]
 
 
-def _halves(text: str) -> tuple[str, str]:
-    """Return both halves of a text, cut between two characters as a reader counts them, if it has two."""
+def _halves(text: str, spans: Sequence[Span]) -> tuple[str, str]:
+    """Return both halves of a text, cut between two characters as a reader counts them, if it has two.
+
+    The cut is not inside one of ``spans``, none of which is the whole text.
+    """
     middle = len(text) // 2
     edge = cluster_start(text, middle) or cluster_end(text, middle)
     middle = edge if edge < len(text) else middle
+    for span in spans:
+        if span.start < middle < span.end:
+            ends = [end for end in (span.start, span.end) if 0 < end < len(text)]
+            middle = min(ends, key=lambda end: abs(end - middle), default=middle)
+            break
     return text[:middle], text[middle:]
 
 

@@ -187,3 +187,20 @@ def test_what_touches_a_word_is_cut_out_and_not_masked(translator: Translator) -
     plan = with_masks(translator.plan(guard=False), engine)
     translator.translate(["the <b>big</b> dog"], plan)
     assert engine.asked[1] == "the big dog"
+
+
+@pytest.mark.parametrize(
+    "span", ["{dog}", "dog@example.org", "https://www.dog.com/dog", "dog.txt", "#dog", "`a dog`", '<i a="the dog">']
+)
+def test_a_span_that_contains_a_term_arrives_unchanged(translator: Translator, span: str) -> None:
+    """A match inside a span took its protection, and its translation had to appear besides."""
+    glossary = {"dog": "wauwau", "the dog": "wuff", "example": "Beispiel"}
+    (translation,) = translator.translate([f"a cat sees {span} today"], glossary=glossary)
+    assert span in translation.text
+    assert not any(word in translation.text for word in glossary.values())
+    assert translation.terms == ()
+    assert [note for note in translation.notes if note.kind in ("placeholder", "constraint")] == []
+    (translation,) = translator.translate([f"the dog sees {span} today"], glossary=glossary)
+    assert span in translation.text
+    assert translation.terms == ("the dog",)
+    assert "wuff" in translation.text

@@ -132,3 +132,75 @@ def test_a_row_of_names_of_languages_is_a_heading(heading: str) -> None:
 @pytest.mark.parametrize("row", ["英文\tEnglish", "中文\tChinese", "作文\tessay", "德文书\tGerman books"])
 def test_a_row_with_one_language_or_none_is_a_term(row: str) -> None:
     assert [entry.source for entry in read_entries([row, "狗\tdog"], "terms")] == [row.split("\t")[0], "狗"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A man sees {dog}.", "Mail to dog@example.org.", "See https://www.dog.com/dog today.", "Open dog.txt.",
+        "Like #dog.", "Ask @dog.", "Run `the big dog` now.", "<dog>x</dog>", '<a title="a big dog">x</a>',
+        "Go to /home/dog/x.", "Use %(dog)s and $dog.", "Call dog() or dog_x.", "A :dog: here.", "Pay 5.5 and 2:05.",
+        "A B5-12 x.",
+    ],
+)  # fmt: skip
+def test_a_part_of_what_must_arrive_unchanged_is_no_term(text: str) -> None:
+    glossary = Glossary([("dog", "Hund"), ("big dog", "Grosshund"), ("the big", "x"), ("5", "fünf"), ("B5", "x")])
+    assert glossary.find(text) == []
+    assert glossary.terms_in(text) == ()
+    assert [match.source for match in glossary.find(f"{text} A dog, 5 of them")] == ["dog", "5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sources"),
+    [
+        ("#dog and 🙂, {name}", ["#dog", "🙂", "{name}"]),  # a term may be such a span
+        ("the file dog.txt, the file dog", ["the file dog.txt", "the file"]),  # or have one inside
+        ("the dog.txt", []),  # a term ends inside
+        ("see the file dog@a.org", ["see", "the file"]),  # the longest term ends inside, a shorter one before
+        ("5 % of 5 and 24/7, part 5.5", ["%", "24/7", "part"]),  # a number is cut between its digits alone
+    ],
+)
+def test_a_term_has_the_whole_of_what_must_arrive_unchanged_or_nothing(text: str, sources: list[str]) -> None:
+    terms = ["#dog", "🙂", "{name}", "see", "%", "24/7", "part"]
+    longer = ["the file", "the file dog.txt", "the dog", "see the file dog", "part 5"]
+    glossary = Glossary([(term, "x") for term in [*terms, *longer]])
+    assert [match.source for match in glossary.find(text)] == sources
+
+
+@pytest.mark.parametrize(
+    ("term", "text", "source"),
+    [
+        ("new york", "in New\u00a0York", "New\u00a0York"),
+        ("new york", "in new  york", "new  york"),
+        ("new york", "in\u2009new \u202f york ", "new \u202f york"),
+        ("new york", "in new\nyork", "new\nyork"),
+        ("new\u00a0york", "in new york", "new york"),
+        ("New  York", "the  New York", "New York"),
+        ("don't", "They don’t run", "don’t"),
+        ("don’t", "They DON'T run", "DON'T"),
+        ("don't", "They  donʼt run", "donʼt"),
+        ("café's dog", "cafe\u0301’s  dog", "cafe\u0301’s  dog"),
+        ("e-mail", "an  e\u2011mail", "e\u2011mail"),
+    ],
+)
+def test_ordinary_typography_makes_no_other_term(term: str, text: str, source: str) -> None:
+    glossary = Glossary([(term, "x"), ("zzz", "y")])
+    assert glossary.find(f"{text}  zzz") == [Match(source, "x", text.index(source)), Match("zzz", "y", len(text) + 2)]
+    assert glossary.terms_in(text) == (term,)
+    assert [*glossary.terms] == [term, "zzz"]
+
+
+def test_of_terms_that_differ_in_typography_the_exact_one_is_taken() -> None:
+    glossary = Glossary([("a b", "plain"), ("a\u00a0b", "hard"), ("l’eau", "typeset"), ("l'eau", "typed")])
+    assert [match.target for match in glossary.find("a\u00a0b, a b, l'eau l’eau, a  b")] == [
+        "hard", "plain", "typed", "typeset", "plain"
+    ]  # fmt: skip
+
+
+def test_a_copied_term_is_on_one_line_with_single_spaces_and_a_tab_joins_no_words() -> None:
+    assert [match.target for match in Glossary([("new york", None)]).find("New\n  York")] == ["New York"]
+    assert Glossary([("new york", "x")]).find("new\tyork") == []
+
+
+def test_a_letter_that_looks_like_an_apostrophe_ends_no_word() -> None:
+    assert Glossary([("dog", "x"), ("dog'sa", "y")]).find("dogʼsab dogʼs") == []

@@ -97,7 +97,7 @@ def _with_right_numbers(result: SegmentResult, segment: TextSegment, plan: Plan)
 def _with_right(text: str, segment: TextSegment, plan: Plan) -> str | None:
     """Return a translation with the right numbers in place of garbled ones; None if a span is missing even so."""
     spans = _spans(segment, plan)
-    lost = missing(spans, text, segment.text, plan.tgt_lang) if spans else []
+    lost = missing(spans, text, segment.text, plan.tgt_lang, plan.src_lang) if spans else []
     if not lost:
         return text
     if any(span.kind != "number" for span in lost):
@@ -116,7 +116,7 @@ def _wrong(text: str, segment: TextSegment, plan: Plan) -> list[Span]:
 
 def _checked(new: str | None, text: str, segment: TextSegment, plan: Plan) -> str | None:
     """Return a new text if it lacks no span, nor a word that the request wants and the old text has; else None."""
-    if new is None or missing(_spans(segment, plan), new, segment.text, plan.tgt_lang):
+    if new is None or missing(_spans(segment, plan), new, segment.text, plan.tgt_lang, plan.src_lang):
         return None
     constraints = segment.constraints
     is_worse = constraints is not None and len(constraints.unplaced(new)) > len(constraints.unplaced(text))
@@ -153,7 +153,7 @@ def _search_with_masks(
 def _lost(segment: TextSegment, result: SegmentResult, plan: Plan, out: Sequence[Span]) -> list[Span]:
     """Return the spans that the best translation lacks, except those in ``out``."""
     spans = [span for span in _spans(segment, plan) if span not in out]
-    return missing(spans, result.texts[0], segment.text, plan.tgt_lang) if spans else []
+    return missing(spans, result.texts[0], segment.text, plan.tgt_lang, plan.src_lang) if spans else []
 
 
 def _mean_log_prob(result: SegmentResult, n_masks: int = 0) -> float:

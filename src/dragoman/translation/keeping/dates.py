@@ -18,7 +18,7 @@ _MONTHS = (
     "يناير|كانون الثاني|ژانویه|जनवरी|มกรา|ינואר",
     "feb|fev(?:\\b|ereiro)|fév|lut(?:y|eg)|únor|veljač|helmik|veebr|vasar[ij]|şubat|φεβ|фев|феб|лют|فبراير|شباط|فوریه|"
     "फ़?रवरी|กุมภา|פברואר",
-    "mar(?:\\.|ch|s\\b|z|ç|t(?:\\b|[aeisuāą])|ec|c[au]\\b|et\\b)|mär|maart|mrt\\b|břez|ožuj|márc|maalis|kov[ao]s?\\b|"
+    "mar(?:\\.|\\s\\d|ch|s\\b|z|ç|t(?:\\b|[aeisuāą])|ec|c[au]\\b|et\\b)|mär|maart|mrt\\b|břez|ožuj|márc|maalis|kov[ao]s?\\b|"
     "μαρ|μάρ|март|берез|сакав|مارس|آذار|मार्च|มีนา|מרץ",
     "apr(?:\\b|[iīí])|ápr|avr|abr(?:il)?\\b|kwie|dub(?:en|n)|trav(?:anj|nj)|huhti|balan(?:d|dž)|nisan|απρ|апр|квіт|красав|"
     "أبريل|إبريل|نيسان|آوریل|अप्रैल|เมษา|אפריל",
@@ -30,13 +30,13 @@ _MONTHS = (
     "июл|юли|јул|лип(?:ень|н)|ліп|يوليو|تموز|ژوئیه|जुलाई|กรกฎา|יולי",
     "aug(?:\\b|us)|avg|ao[uû]t|agost|agust|ağust|sierp|srp(?:en|n(?!j))|kolovoz|elok|rugpj|αυγ|αύγ|авг|серп|жні|أغسطس|"
     "آب\\b|اوت\\b|अगस्त|สิงหา|אוגוסט",
-    "sep(?:\\b|t\\.|tem|tiem)|set(?:t?embr|iembr)|wrze|září|ruj(?:an|n)|szept|syys|rugs|eylül|σεπ|сент|септ|верес|верас|"
+    "sep(?:\\b|t\\.|tem|tiem)|set(?:t?embr|iembr|\\.?\\s\\d)|wrze|září|ruj(?:an|n)|szept|syys|rugs|eylül|σεπ|сент|септ|верес|верас|"
     "سبتمبر|أيلول|سپتامبر|सितंबर|सितम्बर|กันยา|ספטמבר",
     "oct|okt|ott(?:\\b|ob)|outub|paźdz|říj|lokak|spali|ekim|οκτ|окт|жовт|кастр|أكتوبر|تشرين الأول|اکتبر|"
     "अक्टूबर|अक्तूबर|ตุลา|אוקטובר",
     "nov(?:\\b|em|iem)|noiem|studen(?:i|og)\\b|marrask|lapkri|kasım|νοε|νοέ|ноя|ное|нов(?:\\b|ем)|листопад|"
     "лістапад|نوفمبر|تشرين الثاني|نوامبر|नवंबर|नवम्बर|พฤศจิกา|נובמבר",
-    "d[eé]c(?:\\b|em)|dez(?:\\.|em)|dic(?:\\b|em|iem)|desem|detsem|grud(?:zi|ni)|prosin|jouluk|gruod|aralık|δεκ|"
+    "d[eé]c(?:\\b|em)|dez(?:\\.|\\s\\d|em)|dic(?:\\b|em|iem)|desem|detsem|grud(?:zi|ni)|prosin|jouluk|gruod|aralık|δεκ|"
     "дек(?:\\b|аб|ем)|дец|груд|снеж|ديسمبر|كانون الأول|دسامبر|दिसंबर|दिसम्बर|ธันวา|דצמבר",
 )
 """Beginnings of the names of the months in many languages, as patterns."""
@@ -138,6 +138,20 @@ def is_day_and_month(number: str, context: Context) -> bool:
     return written is not None and (written[1] == "/" or context.after.startswith("."))
 
 
+_TWO_GROUPS = re.compile("\\d+[.,\u066b]\\d+")
+
+
+def is_decimal(number: str, context: Context) -> bool:
+    """True if a number has one mark, of decimals or of thousands, and is neither a date without a year nor a time."""
+    if not _TWO_GROUPS.fullmatch(number) or is_day_and_month(number, context):
+        return False
+    signs = (_CLOCK_AFTER, _HOURS_AFTER, _MORNING, _EVENING)
+    return not (
+        TIME.fullmatch(number)
+        and (_CLOCK_BEFORE.search(context.before) or any(sign.match(context.after) for sign in signs))
+    )
+
+
 class Calendar:
     """Dates of a text that are written by other means than their digits."""
 
@@ -148,10 +162,17 @@ class Calendar:
     @cached_property
     def months(self) -> frozenset[int]:
         """The months whose names are in the text."""
-        months = set[int]()
-        for name in _NAME.finditer(self._text):
-            months |= {int(name.lastgroup[1:])} if name.lastgroup else _LISTOPAD
-        return frozenset(months)
+        return frozenset().union(*self._names)
+
+    @property
+    def n_names(self) -> int:
+        """The number of places at which the text names a month."""
+        return len(self._names)
+
+    @cached_property
+    def _names(self) -> list[frozenset[int]]:
+        names = _NAME.finditer(self._text)
+        return [frozenset({int(name.lastgroup[1:])}) if name.lastgroup else _LISTOPAD for name in names]
 
     def take(self, number: str, context: Context) -> bool:
         """Take a number that the text has as the name of a month, in Roman numerals, or as a part of a decade.

@@ -5,15 +5,20 @@
     len(glossary)                                     # number of terms
 
 A term without capitals matches in any case ("dog" in "Dog" and "DOG"), another term only as it is written. Composed and
-decomposed characters are equal. Terms match whole words. Of overlapping terms the first is taken, of those the longest.
+decomposed characters are equal, and so are spaces of any kind and number, typed and typeset apostrophes, and hyphens.
+Terms match whole words. Of overlapping terms the first is taken, of those the longest. A part of what must arrive
+unchanged (``protected``), such as "dog" in "dog.txt", is no occurrence of a term.
 ``glossary_entries`` reads the lines of a file or a text.
 """
 
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -25,9 +30,15 @@ from dragoman.errors import ConfigError, DataError
 from dragoman.languages.composition import compose, composed_places
 from dragoman.languages.words import count_word, divides_word, is_whole
 from dragoman.translation.keeping.glossary_entries import FORMS, is_text, lines_of_csv, read_entries
+from dragoman.translation.keeping.protected import Span, find
 
 NOT_IN_A_TERM = "\t\n\r\0"
 """Characters that no term has: a translation is one line, and a tab parts the columns of many files."""
+
+_SPACE = re.compile(r"[^\S\t]")  # a tab parts columns
+_FURTHER_SPACES = re.compile(rf"(?<={_SPACE.pattern}){_SPACE.pattern}+")
+_TYPED = str.maketrans("\u2019\u02bc\uff07\u2010\u2011", "'''--")
+"""Apostrophes and hyphens as word processors write them, and as a keyboard does."""
 
 
 class Match(NamedTuple):
@@ -99,8 +110,13 @@ class Glossary:
         self._terms[source] = target
 
     def _index(self) -> None:
-        """Sort the terms, and find for each the longest other terms with which it begins."""
-        self._sorted = sorted(self._terms)
+        """Sort the forms of the terms, and find for each the longest other forms with which it begins."""
+        self._by_form: dict[str, str] = {}  # term of each form; of several, the one that is written so
+        for is_typed in (False, True):
+            for term in self._terms:
+                form = _FURTHER_SPACES.sub("", term)
+                self._by_form.setdefault(_typed(form) if is_typed else form, term)
+        self._sorted = sorted(self._by_form)
         self._longest = max(map(len, self._sorted), default=0)
         self._beginning: list[int] = []  # index of that other term; -1 for none
         self._whole: list[int] = []  # the same for the longest after which no word continues
@@ -159,39 +175,103 @@ class Glossary:
 
     def _occurrences(self, text: str) -> Iterator[tuple[str, Match]]:
         """Yield each occurrence with the term as the glossary writes it."""
-        composed, places = composed_places(text)
-        places.append(len(text))
-        # Each character keeps its place: this one alone would become two.
-        lower = "İ".join(part.lower() for part in composed.split("İ"))
+        line = _Line.of(text)
         start = 0
-        while start < len(composed):
-            term = self._at(composed, lower, start)
-            if term:
-                first, end = places[start], places[start + len(term)]
+        while start < len(line.text):
+            form = self._at(line, start)
+            if form:
+                term, first, end = self._by_form[form], line.places[start], line.places[start + len(form)]
                 source = text[first:end]
-                yield term, Match(source, self._terms[term] or source, first)
-            start += len(term) or 1
+                yield term, Match(source, self._terms[term] or " ".join(source.split()), first)
+            start += len(form) or 1
 
-    def _at(self, text: str, lower: str, start: int) -> str:
-        """Return the term that stands at ``start``; "" if there is none."""
-        if divides_word(text, start):
+    def _at(self, line: _Line, start: int) -> str:
+        """Return the form of the term that stands at ``start``; "" if there is none."""
+        if divides_word(line.text, start):
             return ""
+        end = start + self._longest
         # lower case matches only terms without capitals; of equally long terms the exact one is taken
-        return max((self._term_at(form, start) for form in (text, lower)), key=len)
+        while form := max((self._form_at(line, written[start:end], start) for written in line.forms), key=len):
+            span = line.span_cut(start, start + len(form))
+            if span is None:
+                return form
+            end = bisect_left(line.places, span.start)  # a shorter term may end before the span
+            if end <= start:
+                break
+        return ""
 
-    def _term_at(self, text: str, start: int) -> str:
-        """Return the longest term that stands at ``start`` and ends with a word; "" if there is none.
+    def _form_at(self, line: _Line, there: str, start: int) -> str:
+        """Return the longest form with which the text ``there`` at ``start`` begins, if a word ends there; else "".
 
         The time does not grow with the number of different lengths of terms: a glossary may have thousands.
         """
-        there = text[start : start + self._longest]
-        # The term that sorts right before the text begins with all terms with which the text begins.
+        # The form that sorts right before the text begins with all forms with which the text begins.
         number = bisect_right(self._sorted, there) - 1
         while number >= 0 and not there.startswith(self._sorted[number]):
             number = self._beginning[number]
-        if number >= 0 and not is_whole(text, start, start + len(self._sorted[number])):
+        # What parts two words in a form may be a letter in the text, as U+02BC is.
+        while number >= 0 and not is_whole(line.text, start, start + len(self._sorted[number])):
             number = self._whole[number]
         return self._sorted[number] if number >= 0 else ""
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A text in which terms are looked up."""
+
+    original: str
+    text: str  # composed, with the first of several spaces
+    forms: Sequence[str]  # ways to write it in which terms are looked up, of the same length
+    places: Sequence[int]  # place in the original of each character, and of the end
+
+    @classmethod
+    def of(cls, original: str) -> _Line:
+        """Return the line of a text."""
+        text, places = composed_places(original)
+        runs = [run.span() for run in _FURTHER_SPACES.finditer(text)]
+        if runs:
+            ends, starts = [0, *(end for _, end in runs)], [*(start for start, _ in runs), len(text)]
+            places = [place for end, start in zip(ends, starts, strict=True) for place in places[end:start]]
+            text = "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+        forms = dict.fromkeys(form for written in (text, _typed(text)) for form in (written, _lower(written)))
+        return cls(original, text, [*forms], [*places, len(original)])
+
+    @cached_property
+    def spans(self) -> list[Span]:
+        """Spans of the original that must arrive unchanged, in order."""
+        return find(self.original)
+
+    def span_cut(self, start: int, end: int) -> Span | None:
+        """Return a span that must arrive unchanged and of which only a part is in ``text[start:end]``.
+
+        A number is cut only between its digits: "%" is a term of "5 %".
+        """
+        start, end = self.places[start], self.places[end]
+        at_start = bisect_right(self.spans, start, key=_start) - 1
+        at_end = bisect_left(self.spans, end, key=_start) - 1
+        for span in [self.spans[i] for i in dict.fromkeys((at_start, at_end)) if i >= 0]:
+            before, after = max(0, start - span.start), max(0, span.end - end)
+            if start >= span.end or not before + after:
+                continue
+            inside = span.text[before : len(span.text) - after]
+            outside = span.text[:before] + span.text[len(span.text) - after :]
+            if span.kind != "number" or all(any(map(str.isnumeric, part)) for part in (inside, outside)):
+                return span
+        return None
+
+
+def _start(span: Span) -> int:
+    return span.start
+
+
+def _typed(text: str) -> str:
+    """Return a text as a keyboard writes it: each space, apostrophe and hyphen in its plain form."""
+    return _SPACE.sub(" ", text).translate(_TYPED)
+
+
+def _lower(text: str) -> str:
+    """Return a text in lower case; each character keeps its place, so "İ" stays, which alone would become two."""
+    return "İ".join(part.lower() for part in text.split("İ"))
 
 
 def count_term(text: str, term: str) -> int:

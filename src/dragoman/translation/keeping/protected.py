@@ -11,24 +11,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from dragoman.languages.numbers import Words, has_words
 from dragoman.languages.words import INVISIBLE, marks_as_letters
-from dragoman.translation.keeping.dates import TIME, Calendar, hours, is_day_and_month, is_month
-from dragoman.translation.keeping.same_numbers import UnusedNumbers, groups_of, powers_of, without_grouping
+from dragoman.translation.keeping.dates import TIME, Calendar, hours, is_day_and_month, is_decimal, is_month
+from dragoman.translation.keeping.same_numbers import (
+    UnusedNumbers,
+    groups_of,
+    powers_of,
+    scales_of,
+    without_grouping,
+)
 from dragoman.translation.keeping.written_numbers import (
     NUMBERS,
-    UNIT,
     Context,
     Number,
     around,
+    ends_of,
     fraction_in,
     in_ascii,
+    is_unit,
     parse,
     sign_in,
     symbol_in,
+    unit_of,
 )
 
 _CJK = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"  # ideographs and their punctuation, which may follow a URL
@@ -81,6 +89,7 @@ PATTERNS = {
         r"\$?\{\{\s*+[\w.|:-]{0,64}+\s*+\}\}",
         r"[$#%@]?\{[^{}\s]{0,64}\}",  # {name}, {0}, {}, ${NAME}, #{name}
         r"\{\w+,\s*(?:plural|select|selectordinal|number|date|time)\b(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}",  # ICU
+        r"(?<![\d%])%(?:\d++\$)?+#@\w++@",  # of Xcode
         r"(?<![\d%])%\(\w++\)[#0+-]*+\d*+(?:\.\d++)?+[diouxXeEfFgGcrsa]",
         r"(?<![\d%])%(?:\d++\$)?+[#0+-]*+\d*+(?:\.\d++)?+(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsap@](?![A-Za-z0-9])",
         rf"{_START}(?<!%)%[A-Za-z_][A-Za-z0-9_.-]{{0,60}}[A-Za-z0-9_]%(?!{_W}|%)",  # of Symfony, of Windows
@@ -171,7 +180,9 @@ def find(text: str) -> list[Span]:
     return [Span(_KINDS[match.lastgroup or ""], text[match.start() : match.end()], match.start()) for match in matches]
 
 
-def missing(spans: Sequence[Span], translation: str, src: str, tgt_lang: str | None) -> list[Span]:
+def missing(
+    spans: Sequence[Span], translation: str, src: str, tgt_lang: str | None, src_lang: str | None = None
+) -> list[Span]:
     """Return the spans that a translation lacks; a span that comes twice must be there twice.
 
     Args:
@@ -179,6 +190,8 @@ def missing(spans: Sequence[Span], translation: str, src: str, tgt_lang: str | N
         translation: Text on one line.
         src: Source text; the word after a number ("million") matters.
         tgt_lang: Language of numbers in words; None or unknown: any number up to ``MOST_AS_WORD`` may be a word.
+        src_lang: Language of the source. If its number words are known, a 1 that became another number is missing,
+            though the translation has an article that means one.
     """
     lost, remainder = [], translation
     by_text: dict[str, list[Span]] = {}
@@ -191,17 +204,12 @@ def missing(spans: Sequence[Span], translation: str, src: str, tgt_lang: str | N
         remainder = remainder.replace(text, "\n", len(same))
     numbers = [span for span in spans if span.kind == "number"]
     if numbers:
-        lost += _missing_numbers(numbers, remainder, src, tgt_lang)
+        lost += _compared(numbers, [*_numbers(remainder)], Sides(src, remainder, src_lang, tgt_lang))[0]
     return sorted(lost, key=lambda span: span.start)
 
 
 MOST_AS_WORD = 12
 """Largest number that is not reported as missing if the number words of the target language are unknown."""
-
-
-def _missing_numbers(numbers: Sequence[Span], translation: str, src: str, tgt_lang: str | None) -> list[Span]:
-    """Return the numbers that a translation lacks in any form; each of its numbers is used once."""
-    return _compared(numbers, [*_numbers(translation)], Sides(src, translation, None, tgt_lang))[0]
 
 
 class Sides(NamedTuple):
@@ -221,6 +229,15 @@ def unmatched(sides: Sides) -> list[Span]:
     numbers = [span for span in find(sides.src) if span.kind == "number"]
     own = [*_numbers(sides.translation)]
     _, unused, left = _compared(numbers, own, sides)
+    return _wrong(unused, left, sides)
+
+
+def _wrong(unused: Sequence[Span], left: Counter[int], sides: Sides) -> list[Span]:
+    """Return the unused numbers of a translation that its source does not have in words either.
+
+    Args:
+        left: Groups of digits that are left; those of the numbers that are looked at are taken out.
+    """
     words, calendar = _words(sides.src, sides.src_lang), Calendar(sides.src, sides.translation)
     alone = []
     for span in unused:
@@ -254,6 +271,44 @@ def _values(value: int, context: Context) -> list[int]:
     return [value, *(value * 10**power for power in powers_of(context.after))]
 
 
+class Numerals(NamedTuple):
+    """Numbers of a translation without a partner, by their groups of digits."""
+
+    groups: Counter[int]
+    marks: dict[int, Counter[tuple[frozenset[int], str | None]]]
+    """For each group, how many have a word for which powers of ten, and which unit."""
+    decimals: Counter[frozenset[int]]  # both groups of those with a decimal mark
+
+    @classmethod
+    def of(cls, numbers: Iterable[tuple[Span, Context]]) -> Numerals:
+        """Return the groups of numbers, each given with the text around it."""
+        numerals = cls(Counter(), {}, Counter())
+        for span, context in numbers:
+            groups, mark = _groups(span.text), _mark_of(span.text, context)
+            numerals.groups.update(groups)
+            for group in groups if any(mark) else ():
+                numerals.marks.setdefault(group, Counter())[mark] += 1
+            if len(groups) == 2 and is_decimal(parse(span.text).core, context):
+                numerals.decimals[frozenset(groups)] += 1
+        return numerals
+
+    def n_of_others(self, group: int, mark: tuple[frozenset[int], str | None]) -> int:
+        """Return how many of a group have only other powers of ten or another unit: 3 million is not 3 billion."""
+        if not any(mark):
+            return 0
+        powers, unit = mark
+        return sum(
+            n
+            for (others, other), n in self.marks.get(group, Counter()).items()
+            if (powers and others and not powers & others) or (unit and other and unit != other)
+        )
+
+
+def _mark_of(text: str, context: Context) -> tuple[frozenset[int], str | None]:
+    """Return the powers of ten of the word after a number, and its unit, as far as both are known."""
+    return scales_of(context.after), unit_of(text, context)
+
+
 class _Remaining(NamedTuple):
     """Parts of a translation that numbers may stand in which it has in no single number."""
 
@@ -261,30 +316,150 @@ class _Remaining(NamedTuple):
     left: Counter[int]  # groups of digits of the numbers that are left
     words: Words | None
     calendar: Calendar
+    numerals: Numerals
+    n_dates: int  # dates with a year of the source
 
 
 def _compared(
     numbers: Sequence[Span], own: Sequence[tuple[Span, Context]], sides: Sides
 ) -> tuple[list[Span], list[Span], Counter[int]]:
     """Return the numbers that a translation lacks, its own that none of them took, and the groups of digits left."""
-    by_text = [(span.text, context) for span, context in own]
-    unused = UnusedNumbers(by_text, [parse(span.text).symbol for span in numbers])
+    unused = UnusedNumbers([(span.text, context) for span, context in own], _symbols(numbers))
     # what has no partner may be written in words, or in parts, as a date with the name of its month
     contexts = {span: around(sides.src, span.start, span.end) for span in numbers}
     in_order = sorted(numbers, key=lambda span: (*_rank(span, contexts[span]), -len(span.text)))
-    lost = [number for number in in_order if not unused.take(number.text, sides.src, number.end)]
-    alone = [own[i][0] for i in unused.left()]
-    left = Counter(group for span in alone for group in _groups(span.text))
+    lost = [number for number in in_order if unused.take(number.text, contexts[number]) is None]
+    left = [own[i] for i in unused.left()]
+    alone = [span for span, _ in left]
+    if any(ends_of(span.text) for span in (*lost, *(alone if lost else ()))):
+        lost, left, alone = _without_ranges(lost, contexts, left)
     words = _words(sides.translation, sides.tgt_lang)
-    remaining = _Remaining(sides.translation, left, words, Calendar(sides.translation, sides.src))
-    lost = [span for span in lost if not _is_written_out(parse(span.text), contexts[span], remaining)]
-    return lost, alone, left
+    calendar = Calendar(sides.translation, sides.src)
+    n_dates = sum(_DATE.fullmatch(in_ascii(span.text)) is not None for span in numbers)
+    remaining = _Remaining(sides.translation, Counter(), words, calendar, Numerals.of(left), n_dates)
+    remaining.left.update(remaining.numerals.groups)
+    ones = [span for span in lost if span.text == "1"]
+    others = [span for span in lost if span.text != "1"]
+    lost = [span for span in others if not _is_there(span.text, contexts[span], remaining)]
+    # an article is no 1 while the translation has another number in its place
+    n_changed = _n_changed(alone, remaining.left, sides) if ones else 0
+    n_words = max(0, len(ones) - n_changed)
+    lost += [span for span in ones[:n_words] if not _is_there(span.text, contexts[span], remaining)]
+    if words is not None:
+        remaining = remaining._replace(words=Words("", str(sides.tgt_lang)))
+    lost += [span for span in ones[n_words:] if not _is_there(span.text, contexts[span], remaining)]
+    return lost, alone, remaining.left
 
 
-def _rank(span: Span, context: Context) -> tuple[bool, bool]:
-    """Return the order of numbers in which the fewest compete: full hours first, months last, for they have names."""
+_AS_COLLECTIVE = frozenset({1, 2, 6, 12})  # a pair, half a dozen
+
+
+def _n_changed(unused: Sequence[Span], left: Counter[int], sides: Sides) -> int:
+    """Return how many small numbers of a translation its source surely has in no form, not even as a word."""
+    if not sides.src_lang or not has_words(sides.src_lang):
+        return 0
+    wrong = [span.text for span in _wrong(unused, left.copy(), sides)]
+    small = [int(text) for text in wrong if text.isdecimal() and len(text) < 3]
+    return sum(value <= MOST_AS_WORD and value not in _AS_COLLECTIVE for value in small)
+
+
+def _symbols(numbers: Sequence[Span]) -> list[str]:
+    """Return the symbol of each number."""
+    return [parse(span.text).symbol for span in numbers]
+
+
+def _without_ranges(
+    lost: Sequence[Span], contexts: Mapping[Span, Context], own: Sequence[tuple[Span, Context]]
+) -> tuple[list[Span], list[tuple[Span, Context]], list[Span]]:
+    """Look for both ends of each range by themselves, as of "5-10%" and "5 bis 10 %".
+
+    Args:
+        lost: Numbers of the source without a partner.
+        contexts: The text around each.
+        own: Numbers of the translation without a partner, each with the text around it.
+
+    Returns:
+        The numbers that are still without a partner, those of the translation with each end of a range by itself, and
+        those of the translation of which no part has a partner.
+    """
+    places, parts, texts = list[int](), list[tuple[Span, Context]](), list[tuple[str, Context]]()
+    for place, (span, context) in enumerate(own):
+        ends = ends_of(span.text) if span.kind == "number" else ()
+        starts = (span.start, span.end - len(ends[1].written)) if ends else ()
+        places += [place] * (len(ends) or 1)
+        parts += [(Span("number", end.written, start), context) for end, start in zip(ends, starts, strict=True)] or [
+            (span, context)
+        ]
+        texts += [(end.text, context) for end in ends] or [(span.text, context)]
+    unused, used, there = UnusedNumbers(texts, _symbols(lost)), set[int](), set[Span]()
+    # numbers before ranges: a range of which one end is missing leaves nothing to them
+    for span in sorted(lost, key=lambda span: bool(ends_of(span.text))):
+        taken = _take_ends(unused, span.text, contexts[span])
+        if taken:
+            used.update(taken)
+            there.add(span)
+    left = [part for i, part in enumerate(parts) if i not in used]
+    used_places = {places[i] for i in used}
+    alone = [span for place, (span, _) in enumerate(own) if place not in used_places]
+    return [span for span in lost if span not in there], left, alone
+
+
+def _take_ends(unused: UnusedNumbers, text: str, context: Context) -> list[int]:
+    """Take a number, or both ends of a range, and return their indices; none if a part is missing."""
+    ends = ends_of(text)
+    if not ends:
+        taken = unused.take(text, context)
+        return [] if taken is None else [taken]
+    first, second = (unused.take(end.text, context) for end in ends)
+    # a symbol or unit may be at one of both alone
+    if first is None and second is not None:
+        first = unused.take(ends[0].text, context, symbol="")
+    elif second is None and first is not None:
+        second = unused.take(ends[1].text, context, symbol="")
+    return [] if first is None or second is None else [first, second]
+
+
+def _is_there(text: str, context: Context, remaining: _Remaining) -> bool:
+    """True if a number, or both ends of a range, are there in words or in parts."""
+    if _is_other_mark(text, context, remaining.text):
+        return False
+    if _is_written_out(parse(text), context, remaining):
+        return True
+    ends, left = ends_of(text), remaining.left
+    if not ends:
+        return False
+    # if one end is missing, the other takes nothing from other numbers: neither its digits nor an hour
+    before = {group: left[group] for group in (*groups_of(text), *range(26))}
+    if all(_is_written_out(parse(end.text), context, remaining) for end in ends):
+        return True
+    left.update({group: n - left[group] for group, n in before.items()})
+    return False
+
+
+def _rank(span: Span, context: Context) -> tuple[bool, bool, bool]:
+    """Return the order of numbers in which the fewest compete: full hours first, months last, for they have names.
+
+    Before the months are numbers with a word for a power of ten, for they have other forms too.
+    """
     core = in_ascii(span.text)
-    return is_month(core, context), not (core.isdecimal() and hours(core, context) is not None)
+    is_hour = core.isdecimal() and hours(core, context) is not None
+    return is_month(core, context), not is_hour, bool(powers_of(context.after))
+
+
+_MARK = re.compile(r"\s*(\d{1,2})[.)]\s")
+_MARK_AFTER = re.compile(r"([.)])\s")
+_MARK_IN_WORDS = re.compile(r"\s*[(（]?[^\W_]{1,9}\s?[.)）、．:：]")  # 一、
+
+
+def _is_other_mark(text: str, context: Context, translation: str) -> bool:
+    """True if a number is the mark of a list, "1." or "1)", and the translation has another mark, or none for "1)"."""
+    after = _MARK_AFTER.match(context.after)
+    if after is None or context.before.strip() or not text.isdecimal() or len(text) > 2:
+        return False
+    other = _MARK.match(translation)
+    if other is not None:
+        return int(other[1]) != int(text)
+    return after[1] == ")" and not _MARK_IN_WORDS.match(translation)
 
 
 def _is_written_out(number: Number, context: Context, remaining: _Remaining) -> bool:
@@ -293,18 +468,17 @@ def _is_written_out(number: Number, context: Context, remaining: _Remaining) -> 
         return False
     if number.has_fraction and number.fraction is not None and fraction_in(number.fraction, remaining.text):
         whole = int(number.fraction)
-        return not whole or _in_parts(str(whole), remaining)
+        return not whole or _in_parts(str(whole), Context(), remaining)
     groups = groups_of(number.core)
     # a superscript is not written out; "ein" beside a unit is mostly an article
-    if not groups or (number.has_fraction and len(groups) < 2) or (number.symbol == UNIT and groups == (1,)):
+    if not groups or (number.has_fraction and len(groups) < 2) or (is_unit(number.symbol) and groups == (1,)):
         return False
     if number.sign or number.symbol:
         # digits without the mark that belongs to them do not count: only a word does
         remaining = remaining._replace(left=Counter())
     elif remaining.calendar.take(number.core, context):
         return True
-    names = remaining.calendar.months if is_day_and_month(number.core, context) else frozenset[int]()
-    return _as_word(number.core, context, remaining) or _in_parts(number.core, remaining, names)
+    return _as_word(number.core, context, remaining) or _in_parts(number.core, context, remaining)
 
 
 def _numbers(text: str) -> Iterable[tuple[Span, Context]]:
@@ -318,24 +492,41 @@ def _numbers(text: str) -> Iterable[tuple[Span, Context]]:
                 yield Span("", inner[0], start + inner.start()), Context()
 
 
-def _in_parts(text: str, remaining: _Remaining, names: Container[int] = ()) -> bool:
-    """True if each group of digits is there, as digits or as a word; the month of a date may be a name.
-
-    Args:
-        names: Groups of digits of which one may be absent, as the translation names them.
-    """
-    groups, left, words = groups_of(text), remaining.left, remaining.words
-    is_date = len(groups) == 3 and re.fullmatch(r"\d+([./-])\d+\1\d+", text) is not None
+def _in_parts(text: str, context: Context, remaining: _Remaining) -> bool:
+    """True if each group of digits is there, as digits or as a word; the month of a date may be a name."""
+    groups, left, words, numerals = groups_of(text), remaining.left, remaining.words, remaining.numerals
+    mark = _mark_of(text, context)
     absent, used = [], Counter[int]()
     for group in groups:
-        if left[group] > used[group]:
+        if left[group] - numerals.n_of_others(group, mark) > used[group]:
             used[group] += 1
         elif words is None or not words.take(group):
             absent.append(group)
-    is_there = not absent or (len(absent) == 1 and (absent[0] in names or (is_date and 1 <= absent[0] <= 12)))
+    is_there = not absent or (len(absent) == 1 and absent[0] in _months(text, context, remaining))
+    if is_there and used.total() == 2 and is_decimal(text, context):
+        # 1.5 is no 1,05 nor 5,1: the groups of one number are no parts
+        n_same = numerals.decimals[frozenset(groups)]
+        is_there = n_same == 0 or any(left[group] > n * n_same for group, n in used.items())
     if is_there:
         left.subtract(used)  # a number that is not there takes nothing from the others
     return is_there or (words is None and len(groups) == 1 and groups[0] <= MOST_AS_WORD)
+
+
+_DATE = re.compile(r"\d+([./-])\d+\1\d+")
+
+
+def _months(text: str, context: Context, remaining: _Remaining) -> Container[int]:
+    """Return the groups of digits of a date that may be a name in the translation."""
+    calendar = remaining.calendar
+    if is_day_and_month(text, context):
+        return calendar.months
+    if not _DATE.fullmatch(text):
+        return ()
+    if calendar.n_names < remaining.n_dates:  # a name that is not known is taken on trust
+        return range(1, 13)
+    year, month, _ = groups_of(text)
+    is_year_first = year > 31  # in 2024-05-01 the month is the second group
+    return calendar.months & {month} if is_year_first else calendar.months
 
 
 def _as_word(text: str, context: Context, remaining: _Remaining) -> bool:

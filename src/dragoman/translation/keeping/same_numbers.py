@@ -1,7 +1,7 @@
 """Finds a number of the source among those of a translation, where it may be written differently.
 
     unused = UnusedNumbers([("2000", Context("", "万")), ("15.30", Context())])
-    unused.take("20", "20 million", 2)    # True: 2000万
+    unused.take("20", Context("", " million"))    # 0, the place of 2000万
 
 Sign, exponent and fraction must be the same; a currency sign, a percent sign or a unit may be a word beside the number.
 Numbers are looked up by what must be equal, so many numbers take no longer for each than a few.
@@ -17,11 +17,11 @@ from dragoman.translation.keeping.dates import Hours, hours, is_decade
 from dragoman.translation.keeping.written_numbers import (
     Context,
     Number,
-    around,
     has_symbol,
     in_ascii,
     parse,
     signs_of,
+    unit_of,
 )
 
 _SCALES = (
@@ -78,6 +78,15 @@ def powers_of(after: str) -> frozenset[int]:
     return powers if place else frozenset()
 
 
+_SHORT_MILLION = re.compile(r"\s?mil\b", re.IGNORECASE)
+
+
+def scales_of(after: str) -> frozenset[int]:
+    """Return ``powers_of`` a text, and 6 for "mil", which is a thousand or, abbreviated, a million."""
+    powers = powers_of(after)
+    return powers | {6} if powers and _SHORT_MILLION.match(after) else powers
+
+
 def groups_of(text: str) -> tuple[int, ...]:
     """Return the groups of digits as numbers: (1, 0, 5) for "1,000.5"."""
     return tuple(int(digits) for digits in re.findall(r"\d{1,4000}", text))  # Python reads no more than 4,300 at a time
@@ -130,7 +139,7 @@ def _hours(text: str, number: Number, context: Context) -> Hours | None:
 
 
 _ANY = "any"
-"""Sign of every number, with which a number without a sign is looked up last."""
+"""Sign of every number, with which a number without a sign is looked up last; and a power of ten of every number."""
 
 
 class UnusedNumbers:
@@ -155,7 +164,9 @@ class UnusedNumbers:
 
     def _keys(self, text: str, number: Number, context: Context) -> Iterator[Hashable]:
         """Yield all keys by which ``take`` looks a number up."""
-        yield from _same(number)
+        scales, unit = scales_of(context.after), unit_of(text, context)
+        for key in _same(number):
+            yield from ((key, scale, end) for scale in (_ANY, *(scales or (None,))) for end in (_ANY, unit))
         if clock := _hours(text, number, context):
             for time in clock.times:
                 yield "time", time
@@ -171,26 +182,43 @@ class UnusedNumbers:
         """Return the indices of the numbers that are left."""
         return [i for i, is_used in enumerate(self._is_used) if not is_used]
 
-    def take(self, text: str, src: str, end: int) -> bool:
-        """Take the first number that is the same, else the same with another scale or decade; False if there is none.
+    def take(self, text: str, context: Context, symbol: str | None = None) -> int | None:
+        """Take the first number that is the same, else the same with another scale or decade; None if there is none.
 
         Args:
             text: Number of the source.
-            src: The source text.
-            end: End of the number in it; the words around it ("million", "pm") matter.
+            context: The text around it; its words ("million", "pm") matter.
+            symbol: Symbol that the number must have; None: its own.
+
+        Returns:
+            The index of the number that is taken.
         """
-        number, context = parse(text), around(src, end - len(text), end)
-        equal, at_time = [*_same(number)], [*self._at_time(text, number, context)]
-        # of "3 Hunde um 15 Uhr" the second number is "3 pm"
-        first = (at_time, equal) if number.core.isdecimal() else ([*equal, *at_time],)
+        number = parse(text)
+        # the same digits are another number with another word for powers of ten, or another unit
+        powers, unit = scales_of(context.after), unit_of(text, context)
+        units = [None, unit] if unit else [_ANY]
+
+        def equal(scales: Iterable[Hashable]) -> list[Hashable]:
+            return [(key, scale, end) for key in _same(number) for scale in scales for end in units]
+
+        at_time = [*self._at_time(text, number, context)]
+        scaled, decade = [*self._scaled(number.core, context)], [*self._decade(number.core, context)]
+        if powers:
+            # "20 million" is rather 20.000.000 than the 20 of "20 Hunde"
+            in_order = [[*equal(powers), *at_time], scaled, equal([None]), decade]
+        elif number.core.isdecimal():
+            # of "3 Hunde um 15 Uhr" the second number is "3 pm"; 3 is rather 3 than the 3 of "3 Millionen"
+            in_order = [at_time, equal([None]), equal([_ANY]), scaled, decade]
+        else:
+            in_order = [[*equal([_ANY]), *at_time], scaled, decade]
         for sign in [number.sign] if number.sign else ["", _ANY]:
-            mark = sign, number.power, number.symbol
-            for keys in (*first, self._scaled(number.core, context), self._decade(number.core, context)):
+            mark = sign, number.power, number.symbol if symbol is None else symbol
+            for keys in in_order:
                 places = [place for key in keys if (place := self._first((*mark, key))) is not None]
                 if places:
                     self._is_used[min(places)] = True
-                    return True
-        return False
+                    return min(places)
+        return None
 
     def _first(self, key: Hashable) -> int | None:
         """Return the first unused number with a key."""

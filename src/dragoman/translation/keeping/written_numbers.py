@@ -48,6 +48,7 @@ _PERCENT_AFTER = rf"[{_PERCENT}](?![A-Za-z0-9({{%$])|[{_SPACE}][{_PERCENT}](?![-
 _MONEY_AFTER = rf"[{_SPACE}]?[{CURRENCY}](?![A-Za-z{{]|[{_SIGNS}]?\d)"
 _UNIT_AFTER = (
     rf"[{_SPACE}]?[°º](?:[{_SPACE}]?[CFK](?![A-Za-z]))?|[{_SPACE}]?[\u2103\u2109]|[\u2032\u2033]|"
+    rf"[{_SPACE}](?:{_UNITS})[\u207a\u207b]?[{_SUPERSCRIPT}]+{_NO_WORD}|"  # 50 m²
     rf"(?:{_UNITS})(?:[\u207a\u207b]?[{_SUPERSCRIPT}]+)?{_NO_WORD}"
 )
 _NO_SIGN_AFTER = rf"(?<![^\s(\[{{<>«„“”‚‘’\"'|=:~\u2248\u2264\u2265*_{UNSPACED}])"
@@ -83,6 +84,10 @@ _UNSEEN = dict.fromkeys(map(ord, INVISIBLE))
 UNIT = "unit"
 """Symbol of a number with any unit: the unit may be written out or abbreviated in the translation."""
 
+UNIT_WITH_EXPONENT = "unit with exponent"
+"""Symbol of a number of m² and the like."""
+_EXPONENT_OF_UNIT = re.compile(f"[{_SUPERSCRIPT}]")
+
 
 @dataclass(frozen=True)
 class Number:
@@ -90,7 +95,7 @@ class Number:
 
     core: str  # digits and separators, or the whole text if it has no such parts
     sign: str = ""  # "-", "+", "±" or "∓"
-    symbol: str = ""  # currency sign, percent sign, or ``UNIT``
+    symbol: str = ""  # currency sign, percent sign, ``UNIT``, or ``UNIT_WITH_EXPONENT``
     power: str = ""  # exponent, in ASCII; a hexadecimal number is its own, in small letters
     fraction: Fraction | None = None  # value of a number with a fraction or with decimals, without sign and power
 
@@ -126,7 +131,8 @@ def parse(text: str) -> Number:
         return Number(text)
     if not (written["core"] or written["fraction"]) and written["unit"]:
         return Number(text)
-    symbol = written["money"] or written["after"] or (UNIT if written["unit"] else "")
+    unit = written["unit"] and (UNIT_WITH_EXPONENT if _EXPONENT_OF_UNIT.search(written["unit"]) else UNIT)
+    symbol = written["money"] or written["after"] or unit or ""
     core = in_ascii(written["core"])
     sign = _sign(written)
     if sign == "+" and len(core) >= _LIKE_TELEPHONE and not re.search("[.,'’]", core):
@@ -199,8 +205,61 @@ _ANY_UNIT = re.compile(r"[\s\u00a0-]*[^\W\d_]|[\s\u00a0]*[°º\u2032\u2033\u2103
 
 
 def around(text: str, start: int, end: int) -> Context:
-    """Return the text around ``text[start:end]``."""
-    return Context(text[max(0, start - AROUND) : start], text[end : end + AROUND])
+    """Return the text around ``text[start:end]``; the K of 5K, a unit or a thousand, is in the text after it too."""
+    after = end - 1 if text[max(start, end - 2) : end - 1].isdecimal() and text[end - 1] == "K" else end
+    return Context(text[max(0, start - AROUND) : start], text[after : end + AROUND])
+
+
+_END = r"\d+(?:[.,:]\d+)*"
+_RANGE = re.compile(rf"(?P<before>\D*)(?P<first>{_END})[-\u2013](?P<second>{_END})(?P<after>\D*)")
+
+_ANY_SIGN = re.compile(f"[{_SIGNS}]")
+
+
+class End(NamedTuple):
+    """A number at one end of a range."""
+
+    text: str  # with the symbol and the unit of the range, which are written at one end alone
+    written: str  # as it is written in the range
+
+
+def ends_of(text: str) -> tuple[End, ...]:
+    """Return both numbers of a range, as 5% and 10% for "5-10%", 1939 and 1945 for "1939–45"; none of other numbers."""
+    parts = _RANGE.fullmatch(text)
+    if parts is None:
+        return ()
+    before, first, second, after = parts.group("before", "first", "second", "after")
+    unsigned = _ANY_SIGN.sub("", before)  # the hyphen is that of the range, so a sign is of the first number
+    is_short = len(first) == 4 and len(second) == 2 and first.isdecimal() and int(second) > int(first[2:])
+    whole = first[:2] + second if is_short else second
+    return End(before + first + after, before + first), End(unsigned + whole + after, second + after)
+
+
+_KNOWN_UNITS = {
+    "km": "kilomet", "cm": "centimet|zentimet", "mm": "millimet", "kg": "kilogram", "mg": "milligram",
+    "m": "met(?:er|re)|mèt", "g": "gram", "°C": "", "°F": "",
+}  # fmt: skip
+"""Units whose signs mean nothing else, with the beginnings of their names."""
+_KNOWN_UNIT = re.compile(
+    rf"[{_SPACE}]?(?:(?P<sign>[kcm]m|[km]g|[mg](?!\.)){_NO_WORD}(?![{_SUPERSCRIPT}/^'’])|"
+    rf"(?P<degrees>[°º][{_SPACE}]?[CF](?![A-Za-z])|[\u2103\u2109])|(?i:"
+    + "|".join(f"(?P<u{i}>{names})" for i, names in enumerate(_KNOWN_UNITS.values()) if names)
+    + "))"
+)
+
+
+_TOUCHING = re.compile(rf"(?<=\d)[{_SPACE}]?[^\d\s]{{1,4}}\Z")
+
+
+def unit_of(text: str, context: Context) -> str | None:
+    """Return the unit of a number if it is one of ``_KNOWN_UNITS``, "km" for "5 kilometres"; None for all others."""
+    touching = _TOUCHING.search(text)
+    unit = _KNOWN_UNIT.match((touching[0] if touching else "") + context.after)
+    if unit is None:
+        return None
+    if unit["degrees"]:
+        return "°F" if unit["degrees"][-1] in "F\u2109" else "°C"
+    return unit["sign"] or [*_KNOWN_UNITS][int((unit.lastgroup or "u0")[1:])]
 
 
 def signs_of(number: Number, context: Context) -> tuple[str, ...]:
@@ -219,9 +278,19 @@ def has_symbol(symbol: str, number: Number, context: Context) -> bool:
         return True
     if symbol in _SYMBOL_WORDS:
         return _SYMBOL_WORDS[symbol].search("\n".join(context)) is not None
-    if number.symbol == UNIT or _ANY_UNIT.match(context.after) is not None:
+    if symbol == UNIT_WITH_EXPONENT and _LENGTH.match(context.after):
+        return False
+    if is_unit(number.symbol) or _ANY_UNIT.match(context.after) is not None:
         return True
     return any(map(str.isalpha, context.before.rstrip()[-1:]))
+
+
+_LENGTH = re.compile(rf"[{_SPACE}]?[kcm]?m(?![\w/^'’{_SUPERSCRIPT}])")
+
+
+def is_unit(symbol: str) -> bool:
+    """True if a symbol is any unit."""
+    return symbol in (UNIT, UNIT_WITH_EXPONENT)
 
 
 def _is_of_both(symbol: str, after: str) -> bool:
@@ -232,7 +301,7 @@ def _is_of_both(symbol: str, after: str) -> bool:
 
 def symbol_in(symbol: str, text: str) -> bool:
     """True if a symbol, or a word for it, is anywhere in a text."""
-    if symbol in ("", UNIT) or symbol in text:
+    if symbol == "" or is_unit(symbol) or symbol in text:
         return True
     return symbol not in _SYMBOL_WORDS or _SYMBOL_WORDS[symbol].search(text) is not None
 
