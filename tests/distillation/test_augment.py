@@ -245,6 +245,9 @@ def test_the_text_of_the_run_is_known_by_its_content(
     said = capsys.readouterr().err
     assert "train.en and train.de: taken for the text of" in said
     assert "valid.en and valid.de: taken for the text of" in said
+    shutil.rmtree(moved / "run/bundle")  # as a training leaves it that was stopped
+    assert len(own("unfinished")["train"]) == 1
+    assert "has changed (train.de)" in capsys.readouterr().err
 
 
 def test_samples_differ_and_n_of_them_are_pairs(tiny_run: Path, mono: tuple[Path, Path], tmp_path: Path) -> None:

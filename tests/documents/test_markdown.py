@@ -550,11 +550,23 @@ def test_characters_in_two_escapes_are_read_as_one_and_half_of_one_is_named(fron
         (":::{card}\nThe dog\n^^^\nThe cat\n:::\n", ["The dog", "The cat"]),
         ("?> The dog\n\n!> The cat\nruns.\n", ["The dog", "The cat runs."]),
         ("Set ${HOST} to the dog.\n", ["Set to the dog."]),
+        ("A ${N}\\times{N}$ grid, where $x$ runs. And ${n}$, and $m$ too.\n", ["A grid, where runs. And , and too."]),
+        ("The dog %%note %% runs.\n\nA cat %% a note%% here.\n", ["The dog runs.", "A cat here."]),
     ],
-    ids=["glossary", "glossary in a quote", "card", "docsify", "variable"],
+    ids=["glossary", "glossary in a quote", "card", "docsify", "variable", "formula", "comment"],
 )  # fmt: skip
 def test_the_model_reads_the_texts_between_the_marks_of_a_dialect(source: str, texts: list[str]) -> None:
     assert open_document(source.encode(), DocumentInfo("a.md")).texts == texts
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["export default layout", "export default Layouts.Blog", "export default [a, b]", "export let dog;",
+     "import A from 'a'; export const b = 1"],
+)  # fmt: skip
+def test_an_export_of_mdx_stays(module: str) -> None:
+    source = f"{module}\n\nThe dog\n"
+    assert translated(source, name="a.mdx")[0] == source.replace("The dog", "Тхе дог")
 
 
 def test_html_in_a_quote_whose_markers_differ_is_left_and_named() -> None:

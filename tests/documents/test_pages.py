@@ -438,6 +438,8 @@ def test_entities_are_written_as_the_source_wrote_them() -> None:
         ("&nbsp;&nbsp;a dog&nbsp; <b>cat</b>&nbsp;&nbsp;&nbsp;", ["a dog cat"]),
         ("<i title='a&nbsp;&nbsp;&nbsp;b'>d</i>", ["a", "b", "d"]),
         ("<a>A</a>&nbsp;&nbsp;|  <a>B</a> <i>c</i>  – <i>d</i>", ["A", "|", "B c – d"]),
+        ("A big<span style='mso-spacerun:yes'>&nbsp; </span>dog runs.", ["A big dog runs."]),  # two spaces of Word
+        ("Il dit «&nbsp;Oui&nbsp;»&nbsp; et part.", ["Il dit « Oui » et part."]),
     ],
 )
 def test_spaces_that_a_browser_shows_keep_their_number(source: str, expected: list[str]) -> None:
@@ -450,7 +452,7 @@ def test_spaces_that_a_browser_shows_keep_their_number(source: str, expected: li
     [
         ("<i title='one&#10;&#xA;a &amp; two'>a</i>", ["one", "a & two", "a"]),
         ("<i title='one\r\n  two'>a</i>", ["one", "two", "a"]),
-        ("<input placeholder='one\ntwo' value=''>", ["one", "two"]),
+        ("<textarea placeholder='one\ntwo'></textarea>", ["one", "two"]),
         ("<img alt='one {{ x }}&#13;&#10;two'>", ["one", "two"]),
     ],
 )

@@ -389,6 +389,7 @@ def test_entities_regions_and_notes_of_webvtt() -> None:
         ("a.vtt", "The dog.&nbsp; The cat &nbsp;sings", "Тхе дог.&nbsp; Тхе цат &nbsp;сингс"),
         ("a.srt", "Yes\u00a0\u00a0no dog", "Юес\u00a0\u00a0но дог"),
         ("a.ass", r"Yes\h\h\hno dog", r"Юес\h\h\hно дог"),
+        ("a.srt", "# The dog\u00a0! #", "# Тхе дог\u00a0! #"),  # the marks of a song
     ],
 )
 def test_spaces_that_a_player_shows_keep_their_number(name: str, source: str, expected: str) -> None:

@@ -738,7 +738,8 @@ def test_S24_a_page_of_another_site_sends_nothing(
         for path in ("/explain?text=the+dog&target=de", "/languages", "/"):
             assert server(path, **read).status == 403
             assert server(path, **read, method="HEAD").status == 403
-            assert server(path, **{**read, "sec_fetch_site": "same-origin"}).status == 200
+            for allowed in ({"sec_fetch_site": "same-origin"}, {"referer": "https://a.org/page"}):
+                assert server(path, **{**read, **allowed}).status == 200
     extension = {"sec_fetch_site": "cross-site", "sec_fetch_dest": "empty", "sec_fetch_mode": "cors"}
     assert server("/languages", **extension).status == 200
     figure("S24", f"{site}: 2 routes that change something, 3 that read as part of a page: refused")

@@ -221,6 +221,14 @@ def test_a_training_that_fails_in_a_folder_with_a_stray_log_keeps_its_checkpoint
     assert "step 9" not in (run / "samples.txt").read_text(encoding="utf-8")
 
 
+def test_files_of_others_in_the_folder_outlive_a_training(config: dragoman.Config, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    (run / "tensorboard").mkdir(parents=True)
+    (run / "tensorboard/events").write_text("mine", encoding="utf-8")
+    assert dragoman.train(config, out=run, quiet=True).step == 4
+    assert (run / "tensorboard/events").read_text(encoding="utf-8") == "mine"
+
+
 def test_a_training_that_dies_after_a_stray_log_keeps_the_text_that_it_prepared(
     config: dragoman.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,7 +128,7 @@ def test_a_file_of_the_user_is_neither_overwritten_nor_removed(tmp_path: Path) -
     (tmp_path / "text").mkdir()
     (tmp_path / "text/train.tgt").write_text("mine\n", encoding="utf-8")
     (tmp_path / "text/notes").write_text("mine\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"text/train\.tgt: a file with other text than tgt .*; name another out$"):
+    with pytest.raises(DataError, match=r"text/train\.tgt: a file with other text than tgt .*, or name another out$"):
         dragoman.train(SRC, TGT, out=tmp_path, overrides=SIZES, quiet=True)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["notes", "text", "train.tgt"]
     assert (tmp_path / "text/train.tgt").read_text(encoding="utf-8") == "mine\n"

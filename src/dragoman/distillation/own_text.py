@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dragoman.bundle import find_bundle
+from dragoman.bundle import find_bundle, is_unfinished
 from dragoman.config import PairOfFiles, TextFiles
 from dragoman.data.store import Store, fingerprint
 from dragoman.data.texts import paths_of
-from dragoman.errors import DataError
+from dragoman.errors import BundleError, DataError
 
 Sources = Mapping[str, Mapping[str, Any]]
 """Fingerprint of each file that a run has read, by its absolute path."""
@@ -63,8 +63,9 @@ def _sources(run: Path | str) -> Sources:
     sources: dict[str, Mapping[str, Any]] = {}
     for name in ("train", "valid"):
         try:
-            sources |= Store.open(find_bundle(Path(run)).parent / "store" / name).sources
-        except DataError:  # there is none, or it is damaged
+            folder = Path(run) if is_unfinished(Path(run)) else find_bundle(Path(run)).parent
+            sources |= Store.open(folder / "store" / name).sources
+        except (BundleError, DataError):  # there is none, or it is damaged
             continue
     return sources
 

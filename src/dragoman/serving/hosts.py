@@ -47,7 +47,9 @@ class Hosts:
                 compute, as for a picture of it.
         """
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if origin in self._origins:
+        # For a picture or a frame browsers send no origin, but most pages let them name theirs as the referrer.
+        referrer = "/".join(headers.get(b"referer", b"").decode("latin-1").split("/", 3)[:3])
+        if (origin or referrer if reads else origin) in self._origins:
             return False
         # Browsers send another scheme for their extensions, which the user has allowed to use this server.
         is_page = origin == "null" or origin.startswith(("http://", "https://"))

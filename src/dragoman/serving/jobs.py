@@ -177,7 +177,7 @@ class Jobs:
                     return
                 except BaseException as error:
                     self.remove(job.id)
-                    if not is_full(error) or not self._drop_one(job.owner):
+                    if not is_full(error) or not (self._drop_damaged() or self._drop_one(job.owner)):
                         raise
 
     def _create(self, job: Job, data: bytes, shares: Shares) -> None:
@@ -205,7 +205,7 @@ class Jobs:
                     reserve(self.pieces(job), n_bytes)
                 return
             except FullError as error:
-                if not is_full(error) or not self._drop_one(job.owner):
+                if not is_full(error) or not (self._drop_damaged() or self._drop_one(job.owner)):
                     raise
 
     def _make_room_for(self, owner: str, shares: Shares) -> None:
@@ -225,8 +225,6 @@ class Jobs:
 
     def _drop_one(self, owner: str, may_go: Callable[[str], bool] = lambda other: True) -> bool:
         """Drop the oldest job that nobody waits for, of ``owner`` first; return False if there is none."""
-        if self._drop_damaged():
-            return True
         jobs = [job for job in self._all() if job.owner == owner or may_go(job.owner)]
         for job in sorted(jobs, key=lambda job: (job.owner != owner, job.created)):
             may_be_dropped = job.status == "error" or self._was_fetched(job) or self._is_lost(job, 10 * LOST_S)
@@ -235,12 +233,14 @@ class Jobs:
         return False
 
     def _drop_damaged(self) -> bool:
-        """Drop a job whose file nobody can read; return False if there is none."""
+        """Drop a job whose file nobody can read, and no server touches; return False if there is none."""
         for path in self._paths():
-            is_under_way = path.name in self.under_way or path.name in self._unstored
+            if path.name in self.under_way or path.name in self._unstored or self._outline(path.name) is not None:
+                continue
             with contextlib.suppress(OSError):  # what cannot be read now may be read later
-                is_there = not is_under_way and (path / "job.json").exists()
-                if is_there and self._outline(path.name) is None and self._read(path.name) is None:
+                touched = (path / "job.json").stat().st_mtime
+                is_old = self._touches.seconds(path.name, touched) > 10 * LOST_S
+                if is_old and self._read(path.name) is None:
                     return self.remove(path.name)
         return False
 

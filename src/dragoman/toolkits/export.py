@@ -110,8 +110,8 @@ def _write_file(bundle: Bundle, file: Path, to: str, quantization: str) -> None:
             form.write(bundle, aside, quantization)
             (written,) = aside.glob(f"*{form.FILE}")
             flush(written)
-            file.with_suffix(f".{CERTIFICATE}").unlink(missing_ok=True)  # it compares the older file
             written.replace(file)
+        file.with_suffix(f".{CERTIFICATE}").unlink(missing_ok=True)  # it compares the older file
         flush(file.parent)
 
 
@@ -181,22 +181,22 @@ def load_kept_export(
     facts = _facts(bundle, to, quantization)
     for owner in (run, run, None):
         export = kept_export(bundle, owner, to, quantization)
-        before = _standing_now(export.folder)
+        before = _identity_of(export.folder)
         try:
             loaded = load(export.folder)
         except DragomanError:
             if export.temporary is not None:
                 export.temporary.close()
                 raise
-            if before is not None and _standing_now(export.folder) == before:
+            if before is not None and _identity_of(export.folder) == before:
                 raise
         else:
-            if export.temporary is not None or _names(export.folder, facts):
+            if export.temporary is not None or _is_of(export.folder, facts, read=read_manifest):
                 return export, loaded
     raise AssertionError("the temporary folder of this process was replaced")
 
 
-def _standing_now(folder: Path) -> tuple[int, int] | None:
+def _identity_of(folder: Path) -> tuple[int, int] | None:
     """Return inode and time of a folder, which differ once it is replaced; None: there is none at this moment."""
     try:
         stat = folder.stat()
@@ -226,19 +226,10 @@ def _facts(bundle: Bundle, to: str, quantization: str) -> dict[str, Any]:
     }
 
 
-def _is_of(folder: Path, facts: dict[str, Any]) -> bool:
-    """True if the folder holds a whole export with these facts."""
+def _is_of(folder: Path, facts: dict[str, Any], *, read: Callable[..., dict[str, Any]] = check_sealed) -> bool:
+    """True if the folder holds an export with these facts, a whole one unless ``read`` is ``read_manifest``."""
     try:
-        manifest = check_sealed(folder, "conversion")
-    except BundleError:
-        return False
-    return facts.items() <= manifest.items()
-
-
-def _names(folder: Path, facts: dict[str, Any]) -> bool:
-    """True if the manifest of a folder has these facts; its files are not read."""
-    try:
-        return facts.items() <= read_manifest(folder, "conversion").items()
+        return facts.items() <= read(folder, "conversion").items()
     except BundleError:
         return False
 

@@ -129,7 +129,10 @@ class GivenText:
                     continue
             if _has_begun(run):
                 raise DataError(f"{option} differs from {path}, the text that the run was begun with: name another out")
-            raise DataError(f"{path}: a file with other text than {option} would be overwritten; name another out")
+            raise DataError(
+                f"{path}: a file with other text than {option} would be overwritten; delete it if a training left "
+                "it, or name another out"
+            )
 
 
 def _has_begun(run: Path) -> bool:

@@ -383,7 +383,8 @@ def _fit(ready: PreparedRun, run: Path, quiet: bool, world: World, build: Build 
     train_store, valid_store = Store.open(run / "store/train"), Store.open(run / "store/valid")
     validate = validator(config, valid_store, tokenizers[1], Ticker(quiet))
     # Nothing refuses the run any more, so the log of an earlier attempt goes: two trainings in one log would mislead.
-    run_on_rank_0(world, lambda: None if resume else forget_training(run))
+    # Without such a log, files of these names are not of a run.
+    run_on_rank_0(world, lambda: None if resume or not (run / "log.jsonl").exists() else forget_training(run))
     with (
         BatchStream(
             train_store,

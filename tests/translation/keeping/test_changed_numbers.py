@@ -66,6 +66,7 @@ def test_both_ends_of_a_range_have_its_symbol_and_the_first_its_sign() -> None:
     ("src", "translation", "lang"),
     [
         ("50 m²", "50 Quadratmeter", "de"), ("50 m²", "50 mètres carrés", "fr"), ("50 m²", "50平方米", "zh"),
+        ("50m²", "50 m kw.", "pl"), ("50m²", "50 m carrés", "fr"),
         ("50 m²", "50 m2", "de"), ("50 m²", "50m²", "de"), ("50m²", "50 m²", "de"),
         ("50 m²", "fünfzig Quadratmeter", "de"),
         ("100 km²", "100 square kilometres", "en"), ("5\u00a0m³", "5 Kubikmeter", "de"),

@@ -158,10 +158,11 @@ def test_a_part_of_what_must_arrive_unchanged_is_no_term(text: str) -> None:
         ("the dog.txt", []),  # a term ends inside
         ("see the file dog@a.org", ["see", "the file"]),  # the longest term ends inside, a shorter one before
         ("5 % of 5 and 24/7, part 5.5", ["%", "24/7", "part"]),  # a number is cut between its digits alone
+        ("part 5:2015, part 5-1, part 5/6, 50 m²", ["part 5", "part 5", "part 5", "m²"]),
     ],
 )
 def test_a_term_has_the_whole_of_what_must_arrive_unchanged_or_nothing(text: str, sources: list[str]) -> None:
-    terms = ["#dog", "🙂", "{name}", "see", "%", "24/7", "part"]
+    terms = ["#dog", "🙂", "{name}", "see", "%", "24/7", "part", "m²"]
     longer = ["the file", "the file dog.txt", "the dog", "see the file dog", "part 5"]
     glossary = Glossary([(term, "x") for term in [*terms, *longer]])
     assert [match.source for match in glossary.find(text)] == sources

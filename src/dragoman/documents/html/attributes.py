@@ -82,7 +82,8 @@ class TagReader:
             return []
         if attribute.quote:
             self.left += words_in(raw)
-            return quoted(raw, attribute.quote, has_lines=attribute.name in ("title", "placeholder"))
+            has_lines = attribute.name == "title" or (token.name, attribute.name) == ("textarea", "placeholder")
+            return quoted(raw, attribute.quote, has_lines=has_lines)
         spelled = Spelling.of(raw, is_attribute=True, quote='"')
         if "{" in raw or "<" in raw or not any(map(str.isalpha, spelled.text)):
             return []

@@ -31,7 +31,9 @@ _SEPARATORS = "|•·/\\»›>–—- \n\t"
 _BULLET = r"(?:[|•·»›]|&(?:bull|middot|raquo|rsaquo);)"
 _BULLET_AT_START = re.compile(rf"\s{{0,100}}{_BULLET}(?:\s|&nbsp;){{0,100}}")
 _BULLET_AT_END = re.compile(rf"(?:\s|&nbsp;){{1,100}}{_BULLET}\s{{0,100}}\Z")
-_BULLETS = "|•·»›>"
+_SEPARATORS = "|•·"
+"""Signs that part the texts on both sides of them."""
+_BULLETS = f"{_SEPARATORS}»›>"
 """Signs that part the texts of two elements, whatever elements they are."""
 _COLUMNS = " "
 """The name of the markup that parts columns; no element has it."""
@@ -197,7 +199,7 @@ def _with_spaces(nodes: list[Node], quote: str) -> list[Node]:
             last = nodes[texts[before]].shown[-1] if before >= 0 else " "
             first = nodes[texts[behind]].shown[0] if behind < len(texts) else " "
             is_apart = last.isspace() or first.isspace()
-        if is_apart or (is_blank and widths[after] - widths[i] > 1):
+        if is_apart or (is_blank and widths[after] - widths[i] >= WIDE):
             parts = tuple(part for inner in nodes[i:after] for part in inner.parts)
             result.append(Node(parts, "edge", "" if is_apart else _COLUMNS))
             i = after
@@ -235,7 +237,7 @@ def _parted(node: Node, quote: str) -> list[Node]:
         add(raw[at : match.start()])
         at = match.end()
         beside = raw[max(0, match.start() - 1) : match.start()], raw[match.end() : match.end() + 1]
-        if width >= WIDE or any(sign and sign in _BULLETS for sign in beside):
+        if width >= WIDE or any(sign and sign in _SEPARATORS for sign in beside):
             result.append(Node((match[0],), "edge", _COLUMNS))
             continue
         first, second = _SPACE.findall(match[0])

@@ -58,10 +58,12 @@ def read(data: bytes, info: DocumentInfo) -> Document:
         raise DataError(f"{info.name}: {len(data):,} bytes of Markdown are more than {MOST_BYTES:,}: split the file")
     text = decode(data, info)
     begin = front_matter.end_of(text.text)
-    left = front_matter.unreadable(text.text[:begin])
+    left: list[Untranslated] = []
     front: list[Part] = [text.text[:begin]]
-    if begin and info.options.front_matter and not left:
+    if begin and info.options.front_matter:
         front = front_matter.parts_of(text.text[:begin], left)
+    if not left and not any(isinstance(part, Unit) for part in front):
+        left += front_matter.unreadable(text.text[:begin])
     lines = _Lines(text.text[begin:])
     body = _Body(lines, is_mdx(lines.text, info.name), left)
     body.cut()

@@ -99,6 +99,10 @@ _RULER = re.compile(r"-{2,}(?:[ \t]+-{2,})+[ \t]*\Z")
 _IMPORT_START = re.compile(r"import\s*(?:[\w$]+\s*,\s*)?\{[^}'\"]*\Z")
 
 
+_MDX_EXPORT = re.compile(r"export\s+(?:default\s+(?:[\w$.]+[ \t]*\Z|\[)|(?:let|var)\s+[\w$]+[ \t]*(?:;|\Z))")
+"""Exports that no program but MDX expects in Markdown: elsewhere these words may be prose."""
+
+
 def recognised(lines: Text, around: Around) -> Lines | None:
     """Return the lines of a dialect's markup that begin here; None if it is ordinary Markdown."""
     start, end = lines[0]
@@ -420,7 +424,8 @@ def _module(text: str, lines: Text, around: Around) -> Lines | None:
     start = lines[0][0]
     if around.silent or (start and around.source[start - 1] != "\n"):
         return None  # in a paragraph it is a word
-    if not MODULE.match(text) and not (_IMPORT_START.match(text) and " from " in around.source[start : start + 2000]):
+    is_module = MODULE.match(text) or (around.mdx and _MDX_EXPORT.match(text))
+    if not is_module and not (_IMPORT_START.match(text) and " from " in around.source[start : start + 2000]):
         return None
     if start < around.misses.get("module", -1):
         return None

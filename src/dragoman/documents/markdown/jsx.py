@@ -30,7 +30,7 @@ _OPENING = ("`", "${", "{", "(", "[", "/*")
 
 MODULE = re.compile(
     r"import\s+(?:[\w$*{][^'\"]*\sfrom\s*)?(?:'[^'\n]+'|\"[^\"\n]+\")[ \t]*"
-    r"(?:(?:with|assert)\s*\{.*|;[ \t]*import\b.*|;?[ \t]*(?:/[/*].*)?)\Z"
+    r"(?:(?:with|assert)\s*\{.*|;[ \t]*(?:import|export)\b.*|;?[ \t]*(?:/[/*].*)?)\Z"
     r"|export\s+(?:(?:const|let|var)\s+(?:[{\[]|[\w$]+\s*[=:])|\{|\*\s+(?:from|as)\s"
     r"|(?:default\s+)?(?:(?:async\s+)?function\b[\s*]*+[\w$]*+\s*+\(|class\b\s*+[\w$]*+\s*+(?:extends\s.*)?\{)"
     r"|default\s+(?:[{<]|\(\s*(?:\Z|[({\[<]|[^()]*\)\s*=>)|[\w$]+\s*=>|[\w$.]+\(|[\w$.]+[ \t]*;|[A-Z][\w$]*[ \t]*\Z))"

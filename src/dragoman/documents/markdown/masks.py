@@ -79,9 +79,9 @@ _DIRECTIVE = re.compile(
 """A directive of remark, or a component of Nuxt's MDC."""
 _BLOCK_ID = re.compile(r"\^[\w-]+\s*\Z")
 _DOLLAR_END = re.compile(r"(?<=[^\s\\$])\$(?![\w${])")
-_VARIABLE = re.compile(r"\$\{(?:[^{}\\\n]|\$?\{[^{}\\\n]*\})*+\}(?!\^|_\{|_\w\b)")
+_VARIABLE = re.compile(r"\$\{(?:[^{}\\\n]|\$?\{[^{}\\\n]*\})*+\}(?!\^|_\{|_\w\b|\\[a-zA-Z]|\$(?![\w{$]))")
 """A variable of a shell or a template such as ``${HOST}``; a formula may begin with a group in braces too."""
-_GROUP = re.compile(r"\$\{[^{}\n]*(?:\\|\}[\^_])")
+_GROUP = re.compile(r"\$\{[^{}\n]*(?:\\|\}(?:[\^_$]|\\[a-zA-Z]))")
 _COMMENT_END = re.compile(r"%%(?![\w%])")
 _LETTER = r"[^\W\d_]"
 _SINGLE_LETTERS = rf"(?:[\W\d_]|{_LETTER}(?!{_LETTER}))*+\Z"
@@ -341,9 +341,11 @@ class _Scan:
         before = self.text[at - 1 : at]
         if not self.text.startswith("%%", at) or before.isalnum() or before in ('"', "'", "%"):
             return 0
-        ends = self.percents[self.text[at + 2 : at + 3].isspace()]
-        i = bisect_right(ends, at + 2)
-        return self._add(at, ends[i] + 2, "point", "comment") if i < len(ends) else at + 2
+        has_space = self.text[at + 2 : at + 3].isspace()
+        for ends in (self.percents[has_space], self.percents[not has_space]):
+            if (i := bisect_right(ends, at + 2)) < len(ends):
+                return self._add(at, ends[i] + 2, "point", "comment")
+        return at + 2
 
     def _bracket(self, at: int) -> int:
         label = _LABEL.match(self.text, at)

@@ -59,7 +59,16 @@ def _with_wide_spaces(tokens: Sequence[Token]) -> list[Token]:
         for is_space, grouped in groupby(characters, lambda character: character.text.isspace()):
             run = list(grouped)
             result += _one_space(run) if is_space else _joined(run)
-    return result
+    return _neighbours_joined(result)
+
+
+def _neighbours_joined(tokens: Sequence[Token]) -> list[Token]:
+    """Return tokens with neighbouring texts as one, in which a mark is known by what stands beside it."""
+    joined: list[Token] = []
+    for is_plain, grouped in groupby(tokens, lambda token: token.kind == "text" and token.source == token.text):
+        own = list(grouped)
+        joined += [Token(source_of(own), text=source_of(own))] if is_plain else own
+    return joined
 
 
 def _characters(token: Token) -> list[Token]:

@@ -123,7 +123,7 @@ class Variables:
         Raises:
             BundleError: See ``number``; or the number is not whole, or not finite.
         """
-        value = self.number(name, default)
+        value = float(self.number(name, default))
         return whole_number(int(value) if value.is_integer() else value, f"{self.path}: {name}")
 
     def flag(self, name: str, default: bool = False) -> bool:

@@ -253,11 +253,20 @@ class _Line:
             before, after = max(0, start - span.start), max(0, span.end - end)
             if start >= span.end or not before + after:
                 continue
-            inside = span.text[before : len(span.text) - after]
-            outside = span.text[:before] + span.text[len(span.text) - after :]
-            if span.kind != "number" or all(any(map(str.isnumeric, part)) for part in (inside, outside)):
+            cuts = [place for place in (before, len(span.text) - after) if 0 < place < len(span.text)]
+            if span.kind != "number" or any(_is_in_digits(span.text, place) for place in cuts):
                 return span
         return None
+
+
+_JOINS_DIGITS = ".,'’\u066b\u066c_ \u00a0\u2009\u202f"
+"""Signs between digits of one number; others are between two, such as "9001:2015"."""
+
+
+def _is_in_digits(number: str, place: int) -> bool:
+    """True if a place in a number is between its digits, or between digits and a fraction such as ½."""
+    before, after = number[:place].rstrip(_JOINS_DIGITS)[-1:], number[place:].lstrip(_JOINS_DIGITS)[:1]
+    return before.isdecimal() and (after.isdecimal() or (after.isnumeric() and not after.isdigit()))
 
 
 def _start(span: Span) -> int:

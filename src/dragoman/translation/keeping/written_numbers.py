@@ -285,7 +285,10 @@ def has_symbol(symbol: str, number: Number, context: Context) -> bool:
     return any(map(str.isalpha, context.before.rstrip()[-1:]))
 
 
-_LENGTH = re.compile(rf"[{_SPACE}]?[kcm]?m(?![\w/^'’{_SUPERSCRIPT}])")
+_LENGTH = re.compile(
+    rf"[{_SPACE}]?[kcm]?m(?![\w/^'’{_SUPERSCRIPT}])(?![{_SPACE}]?(?:kw|kv|carr|cuad|quad|kare|sz|кв))", re.IGNORECASE
+)
+"""A length, and not the beginning of an area such as "m kw." or "m carrés"."""
 
 
 def is_unit(symbol: str) -> bool:
