@@ -97,6 +97,7 @@ def test_only_text_that_a_browser_shows_is_translated(source: str) -> None:
         ("<span>Home</span><span>About us</span>", ["Home", "About us"]),
         ("<b>H</b>ello", ["Hello"]),
         ("<a>Home</a> | <a>About</a> · <i>x</i>", ["Home", "|", "About", "·", "x"]),
+        ("<a>Home</a> / <a>About</a> – <a>Us</a>", ["Home", "/", "About", "–", "Us"]),
         ("Garden<i>12</i><b>7</b>", ["Garden", "12", "7"]),
         ("<h1>Main title\n <a href=x>\n ¶\n</a></h1>", ["Main title"]),
         ("<h2>Main title <a href=x>\uf0c1</a></h2>", ["Main title"]),

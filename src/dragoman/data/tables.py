@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.corpus import MAX_LINE_BYTES, read_lines
-from dragoman.data.rows import cells, separator_line
+from dragoman.data.rows import cells, is_position, separator_line
 from dragoman.data.text_names import form_of
 from dragoman.errors import DataError
 from dragoman.languages.codes import variety
@@ -227,7 +227,7 @@ def _places(path: Path, head: Sequence[Row], columns: Columns | None) -> tuple[i
         return named or (0, 1)
     places = []
     for column in columns or ("1", "2"):
-        if _is_position(column, first, columns or ()):
+        if is_position(column, first, columns or ()):
             places.append(int(column) - 1)
         elif columns is not None and column in first:
             places.append(first.index(column))
@@ -239,16 +239,6 @@ def _places(path: Path, head: Sequence[Row], columns: Columns | None) -> tuple[i
         else:
             raise DataError(f"{path}:1: no column has the heading {column!r}; the first row is: {_shown(first)}")
     return places[0], places[1]
-
-
-def _is_position(column: str, first: list[str], columns: Sequence[str]) -> bool:
-    """True if a chosen column is the number of a column, from 1, and no heading of digits.
-
-    A table without headings may begin with a cell "1". The first row has headings only if it names all chosen columns.
-    """
-    if not (column.isdecimal() and 1 <= int(column) <= len(first)):
-        return False
-    return not columns or not {*columns} <= {cell.strip() for cell in first}
 
 
 def _headed(first: list[str], column: str) -> list[int]:
@@ -286,7 +276,7 @@ def _named_by_headings(first: list[str], texts: Sequence[int]) -> tuple[int, int
 
 def _has_headings(first: list[str], src: int, tgt: int, columns: Columns | None) -> bool:
     """True if the first row holds headings: the columns were chosen by heading, or it names two languages or sides."""
-    if columns is not None and not all(_is_position(column, first, columns) for column in columns):
+    if columns is not None and not all(is_position(column, first, columns) for column in columns):
         return True
     return are_headings(first[src].strip(), first[tgt].strip())
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from dragoman.data.rows import cells, separator_line
+from dragoman.data.rows import cells, is_position, separator_line
 from dragoman.documents.document import Document, DocumentInfo, Untranslated, decode, text_document
 from dragoman.documents.plain import columns
 from dragoman.documents.table_rows import Row, rows_of
@@ -108,8 +108,7 @@ def _is_sentence(cell: str) -> bool:
 def _wanted_columns(headings: list[str], info: DocumentInfo) -> tuple[list[int], bool]:
     """Return the numbers of the columns to translate, from 0 and ascending, and whether one is named by its heading.
 
-    A column is named by its heading or its number. A number is a heading only if all chosen columns are cells of the
-    first row, or if there are fewer cells: a table without headings may begin with a cell "1".
+    A column is named by its heading or its number, see ``is_position``.
     """
     columns = info.columns or (headings if len(headings) == 1 else ())
     available = ", ".join(headings[:20])
@@ -117,10 +116,9 @@ def _wanted_columns(headings: list[str], info: DocumentInfo) -> tuple[list[int],
         raise DataError(f"{info.name}: which column is translated? Name one (column, --column); there are {available}")
     numbers = set()
     has_headings = False
-    all_are_headings = {name.strip() for name in columns} <= {heading.strip() for heading in headings}
     for name in columns:
         of_name = [i for i, heading in enumerate(headings) if name in (heading, heading.strip())]
-        if name.isdecimal() and 1 <= int(name) <= len(headings) and not (of_name and all_are_headings):
+        if is_position(name, headings, columns):
             of_name = [int(name) - 1]
         else:
             has_headings = bool(info.columns)

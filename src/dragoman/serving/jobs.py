@@ -177,7 +177,7 @@ class Jobs:
                     return
                 except BaseException as error:
                     self.remove(job.id)
-                    if not is_full(error) or not (self._drop_damaged() or self._drop_one(job.owner)):
+                    if not self._makes_way(job.owner, error):
                         raise
 
     def _create(self, job: Job, data: bytes, shares: Shares) -> None:
@@ -205,8 +205,12 @@ class Jobs:
                     reserve(self.pieces(job), n_bytes)
                 return
             except FullError as error:
-                if not is_full(error) or not (self._drop_damaged() or self._drop_one(job.owner)):
+                if not self._makes_way(job.owner, error):
                     raise
+
+    def _makes_way(self, owner: str, error: BaseException) -> bool:
+        """Drop a job after an error of a full disk; return False for another error, or if none can go."""
+        return is_full(error) and (self._drop_damaged() or self._drop_one(owner))
 
     def _make_room_for(self, owner: str, shares: Shares) -> None:
         """Drop jobs until ``owner`` may store one more.

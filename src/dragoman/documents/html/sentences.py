@@ -31,9 +31,9 @@ _SEPARATORS = "|•·/\\»›>–—- \n\t"
 _BULLET = r"(?:[|•·»›]|&(?:bull|middot|raquo|rsaquo);)"
 _BULLET_AT_START = re.compile(rf"\s{{0,100}}{_BULLET}(?:\s|&nbsp;){{0,100}}")
 _BULLET_AT_END = re.compile(rf"(?:\s|&nbsp;){{1,100}}{_BULLET}\s{{0,100}}\Z")
-_SEPARATORS = "|•·"
-"""Signs that part the texts on both sides of them."""
-_BULLETS = f"{_SEPARATORS}»›>"
+_BARS = "|•·"
+"""Signs that part the texts on both sides of them, unlike quotation marks."""
+_BULLETS = f"{_BARS}»›>"
 """Signs that part the texts of two elements, whatever elements they are."""
 _COLUMNS = " "
 """The name of the markup that parts columns; no element has it."""
@@ -237,7 +237,7 @@ def _parted(node: Node, quote: str) -> list[Node]:
         add(raw[at : match.start()])
         at = match.end()
         beside = raw[max(0, match.start() - 1) : match.start()], raw[match.end() : match.end() + 1]
-        if width >= WIDE or any(sign and sign in _SEPARATORS for sign in beside):
+        if width >= WIDE or any(sign and sign in _BARS for sign in beside):
             result.append(Node((match[0],), "edge", _COLUMNS))
             continue
         first, second = _SPACE.findall(match[0])

@@ -58,11 +58,11 @@ def _with_wide_spaces(tokens: Sequence[Token]) -> list[Token]:
         characters = [character for token in own for character in _characters(token)]
         for is_space, grouped in groupby(characters, lambda character: character.text.isspace()):
             run = list(grouped)
-            result += _one_space(run) if is_space else _joined(run)
-    return _neighbours_joined(result)
+            result += _one_space(run) if is_space else run
+    return _joined(result)
 
 
-def _neighbours_joined(tokens: Sequence[Token]) -> list[Token]:
+def _joined(tokens: Sequence[Token]) -> list[Token]:
     """Return tokens with neighbouring texts as one, in which a mark is known by what stands beside it."""
     joined: list[Token] = []
     for is_plain, grouped in groupby(tokens, lambda token: token.kind == "text" and token.source == token.text):
@@ -76,20 +76,11 @@ def _characters(token: Token) -> list[Token]:
     return [Token(char, text=char) for char in token.text] if token.source == token.text else [token]
 
 
-def _joined(characters: Sequence[Token]) -> list[Token]:
-    """Return characters as texts, with entities apart."""
-    joined: list[Token] = []
-    for is_entity, grouped in groupby(characters, lambda character: character.source != character.text):
-        own = list(grouped)
-        joined += own if is_entity else [Token(source_of(own), text=source_of(own))]
-    return joined
-
-
 def _one_space(spaces: list[Token]) -> list[Token]:
     """Return a run of spaces as it is without special ones, else as one space with the others as points around it."""
     plain = [i for i, space in enumerate(spaces) if not SPECIAL.match(space.text)]
     if len(plain) == len(spaces) or len(spaces) < 2:
-        return _joined(spaces)
+        return spaces
     i = plain[0] if plain else len(spaces) - 1
     before, behind = source_of(spaces[:i]), source_of(spaces[i + 1 :])
     return [token for token in (Token(before, "point"), spaces[i], Token(behind, "point")) if token.source]
