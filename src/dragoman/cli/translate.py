@@ -93,19 +93,14 @@ def translate(
 ) -> None:
     """``dragoman translate``; its help is in ``cli/commands.py``."""
     with loading():
-        from dragoman.data.sides import LanguageWatch, Side, doubt_about_name
+        from dragoman.data.sides import LanguageWatch
         from dragoman.translation.keeping.glossary import glossary_file
         from dragoman.translation.translator import Translator
 
     members = [run, *(ensemble or ())]
     formats = FormatOptions(**output.of_group(FormatOptions)).changed()
     if machines.ray is not None:
-        if interactive or output.as_json or output.alignments is not None:
-            raise ConfigError("--ray writes plain lines: leave out -i, --json and --alignments")
-        if output.read_as is not None or warned != WarningOptions():
-            raise ConfigError("--ray reads lines, and counts the notes on them: leave out --as, -v and --warnings")
-        if formats:
-            raise ConfigError(f"--ray writes plain lines: leave out {flags(*formats)}")
+        _check_ray(output, warned, formats, interactive)
         _folder(members, file, options, machines, output)
         return
     if machines.actors is not None:
@@ -119,15 +114,7 @@ def translate(
     with loading(run):
         translator = Translator.load(members, machines.device)
         plan = translator.plan(dataclasses.replace(options, alignments=output.alignments is not None))
-    if file is not None and file.is_file() and not is_document:
-        from dragoman.translation.language_pairs import check_sides
-
-        for warning in check_sides(run, (plan.src_lang, plan.tgt_lang), options.from_lang, file):
-            say(f"warning: {warning}")
-    if output.out is not None and not output.out.exists():
-        made = doubt_about_name(Side(output.out, plan.tgt_lang, f"{run} translates into"))
-        if made is not None:
-            say(f"warning: {made}")
+    _warn_of_languages(run, plan, file if file is not None and file.is_file() and not is_document else None, output.out)
     expected_by = f"{run} translates from"
     watch = LanguageWatch(str(file or "stdin"), plan.src_lang, expected_by, warn)
     begin_list(warned, *inputs)
@@ -178,6 +165,29 @@ def _check(run: Path, file: Path | None, options: TranslateOptions, output: Outp
     if alignments is not None and out is not None:
         raise ConfigError("--alignments cannot be resumed, but --out can: leave out one of them, or redirect stdout")
     return is_document
+
+
+def _check_ray(output: Output, warned: WarningOptions, formats: Mapping[str, Any], interactive: bool) -> None:
+    """Refuse options that exclude a cluster."""
+    if interactive or output.as_json or output.alignments is not None:
+        raise ConfigError("--ray writes plain lines: leave out -i, --json and --alignments")
+    if output.read_as is not None or warned != WarningOptions():
+        raise ConfigError("--ray reads lines, and counts the notes on them: leave out --as, -v and --warnings")
+    if formats:
+        raise ConfigError(f"--ray writes plain lines: leave out {flags(*formats)}")
+
+
+def _warn_of_languages(run: Path, plan: Plan, text: Path | None, out: Path | None) -> None:
+    """Warn if the text to translate, or the name of a file to be made, seems to be of another language."""
+    from dragoman.data.sides import Side, doubt_about_name
+    from dragoman.translation.language_pairs import check_sides
+
+    pair = (plan.src_lang, plan.tgt_lang)
+    warnings = [] if text is None else check_sides(run, pair, plan.options.from_lang, text)
+    if out is not None and not out.exists():
+        warnings += filter(None, [doubt_about_name(Side(out, plan.tgt_lang, f"{run} translates into"))])
+    for warning in warnings:
+        say(f"warning: {warning}")
 
 
 def _check_outputs(output: Output, warned: WarningOptions, inputs: Sequence[Path | None]) -> None:
