@@ -110,6 +110,13 @@ def test_a_number_without_its_unit_or_thousand_is_missing() -> None:
         ("20 million to 30 million", "20 bis 30 Millionen", "de", []), ("5千克", "5 kg", "en", []),
         ("5 mille milliards", "5 trillion", "en", []),
         ("5 million or 3 billion", "3 Milliarden oder 5 Millionen", "de", []),
+        ("20万人", "20 people", "en", ["20"]), ("3亿", "3", "en", ["3"]), ("5 million", "5 Euro", "de", ["5"]),
+        ("5만 명", "five people", "en", ["5"]), ("12 crore rupees", "12 roupies", "fr", ["12"]),
+        ("5 million or 3 billion", "5 oder 3", "de", ["5", "3"]), ("1.5 million", "1,5", "de", ["1.5"]),
+        ("20万人", "two hundred thousand people", "en", []), ("5 million euros", "5M €", "de", []),
+        ("5 million to 10 million", "5 bis 10 Mio.", "de", []), ("500兆瓦", "500 MW", "en", []),
+        ("3千米", "3 km", "en", []), ("5 million", "5 მილიონი", "ka", []), ("5 million", "fünf Millionen", "de", []),
+        ("10万-20万", "100,000-200,000", "en", []),
     ],
 )  # fmt: skip
 def test_the_same_digits_with_another_power_of_ten_are_another_number(

@@ -97,7 +97,7 @@ def test_another_value_is_another_number(src: str, translation: str, expected: l
 
 @pytest.mark.parametrize(
     "text",
-    ["a 3-5 range", "5–7 dogs", "5 - 3 = 2", "mid-1990s", "21-year-old", "x-5", "F-16", "UTC+2",
+    ["a 3-5 range", "10万-20万", "5月-7月", "5公里-7公里", "5–7 dogs", "5 - 3 = 2", "mid-1990s", "21-year-old", "x-5", "F-16", "UTC+2",
      "C++11", "2024-05-01", "Ctrl+5"],
 )  # fmt: skip
 def test_a_hyphen_between_is_no_sign(text: str) -> None:

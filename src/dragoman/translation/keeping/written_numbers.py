@@ -52,7 +52,11 @@ _UNIT_AFTER = (
     rf"(?:{_UNITS})(?:[\u207a\u207b]?[{_SUPERSCRIPT}]+)?{_NO_WORD}"
 )
 _NO_SIGN_AFTER = rf"(?<![^\s(\[{{<>«„“”‚‘’\"'|=:~\u2248\u2264\u2265*_{UNSPACED}])"
-_SIGN_BEFORE = rf"(?:(?:{_NO_SIGN_AFTER}|{_MARKED})(?<!\d[{_SPACE}])(?<![\uff10-\uff19\d])[{_SIGNS}])"
+_CJK = "\u2e80-\u2fff\u3005\u3041-\u30fa\u30fc-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+_SIGN_BEFORE = (
+    rf"(?:(?:{_NO_SIGN_AFTER}|{_MARKED})(?<!\d[{_SPACE}])(?<![\uff10-\uff19\d])"
+    rf"(?<!\d[{_CJK}])(?<!\d[{_CJK}]{{2}})[{_SIGNS}])"  # 10万-20万 is a range
+)
 _NO_LETTER = rf"(?:(?<![^\W_{UNSPACED}])|{_MARKED})(?<!\d)"  # "iPhone15" is a name
 
 NUMBERS = (
