@@ -116,7 +116,10 @@ def test_a_number_without_its_unit_or_thousand_is_missing() -> None:
         ("20万人", "two hundred thousand people", "en", []), ("5 million euros", "5M €", "de", []),
         ("5 million to 10 million", "5 bis 10 Mio.", "de", []), ("500兆瓦", "500 MW", "en", []),
         ("3千米", "3 km", "en", []), ("5 million", "5 მილიონი", "ka", []), ("5 million", "fünf Millionen", "de", []),
-        ("10万-20万", "100,000-200,000", "en", []),
+        ("10万-20万", "100,000-200,000", "en", []), ("10万到20万", "100 to 200 thousand", "en", []),
+        ("10 to 20 million", "10.000.000 bis 20.000.000", "de", []), ("5 or 6 thousand", "5000或6000", "zh", []),
+        ("2, 3 or 4 million", "200万、300万或400万", "zh", []), ("2-3万", "20 to 30 thousand", "en", []),
+        ("10 to 20 million", "10.000 bis 20.000.000", "de", ["10"]),
     ],
 )  # fmt: skip
 def test_the_same_digits_with_another_power_of_ten_are_another_number(

@@ -80,6 +80,15 @@ def powers_of(after: str) -> frozenset[int]:
     return powers if place else frozenset()
 
 
+_OTHERS_BETWEEN = re.compile(r"(?:\s?(?:[^\W\d_]{1,4}|[-–—~～〜、,，/])\s?\d++(?:[.,]\d++)*+){1,3}")
+
+
+def shared_powers(after: str) -> frozenset[int]:
+    """Return ``powers_of`` the last number of a row: 6 for the 5 of "5 to 10 million"; none without a row."""
+    row = _OTHERS_BETWEEN.match(after)
+    return powers_of(after[row.end() :]) if row else frozenset()
+
+
 LEAST_TOLD = 4
 """Smallest power of ten whose word a translation may not leave out; 千 is also the beginning of units, as in 千米."""
 _UNIT_OF_CHINESE = re.compile("[兆][瓦赫字比帕欧歐焦]")  # megawatts, no 10^12 watts
@@ -196,9 +205,11 @@ class UnusedNumbers:
                 yield "time", time
                 if clock.is_clock:
                     yield "clock", time
-        core, powers = number.core, powers_of(context.after)
+        core, powers, shared = number.core, powers_of(context.after), shared_powers(context.after)
         for size in _sizes(core, powers):
             yield "scaled" if powers else "unscaled", size
+        for size in _sizes(core, shared) if shared else ():
+            yield "scaled", size
         if len(core) == 2 or (len(core) == 4 and core.isdigit()):
             yield "decade", len(core), core[-2:]
 
@@ -263,11 +274,13 @@ class UnusedNumbers:
 
     def _scaled(self, number: str, context: Context) -> Iterator[Hashable]:
         """Yield the keys of the same value with another word for the zeros, as 20 million and 2000万."""
-        powers = powers_of(context.after)
+        powers, shared = powers_of(context.after), shared_powers(context.after)
         for size in _sizes(number, powers):
             yield "scaled", size
             if powers:
                 yield "unscaled", size
+        for size in _sizes(number, shared) if shared else ():
+            yield from (("scaled", size), ("unscaled", size))
 
     def _decade(self, number: str, context: Context) -> Iterator[Hashable]:
         """Yield the keys of a decade by four digits and by two, as "the 1990s" and "les années 90"."""
