@@ -15,14 +15,15 @@ import torch
 import dragoman
 from dragoman.bundle import load_bundle
 from dragoman.decoding import batches
-from dragoman.decoding.request import SearchBatch
+from dragoman.decoding.request import Hypothesis, SearchBatch
 from dragoman.decoding.words import word_numbers
 from dragoman.errors import BundleError, ConfigError, DataError, DecodeError, DragomanError
 from dragoman.languages.words import has_word
-from dragoman.translation.assemble import paired_by_chance
+from dragoman.translation.assemble import assemble, paired_by_chance
 from dragoman.translation.keeping.glossary import Glossary
-from dragoman.translation.notes import Events, Note
+from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.scoring import PairReader
+from dragoman.translation.segments import SegmentResult, segment
 from dragoman.translation.translator import Translation, Translator
 
 SENTENCES = ["the dog sees a cat", "a man finds the house today", "here", "the red tree sleeps", "a big dog runs"]
@@ -445,3 +446,30 @@ def test_half_of_a_surrogate_pair_is_named_by_its_text(translator: Translator) -
 def test_a_stream_of_text_is_refused_before_a_line_is_read(translator: Translator) -> None:
     with pytest.raises(DragomanError, match="stream must be"):
         translator.translate_stream(io.StringIO("the dog\n"), "a text")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("found", "listed"),
+    [("der hund|die katze|der hund", "der hund|die katze"), ("a|b|c|b|d|a", "a|b|c|d"), ("a|a|a", "a")],
+)
+def test_of_equal_texts_the_best_stays_in_its_place(translator: Translator, found: str, listed: str) -> None:
+    """Two hypotheses become one text when numbers and terms are put in."""
+    n = found.count("|") + 1
+    plan = translator.plan(n_best=n, beam_size=n, alignments=True)
+    segments = segment(["the dog"], plan, QUIET)
+    texts_found = tuple(found.split("|"))
+    ids = translator.tgt_tokenizer.encode(list(texts_found))
+    hypotheses = tuple(Hypothesis(own, -1.0 - i, -2.0 - i) for i, own in enumerate(ids))
+    (one,) = assemble(["the dog"], segments, [SegmentResult(hypotheses, texts_found)], plan)
+    every = [one, *one.alternatives]
+    assert [each.text for each in every] == listed.split("|")
+    assert [each.score for each in every] == sorted((each.score for each in every), reverse=True)
+    assert one.alignment is not None
+    assert max(place for _, place in one.alignment) < len(one.text.split())
+
+
+def test_a_prefix_comes_before_the_space_of_the_source(translator: Translator) -> None:
+    for source in ("\tthe dog", "  the dog ", "\u3000the dog"):
+        one = translator.translate(source, prefix="der", n_best=2, beam_size=3)
+        assert all(each.text.startswith("der") for each in (one, *one.alternatives))
+    assert translator.translate("  the dog ").text == "  der hund "

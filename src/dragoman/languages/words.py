@@ -301,6 +301,18 @@ def count_word(text: str, word: str) -> int:
     return sum(is_whole(text, start, start + len(word)) for start in starts)
 
 
+def replace_word(text: str, word: str, new: str) -> str:
+    """Return a text with ``new`` for each ``word`` that stands in it by itself."""
+    parts, end, start = list[str](), 0, text.find(word)
+    while start >= 0:
+        stop = start + len(word)
+        if start >= end and is_whole(text, start, stop):
+            parts += [text[end:start], new]
+            end = stop
+        start = text.find(word, start + 1)
+    return "".join([*parts, text[end:]])
+
+
 def is_whole(text: str, start: int, end: int) -> bool:
     """True if no word continues across either end of ``text[start:end]``."""
     return not (divides_word(text, start) or divides_word(text, end))

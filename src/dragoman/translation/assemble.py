@@ -113,7 +113,9 @@ def assemble(
         links = _align(texts, groups, segments, results, plan)
         translations = [_with_links(*line) for line in zip(translations, joined, links, strict=True)]
     if plan.src_tokenizer.composes:  # the model does not see outer spaces
-        translations = [_with_outer_space(*pair) for pair in zip(texts, translations, strict=True)]
+        first = [segments[group[0]].constraints if group else None for group in groups]
+        prefixed = [constraints is not None and bool(constraints.given_prefix) for constraints in first]
+        translations = [_with_outer_space(*line) for line in zip(texts, translations, prefixed, strict=True)]
     return translations
 
 
@@ -124,7 +126,10 @@ def _join(parts: Sequence[tuple[TextSegment, SegmentResult]], plan: Plan) -> Tra
         return Translation("", 0.0, len(parts), notes=(missing,))
     ranked = [_of_ranks(parts, ranks, plan) for ranks in _ranks([result for _, result in parts], plan)]
     if not plan.options.sample:  # numbers and terms that were put in place may make two of one text
-        ranked = list({translation.text: translation for translation in reversed(ranked)}.values())[::-1]
+        first = dict[str, Translation]()
+        for translation in ranked:
+            first.setdefault(translation.text, translation)
+        ranked = list(first.values())
     best, *others = ranked
     notes = [
         Note("constraint", violation)
@@ -183,7 +188,8 @@ def best_sums(scores: Sequence[Sequence[float]], most: int) -> list[tuple[int, .
 def _of_ranks(parts: Sequence[tuple[TextSegment, SegmentResult]], ranks: Sequence[int], plan: Plan) -> Translation:
     chosen = [result.hypotheses[rank] for (_, result), rank in zip(parts, ranks, strict=True)]
     texts = [
-        _space(segment, plan) * (i > 0) + _with_given_prefix(segment, result.texts[rank])
+        _space(segment, plan) * (i > 0)
+        + (result.texts[rank] if segment.constraints is None else segment.constraints.as_given(result.texts[rank]))
         for i, ((segment, result), rank) in enumerate(zip(parts, ranks, strict=True))
     ]
     score = sum((hypothesis.score for hypothesis in chosen), 0.0)
@@ -192,16 +198,11 @@ def _of_ranks(parts: Sequence[tuple[TextSegment, SegmentResult]], ranks: Sequenc
     return Translation("".join(texts), score, len(parts), log_prob, n_tokens)
 
 
-def _with_given_prefix(segment: TextSegment, text: str) -> str:
-    """Return a translation that begins with its prefix as it was given, not as the model writes it."""
-    rules = segment.constraints
-    if rules is None or rules.prefix == rules.given_prefix or not text.startswith(rules.prefix):
-        return text
-    return rules.given_prefix + text[len(rules.prefix) :]
+def _with_outer_space(source: str, translation: Translation, has_prefix: bool) -> Translation:
+    """Put white space around a translation, and around its alternatives, as it stands around the source.
 
-
-def _with_outer_space(source: str, translation: Translation) -> Translation:
-    """Put white space around a translation, and around its alternatives, as it stands around the source."""
+    A prefix is the very beginning, so no space comes before it.
+    """
     bare = source.strip()
     if len(bare) == len(source) or not translation.n_parts:
         return translation
@@ -209,7 +210,8 @@ def _with_outer_space(source: str, translation: Translation) -> Translation:
     before, after = source[:start].replace("\n", ""), source[start + len(bare) :].replace("\n", "")
 
     def around(other: Translation) -> Translation:
-        return replace(other, text=before + other.text.strip() + after) if other.text else other
+        text = other.text.rstrip() if has_prefix else before + other.text.strip()
+        return replace(other, text=text + after) if other.text else other
 
     return replace(around(translation), alternatives=tuple(map(around, translation.alternatives)))
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from dragoman.data.tokenizer import UNK_ID
 from dragoman.decoding.request import OUT_OF_MEMORY, Progress
 from dragoman.translation.guard import guard
-from dragoman.translation.keeping.carrying import copied, put_in, search_without
+from dragoman.translation.keeping.carrying import asks_for_words, copied, put_in, search_without
 from dragoman.translation.keeping.placing import place_terms
 from dragoman.translation.notes import Note
 from dragoman.translation.plan import Plan
@@ -35,9 +35,7 @@ def translate_segments(
 
 
 def _is_copied(segment: TextSegment, plan: Plan) -> bool:
-    constraints = segment.constraints
-    is_free = constraints is None or not (constraints.prefix or constraints.placed)
-    return is_free and not segment.search.is_cancelled and is_wordless(segment.text, plan)
+    return not asks_for_words(segment) and not segment.search.is_cancelled and is_wordless(segment.text, plan)
 
 
 def _translate(segments: Sequence[TextSegment], plan: Plan, progress: Progress | None) -> list[SegmentResult]:

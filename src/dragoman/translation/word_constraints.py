@@ -13,7 +13,7 @@ from dragoman.data.tokenizer import UNK_ID, Tokenizer
 from dragoman.decoding.beam_allocation import Phrase
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.errors import ConfigError
-from dragoman.languages.words import has_word
+from dragoman.languages.words import has_word, replace_word
 from dragoman.translation.keeping.glossary import Match, count_term
 from dragoman.translation.options import TranslateOptions
 
@@ -28,6 +28,7 @@ class WordConstraints:
     excluded: tuple[str, ...]
     given_prefix: str = ""  # as it is to be written; ``prefix`` is as the model writes it
     terms: tuple[Phrase, ...] = ()  # of the glossary, left out of the first search: see ``placing``
+    given_terms: tuple[tuple[str, str], ...] = ()  # of the glossary: as the model writes them, and as they are stored
 
     @property
     def with_terms(self) -> Rules:
@@ -37,12 +38,23 @@ class WordConstraints:
     def unplaced(self, translation: str) -> list[str]:
         """Return the names of words that must appear and do not; a word required twice must appear twice."""
         there = {word: count_term(translation, word) for word, _ in self.placed}
+        for written, given in self.given_terms:
+            there[written] = count_term(translation, given) + count_term(translation.replace(given, "\n"), written)
         names = []
         for word, name in self.placed:
             there[word] -= 1
             if there[word] < 0:
                 names.append(name)
         return names
+
+    def as_given(self, translation: str) -> str:
+        """Return a translation with its prefix and the glossary's terms as they were given, not as the model writes."""
+        if translation.startswith(self.prefix):
+            translation = self.given_prefix + translation[len(self.prefix) :]
+        for written, given in self.given_terms:
+            parts = translation.split(given)  # a term may be in its stored form already
+            translation = given.join(replace_word(part, written, given) for part in parts)
+        return translation
 
     def violations(self, translation: str) -> tuple[str, ...]:
         """Return a sentence for each constraint that ``translation`` does not satisfy."""
@@ -100,9 +112,11 @@ class ConstraintEncoder:
             no_repeat_ngram=options.no_repeat_ngram,
         )
         of_terms = [self._phrase(match.target) for match in terms]
+        given_terms = {self._written(match.target): match.target for match in terms}
         return WordConstraints(
             rules, prefix, tuple(placed), excluded, given_prefix,
             tuple(phrase for phrase in of_terms if phrase and UNK_ID not in phrase),
+            tuple((written, given) for written, given in given_terms.items() if written != given),
         )  # fmt: skip
 
     def _written(self, text: str) -> str:

@@ -18,7 +18,7 @@ from dragoman.translation.keeping.protected import find
 from dragoman.translation.notes import QUIET
 from dragoman.translation.plan import Plan
 from dragoman.translation.segment_search import translate_segments
-from dragoman.translation.segments import segment
+from dragoman.translation.segments import SegmentResult, segment
 from dragoman.translation.translator import Translator
 
 
@@ -106,6 +106,32 @@ def test_a_line_of_nothing_else_is_copied(translator: Translator) -> None:
     found = translator.translate(lines)
     assert [one.text for one in found] == lines
     assert [[note.kind for note in one.notes] for one in found] == [[], [], [], ["not_text"]]
+
+
+def test_a_line_of_signs_alone_follows_the_words_that_are_asked_for(translator: Translator) -> None:
+    for line in ("🙂", "https://www.example.org/a"):
+        begun = translator.translate(line, prefix="der ")
+        assert begun.text.startswith("der ")
+        assert line in begun.text
+        with_word = translator.translate(line, include=["hund"])
+        assert {"hund", line} <= set(with_word.text.split())
+        assert [
+            note.kind for note in (*begun.notes, *with_word.notes) if note.kind in ("constraint", "placeholder")
+        ] == []
+
+
+def test_alternatives_whose_number_stays_wrong_do_not_change_the_best(translator: Translator) -> None:
+    plan = translator.plan(n_best=3, beam_size=3)
+    segments = segment(["the dog 1943 sleeps"], plan, QUIET)
+    texts = "der hund 1934 schlaeft", "der hund schlaeft", "hund 1943 schlaeft"
+    ids = translator.tgt_tokenizer.encode(list(texts))
+    found = SegmentResult(tuple(Hypothesis(own, -i, -i) for i, own in enumerate(ids, 1)), texts)
+    (one,) = put_in([found], segments, {}, plan)
+    assert one.texts == ("der hund 1943 schlaeft", "hund 1943 schlaeft")
+    assert [each.score for each in one.hypotheses] == [-1, -3]
+    drawn = translator.plan(sample=True, n_best=3)
+    (one,) = put_in([found], segments, {}, drawn)
+    assert one.texts == ("der hund 1943 schlaeft", *texts[1:])  # a sample stays as it was drawn
 
 
 def test_every_one_of_the_best_has_it_and_alignments_go_with_the_new_text(translator: Translator) -> None:

@@ -229,3 +229,14 @@ def test_a_placeholder_of_xcode_is_one_span() -> None:
     texts = ("%#@elements@ in the list", "%1$#@n_files@", "%#@_x@ here")
     assert [[span.text for span in find(text)] for text in texts] == [["%#@elements@"], ["%1$#@n_files@"], ["%#@_x@"]]
     assert lost("%#@elements@ in the list", "Elemente in der Liste") == ["%#@elements@"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Open http://localhost:8080/50 with 50 users.", "Use `50` for 50 days", "{50} 50", "a@50.de 50", "`50` `50` 50"],
+)
+def test_numbers_inside_what_is_copied_take_nothing_from_those_of_the_text(text: str) -> None:
+    assert unmatched(Sides(text, text, "en", "de")) == []
+    changed = text[::-1].replace("05", "99", 1)[::-1]
+    wrong = [span.text for span in unmatched(Sides(text, changed, "en", "de"))]
+    assert wrong == ["99"]

@@ -79,6 +79,19 @@ def test_a_prefix_stays_and_the_notes_say_what_could_not_be_placed(translator: T
     assert [note.kind for note in one.notes] == ([] if "wauwau" in one.text else ["constraint"])
 
 
+@pytest.mark.parametrize(
+    "term",
+    ["hof\u2011wauwau", "hof\u00adwauwau", "z.\u202fB. wauwau", "wau\u200bwau", "\ufb01wau", "wauwau\u206e", "ｗauwau"],
+)
+def test_a_term_arrives_as_it_is_stored(translator: Translator, term: str) -> None:
+    plain = translator.translate("the dog sleeps", glossary={"dog": "wauwau"}).text
+    for line in ("the dog sleeps", "the dog sees the dog"):
+        one = translator.translate(line, glossary={"dog": term})
+        assert one.text.count(term) == line.count("dog")
+        assert one.notes == ()
+    assert translator.translate("the dog sleeps", glossary={"dog": term}).text == plain.replace("wauwau", term)
+
+
 def test_terms_that_would_take_too_long_to_search_for_are_named_in_the_notes(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,9 +71,12 @@ def search_without(
                 again[i] = _without(segments[i], sorted([*out, *lost], key=lambda span: span.start), plan)
         changed.update(again)
         indices = [i for i, bare in again.items() if any(character.isalpha() for character in bare.segment.text)]
-        # a segment without any other letters is copied
+        # a segment without any other letters is copied, or follows the words that the request asks for
         for i in again.keys() - set(indices):
-            results[i], changed[i] = copied(segments[i], plan), Without(segments[i], [], [], {})
+            if asks_for_words(segments[i]):
+                changed[i] = Without(segments[i], again[i].out, [], {})
+            else:
+                results[i], changed[i] = copied(segments[i], plan), Without(segments[i], [], [], {})
         for i, result in zip(indices, search([again[i].segment for i in indices]), strict=True):
             results[i] = result
         indices = [i for i in indices if results[i].hypotheses]
@@ -86,12 +89,17 @@ def search_without(
 
 
 def _with_right_numbers(result: SegmentResult, segment: TextSegment, plan: Plan) -> SegmentResult:
-    """Return a result with the right numbers in place of garbled ones, if all its translations then lack no span."""
-    texts = [_with_right(text, segment, plan) for text in result.texts]
-    whole = tuple(text for text in texts if text is not None)
-    if len(whole) < len(texts) or whole == result.texts:
+    """Return a result with the right numbers in place of garbled ones, if its best translation then lacks no span.
+
+    Of the others, those that lack one are left out, but a sample stays as it was drawn.
+    """
+    right = [_with_right(text, segment, plan) for text in result.texts]
+    if not right or right[0] is None or right == list(result.texts):
         return result
-    return _with_texts(result, whole, plan)
+    texts = [text or drawn for text, drawn in zip(right, result.texts, strict=True)] if plan.options.sample else right
+    kept = [(found, text) for found, text in zip(result.hypotheses, texts, strict=True) if text is not None]
+    hypotheses, whole = zip(*kept, strict=True)
+    return _with_texts(replace(result, hypotheses=hypotheses), whole, plan)
 
 
 def _with_right(text: str, segment: TextSegment, plan: Plan) -> str | None:
@@ -154,6 +162,12 @@ def _lost(segment: TextSegment, result: SegmentResult, plan: Plan, out: Sequence
     """Return the spans that the best translation lacks, except those in ``out``."""
     spans = [span for span in _spans(segment, plan) if span not in out]
     return missing(spans, result.texts[0], segment.text, plan.tgt_lang, plan.src_lang) if spans else []
+
+
+def asks_for_words(segment: TextSegment) -> bool:
+    """True if the request asks for a prefix or for words in the translation of a segment."""
+    constraints = segment.constraints
+    return constraints is not None and bool(constraints.prefix or constraints.placed)
 
 
 def _mean_log_prob(result: SegmentResult, n_masks: int = 0) -> float:
@@ -225,6 +239,8 @@ def put_in(
         numbers = word_numbers(segment.text, unspaced[0])
         parts.append([TextPart(segment.text, numbers, segment.search.ids, ids, target)])
     texts = {i: [_unmasked(text, bare.masks) for text in results[i].texts] for i, bare in changed.items() if bare.out}
+    for i in [i for i in texts if not (changed[i].cuts or changed[i].masks)]:
+        texts[i] = [f"{text.rstrip()} {one_line(segments[i].text.strip())}" for text in texts[i]]
     for (i, k), links in zip(flat, plan.reader.align(parts, plan.search.decode.batch_tokens), strict=True):
         constraints, text, bare = segments[i].constraints, texts[i][k], changed[i]
         if (right := _in_their_places(text, segments[i], bare, plan)) is not None:

@@ -195,19 +195,29 @@ def missing(
         src_lang: Language of the source. If its number words are known, a 1 that became another number is missing,
             though the translation has an article that means one.
     """
-    lost, remainder = [], translation
+    lost, remainder = _without_copies(spans, translation)
+    numbers = [span for span in spans if span.kind == "number"]
+    if numbers:
+        lost += _compared(numbers, [*_numbers(remainder)], Sides(src, remainder, src_lang, tgt_lang))[0]
+    return sorted(lost, key=lambda span: span.start)
+
+
+def _without_copies(spans: Sequence[Span], translation: str) -> tuple[list[Span], str]:
+    """Look for the spans that are no numbers; places in the translation stay.
+
+    Returns:
+        Those that a translation lacks, and the translation with line ends in the places of the others.
+    """
+    lost: list[Span] = []
     by_text: dict[str, list[Span]] = {}
     for span in spans:
         if span.kind != "number":
             by_text.setdefault(span.text, []).append(span)
     # longest first: a span may contain another one
     for text, same in sorted(by_text.items(), key=lambda entry: -len(entry[0])):
-        lost += same[remainder.count(text) :]
-        remainder = remainder.replace(text, "\n", len(same))
-    numbers = [span for span in spans if span.kind == "number"]
-    if numbers:
-        lost += _compared(numbers, [*_numbers(remainder)], Sides(src, remainder, src_lang, tgt_lang))[0]
-    return sorted(lost, key=lambda span: span.start)
+        lost += same[translation.count(text) :]
+        translation = translation.replace(text, "\n" * len(text), len(same))
+    return lost, translation
 
 
 MOST_AS_WORD = 12
@@ -228,7 +238,10 @@ def unmatched(sides: Sides) -> list[Span]:
 
     If the number words of the source language are unknown, any number up to ``MOST_AS_WORD`` may be a word.
     """
-    numbers = [span for span in find(sides.src) if span.kind == "number"]
+    spans = find(sides.src)
+    numbers = [span for span in spans if span.kind == "number"]
+    # the 50 of a copied address is none of the text's
+    sides = sides._replace(translation=_without_copies(spans, sides.translation)[1])
     own = [*_numbers(sides.translation)]
     _, unused, left = _compared(numbers, own, sides)
     return _wrong(unused, left, sides)
