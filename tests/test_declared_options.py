@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dragoman
+from benchmarks import declared_options
 from benchmarks.declared_options import command_cases, configuration_cases, fault, http_cases, python_cases
 from dragoman.errors import ConfigError
 from dragoman.options import SearchOptions, json_schema, nearest, option_group
@@ -123,3 +126,41 @@ def test_a_server_searches_as_it_was_told_where_a_request_does_not_say(tiny_run:
     assert state.service.options().beam_size == 2
     assert [state.service.beam_size(pair) for pair in state.service.pairs] == [2]
     assert state.service.options(sample=True).beam_size is None  # which would have no effect
+
+
+POINTED = ("-1.0", "0.0", "99999.0", "-99999.0")
+"""Texts that pydantic reads as whole numbers, and Python's ``int`` does not."""
+
+
+def past_a_limit(annotation: Any, **_: Any) -> list[str]:
+    """Return those of the texts that the limits of an option exclude."""
+    names = ("ge", "gt", "le", "lt")
+    return excluded({
+        name: getattr(about, name)
+        for about in getattr(annotation, "metadata", ()) for name in names if hasattr(about, name)
+    })  # fmt: skip
+
+
+def excluded(limits: dict[str, float]) -> list[str]:
+    accepts = {"ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt": operator.lt}
+    bounds = [(accepts[name], bound) for name, bound in limits.items() if name in accepts]
+    return [text for text in POINTED if not all(accept(float(text), bound) for accept, bound in bounds)]
+
+
+@pytest.mark.parametrize("cases", [python_cases, configuration_cases, command_cases])
+def test_a_number_past_its_limit_may_be_written_with_a_point(cases: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a number once ended in a traceback; HTTP is in ``tests/serving/test_strict_requests.py``."""
+    monkeypatch.setattr(declared_options, "impossible", past_a_limit)
+    tried = list(cases())
+    assert len(tried) > 20
+    wrong = [f"{case.option} = {case.value!r}: {why}" for case in tried if (why := fault(case))]
+    assert not wrong, f"{len(wrong)} of {len(tried)}:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("value", "got"),
+    [("-1.0", "-1"), ("0", "0"), (" 0.000 ", "0"), (0.0, "0"), ("-" + "9" * 4000 + ".0", "-9999"), (Fraction(0), "0")],
+)
+def test_a_refused_number_is_shown_as_the_option_has_it(value: Any, got: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^beam_size must be 1 or more, got {got}"):
+        SearchOptions(beam_size=value)

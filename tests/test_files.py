@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dragoman import files, locks
 from dragoman.errors import BundleError, DragomanError
 from dragoman.files import MANIFEST, check_sealed, sealed_folder, sha256, standing, write_text
 
@@ -208,6 +211,128 @@ def test_the_older_folder_stands_when_a_process_died_between_two_renames(
     assert listing(tmp_path) == ["x", "x/a", f"x/{MANIFEST}"]
 
 
+def with_a_users_file(folder: Path) -> None:
+    with sealed_folder(folder, {}) as aside:
+        (aside / "a").write_bytes(b"1")
+        (aside / "only old").write_bytes(b"1")
+    (folder / "glossary.tsv").write_text("dog\tHund\n", encoding="utf-8")
+    (folder / "exports").mkdir()
+    (folder / "exports/model.bin").write_bytes(b"weights")
+
+
+@pytest.mark.parametrize("name", ["read_text", "iterdir", "lstat"])
+@pytest.mark.parametrize("number", [errno.EIO, errno.EMFILE, errno.EACCES, errno.ESTALE])
+def test_a_folder_that_cannot_be_read_now_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listing: Listing, name: str, number: int
+) -> None:
+    """It was taken for one without a manifest, and what a user kept there was removed."""
+    folder = tmp_path / "x"
+    with_a_users_file(folder)
+    before, real = listing(tmp_path), getattr(Path, name)
+
+    def broken(path: Path, *args: Any, **kwargs: Any) -> Any:
+        if path.is_relative_to(folder):
+            raise OSError(number, os.strerror(number), str(path))
+        return real(path, *args, **kwargs)
+
+    def replace() -> None:
+        with sealed_folder(folder, {}) as aside:
+            (aside / "a").write_bytes(b"2")
+            monkeypatch.setattr(Path, name, broken)
+
+    with pytest.raises(DragomanError, match=os.strerror(number)):
+        replace()
+    monkeypatch.setattr(Path, name, real)
+    assert listing(tmp_path) == before
+    assert (folder / "a").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"files": {}, "sha256": "0"}', b"\xff"])
+def test_of_a_folder_whose_manifest_is_damaged_all_stays_that_the_new_one_has_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes
+) -> None:
+    folder = tmp_path / "x"
+    with_a_users_file(folder)
+    (folder / MANIFEST).write_bytes(content)
+    with sealed_folder(folder, {}) as aside:
+        (aside / "a").write_bytes(b"2")
+    assert [*check_sealed(folder, "bundle")["files"]] == ["a"]
+    assert (folder / "a").read_bytes() == b"2"
+    kept = ["exports", "glossary.tsv", "only old"]
+    assert sorted(path.name for path in folder.iterdir()) == sorted(["a", MANIFEST, *kept])
+    assert (folder / "exports/model.bin").read_bytes() == b"weights"
+    assert "damaged, so nothing of this folder is removed" in caplog.text
+
+
+def test_what_stands_in_its_place_is_said_to_be_written_whatever_fails_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, listing: Listing
+) -> None:
+    with_a_users_file(tmp_path / "x")
+    flush, close = files.flush, os.close
+
+    def broken(path: Path) -> None:
+        if path == tmp_path:
+            raise OSError(errno.EIO, "Input/output error", str(path))
+        flush(path)
+
+    def close_badly(descriptor: int) -> None:
+        close(descriptor)
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(files, "flush", broken)
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, "close", close_badly)
+        write_text(tmp_path / "y", "new")
+    with sealed_folder(tmp_path / "x", {}) as aside:
+        (aside / "a").write_bytes(b"2")
+    assert (tmp_path / "y").read_text(encoding="utf-8") == "new"
+    check_sealed(tmp_path / "x", "bundle")
+    assert listing(tmp_path) == ["x", "x/a", "x/exports", "x/exports/model.bin", "x/glossary.tsv", f"x/{MANIFEST}", "y"]
+    says = "written, but perhaps not safe from a power failure: Input/output error"
+    assert [record.getMessage() for record in caplog.records] == [f"{tmp_path / name}: {says}" for name in "yx"]
+
+
+def test_a_manifest_that_is_not_safe_on_the_disk_replaces_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_a_users_file(tmp_path / "x")
+    flush = files.flush
+    monkeypatch.setattr(files, "flush", lambda path: no_space() if path.name.endswith(".tmp") else flush(path))
+    with pytest.raises(DragomanError, match="cannot be written"), sealed_folder(tmp_path / "x", {}) as aside:
+        (aside / "a").write_bytes(b"2")
+    assert (tmp_path / "x/a").read_bytes() == b"1"
+
+
+def test_an_older_folder_that_cannot_be_removed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with_a_users_file(tmp_path / "x")
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)
+        with sealed_folder(tmp_path / "x", {}) as aside:
+            (aside / "a").write_bytes(b"2")
+    assert caplog.messages == [f"{tmp_path}/.x.old: the folder that was replaced cannot be removed: remove it"]
+    assert (tmp_path / "x/a").read_bytes() == b"2"
+
+
+def seal(folder: Path) -> None:
+    with sealed_folder(folder, {}):
+        pass
+
+
+@pytest.mark.parametrize("make", [lambda path: write_text(path, "new"), seal])
+def test_what_cannot_be_locked_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None]
+) -> None:
+    def broken(*_: object) -> str:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(locks, "flock", broken)
+    with pytest.raises(DragomanError, match="cannot be written"):
+        make(tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_if_the_second_rename_fails_the_first_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for content in (b"1", b"2"):
         calls: list[Path] = []
@@ -282,6 +407,24 @@ def test_a_fact_that_was_changed_in_the_manifest_is_noticed(tmp_path: Path) -> N
     del manifest["sha256"]
     path.write_text(json.dumps(manifest), encoding="utf-8")
     assert check_sealed(tmp_path / "x", "bundle")["src_lang"] == "de"  # unsealed facts, as in the first bundles
+
+
+def test_a_file_that_cannot_be_read_now_is_not_said_to_be_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sealed_folder(tmp_path / "x", {}) as aside:
+        (aside / "a").write_bytes(b"abc")
+
+    def broken(path: Path, *_: object, **__: object) -> Any:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(path))
+
+    for name, file in (("read_text", MANIFEST), ("open", "a")):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, name, broken)
+            with pytest.raises(BundleError, match=rf"x/{file}: cannot be read \(Too many open files\)$"):
+                files.read_manifest(tmp_path / "x", "bundle") if file == MANIFEST else files.check_files(
+                    tmp_path / "x", "bundle", {"files": {"a": {"bytes": 3, "sha256": ""}}}
+                )
 
 
 def test_no_folder_and_no_manifest_are_told_apart(tmp_path: Path) -> None:

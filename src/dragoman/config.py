@@ -437,7 +437,7 @@ class TrainConfig(Section):
     log_every: int = setting(50, "steps between reports", ge=1)
     patience: int | None = setting(
         None,
-        "stop after N validations without a better BLEU (of a parser, F1) or, while that is 0, a lower loss",
+        "stop after N validations without a better BLEU (of a parser, F1) or, while that is below 1, a lower loss",
         ge=1,
     )
     goal: float | None = setting(

@@ -19,10 +19,12 @@ import contextlib
 import errno
 import hashlib
 import json
+import logging
 import os
 import re
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, count
@@ -31,6 +33,8 @@ from typing import Any, BinaryIO
 
 from dragoman.errors import BYTES_OF_NAMES, BundleError, ConfigError, DragomanError
 from dragoman.locks import acquire, flock
+
+logger = logging.getLogger(__name__)
 
 MANIFEST = "manifest.json"
 MOST_NAME_BYTES = 255 - len("..12345678.tmp")
@@ -95,13 +99,20 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         OSError: The file cannot be written; see ``explained``.
     """
+    with _renamed_file(path) as file:
+        yield file
+    flush_name(path)
+
+
+@contextlib.contextmanager
+def _renamed_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file as ``whole_file`` does; its new name is not flushed to disk."""
     with _aside(path) as (aside, descriptor):
         with os.fdopen(descriptor, "wb", closefd=False) as file:
             yield file
             file.flush()
             os.fsync(descriptor)
         aside.replace(path)
-    flush(path.parent)
 
 
 @contextlib.contextmanager
@@ -174,13 +185,18 @@ def _aside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
         except FileNotFoundError:  # another writer removed the folder before it was locked
             if not folder:
                 raise
+        except BaseException:
+            if folder:  # a file was removed by ``acquire``, unless it is another program's
+                _remove(aside)
+            raise
     try:
         yield aside, descriptor
     except BaseException:
         _remove(aside)
         raise
     finally:
-        os.close(descriptor)
+        with contextlib.suppress(OSError):  # all that counts was flushed, and may stand in its place
+            os.close(descriptor)
 
 
 def _temporary_name(path: Path) -> Path:
@@ -383,34 +399,55 @@ def sealed_folder(
         manifest = {**facts, "files": sums_of([path for path in paths if path.name not in unsealed])}
         manifest["sha256"] = _own_sum(manifest)
         text = json.dumps(manifest, indent=2) + "\n"  # ASCII, as a path may not be UTF-8
-        _write_bytes(aside / name, text.encode())
+        with _renamed_file(aside / name) as file:
+            file.write(text.encode())
         _keep_others(standing(folder), aside, name, unsealed)
+        flush(aside)  # before it replaces a folder, not after: a power failure leaves the one or the other whole
         _replace_folder(aside, folder)
 
 
 def _keep_others(folder: Path, aside: Path, name: str, unsealed: Collection[str]) -> None:
-    """Link what a folder has beside the files of its manifest into the one that replaces it."""
+    """Link what a folder has beside the files of its manifest into the one that replaces it.
+
+    Raises:
+        BundleError, OSError: What the folder has cannot be read now: it may not be replaced.
+    """
+    own = {name, *unsealed}
     try:
-        own = {name, *unsealed, *_sums(read_manifest(folder, "folder", name))}
-    except BundleError:  # there is none, or nothing is known of it
+        own.update(_sums(_manifest_of(folder, name)))
+    except FileNotFoundError:  # there is no folder, or nothing is known of it
         return
-    others = [path for path in folder.iterdir() if path.name not in own and not _TEMPORARY.fullmatch(path.name)]
-    for path in others:
-        new = aside / path.name
-        if path.is_dir() and not path.is_symlink():
-            shutil.copytree(path, new, symlinks=True, copy_function=_link)
-            for at, _, _ in os.walk(new):
-                flush(Path(at))
-        elif not new.exists():
+    except OSError as error:
+        raise _unreadable(folder / name, error) from None
+    except _DAMAGE:  # which of the files are a user's is not known: all stay that the new folder has not
+        logger.warning("%s: damaged, so nothing of this folder is removed that the new one does not replace", folder)
+    for path in folder.iterdir():
+        if path.name not in own and not _TEMPORARY.fullmatch(path.name):
+            _keep(path, aside / path.name)
+
+
+def _keep(path: Path, new: Path) -> None:
+    """Link a file, or all files of a folder, to a new name, unless a file has it."""
+    # ``is_dir`` and ``exists`` take a failing disk for no.
+    if stat.S_ISDIR(path.lstat().st_mode):
+        shutil.copytree(path, new, symlinks=True, copy_function=_link)
+        for at, _, _ in os.walk(new):
+            flush(Path(at))
+    else:
+        with contextlib.suppress(FileExistsError):
             _link(path, new)
-    if others:
-        flush(aside)
 
 
 def _link(path: Path | str, new: Path | str) -> None:
-    """Give a file a second name, or copy it where the file system has no such names."""
+    """Give a file a second name, or copy it where the file system has no such names.
+
+    Raises:
+        FileExistsError: Another file has the name.
+    """
     try:
         os.link(path, new, follow_symlinks=False)
+    except FileExistsError:
+        raise
     except OSError:
         shutil.copy2(path, new, follow_symlinks=False)
 
@@ -434,8 +471,10 @@ def _replace_folder(aside: Path, folder: Path) -> None:
         if moved:
             old.rename(folder)
         raise
-    flush(folder.parent)
+    flush_name(folder)
     shutil.rmtree(old, ignore_errors=True)
+    if os.path.lexists(old):
+        logger.warning("%s: the folder that was replaced cannot be removed: remove it", old)
 
 
 def _old(folder: Path) -> Path:
@@ -463,6 +502,17 @@ def flush(path: Path) -> None:
         os.close(descriptor)
 
 
+def flush_name(path: Path) -> None:
+    """Flush the name that a file or a folder has just got, as ``flush`` does; where that fails, a warning says so.
+
+    It stands in its place, whole, so an error would say of what was written that it was not.
+    """
+    try:
+        flush(path.parent)
+    except OSError as error:
+        logger.warning("%s: written, but perhaps not safe from a power failure: %s", path, error.strerror or error)
+
+
 def check_sealed(folder: Path, what: str, name: str = MANIFEST) -> dict[str, Any]:
     """Read the manifest of a sealed folder and check every file against it.
 
@@ -484,20 +534,35 @@ def check_sealed(folder: Path, what: str, name: str = MANIFEST) -> dict[str, Any
 def read_manifest(folder: Path, what: str, name: str = MANIFEST) -> dict[str, Any]:
     """Read and check the manifest of a sealed folder, without reading the files: the first half of ``check_sealed``."""
     path = folder / name
-    if not folder.is_dir():
-        raise BundleError(f"{folder}: no such {what}")
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        _sums(manifest)
-        # Manifests of former versions have no sum of their own. Under another name it is one whose name was damaged.
-        own = {name: fact == _own_sum(manifest, name) for name, fact in manifest.items() if isinstance(fact, str)}
-        if not own.pop("sha256", "sha256" not in manifest) or any(own.values()):
-            raise ValueError
-    except FileNotFoundError:
+        return _manifest_of(folder, name)
+    except (FileNotFoundError, NotADirectoryError):
+        if not folder.is_dir():
+            raise BundleError(f"{folder}: no such {what}") from None
         raise BundleError(f"{folder}: not a {what} of dragoman, or an unfinished one (no {name})") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    except _DAMAGE as error:
         raise BundleError(f"{path}: the manifest is damaged ({type(error).__name__})") from None
+
+
+_DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""Errors of a manifest that was read, but is not as it was written."""
+
+
+def _manifest_of(folder: Path, name: str) -> dict[str, Any]:
+    """Return the manifest of a folder; it can raise OSError and ``_DAMAGE``."""
+    manifest: dict[str, Any] = json.loads((folder / name).read_text(encoding="utf-8"))
+    _sums(manifest)
+    # Manifests of former versions have no sum of their own. Under another name it is one whose name was damaged.
+    own = {name: fact == _own_sum(manifest, name) for name, fact in manifest.items() if isinstance(fact, str)}
+    if not own.pop("sha256", "sha256" not in manifest) or any(own.values()):
+        raise ValueError("its sum is another one")
     return manifest
+
+
+def _unreadable(path: Path, error: OSError) -> BundleError:
+    return BundleError(f"{path}: cannot be read ({error.strerror or error})")
 
 
 def _sums(manifest: dict[str, Any]) -> dict[str, tuple[int, str]]:
@@ -509,11 +574,11 @@ def check_files(folder: Path, what: str, manifest: dict[str, Any]) -> None:
     """Check every file against the manifest: the second half of ``check_sealed``."""
     for file_name, (size, digest) in _sums(manifest).items():
         file = folder / file_name
-        if Path(file_name).name != file_name or not file.is_file():
-            raise BundleError(f"{file}: missing from this {what}; copy it again or use another one")
         try:
+            if Path(file_name).name != file_name or not file.is_file():
+                raise BundleError(f"{file}: missing from this {what}; copy it again or use another one")
             whole = file.stat().st_size == size and sha256(file) == digest
         except OSError as error:
-            raise BundleError(f"{file}: cannot be read ({error.strerror or error})") from None
+            raise _unreadable(file, error) from None
         if not whole:
             raise BundleError(f"{file}: damaged (its SHA-256 is not the manifest's); copy it again or use another one")

@@ -33,7 +33,7 @@ def acquire(path: Path, wait: bool = False, new: bool = False, mode: int = 0o666
 
     Args:
         wait: Wait until another process releases the lock.
-        new: Create the file, which must not exist.
+        new: Create the file, which must not exist; it is removed again if it cannot be locked.
         mode: Permissions of a file that is created, before the umask.
 
     Returns:
@@ -57,6 +57,9 @@ def acquire(path: Path, wait: bool = False, new: bool = False, mode: int = 0o666
                     return descriptor
         except BaseException:
             os.close(descriptor)
+            if new:
+                with contextlib.suppress(OSError):
+                    path.unlink()
             raise
         os.close(descriptor)
 
@@ -97,7 +100,8 @@ def one_at_a_time(folder: Path, most_s: float | None = None) -> Iterator[None]:
     try:
         yield
     finally:
-        os.close(descriptor)
+        with contextlib.suppress(OSError):  # the lock is free all the same, and what the body did has taken effect
+            os.close(descriptor)
 
 
 def _acquired_within(folder: Path, most_s: float) -> int:

@@ -218,18 +218,26 @@ _KINDS = {
     "int_parsing_size": "a whole number of fewer digits", "float_type": "a number", "float_parsing": "a number",
     "finite_number": "a finite number", "bool_type": "true or false", "bool_parsing": "true or false",
     "string_type": "a text", "path_type": "a path", "tuple_type": "a list", "list_type": "a list",
-    "dict_type": "a mapping", "invalid_key": "a name", "model_type": "a section (a mapping of settings to values)",
-    "dataclass_type": "a section (a mapping of settings to values)", "model_attributes_type": "a JSON object",
+    "dict_type": "a mapping", "invalid_key": "a name", "model_attributes_type": "a JSON object",
 }  # fmt: skip
 """Kind of value that each of pydantic's problems asks for."""
 
+_SECTIONS = ("model_type", "dataclass_type")
+"""Problems of pydantic with a value that must hold further names."""
 
-def refusals(problems: Iterable[Mapping[str, Any]], unknown_name: Callable[[Sequence[str]], str]) -> str:
+SECTION = "a section (a mapping of settings to values)"
+"""Words for such a value in a configuration."""
+
+
+def refusals(
+    problems: Iterable[Mapping[str, Any]], unknown_name: Callable[[Sequence[str]], str], section: str = SECTION
+) -> str:
     """Return one sentence for all that pydantic found wrong: "NAME must be ..., got VALUE", parts joined by "; ".
 
     Args:
         problems: As ``ValidationError.errors()`` gives them.
         unknown_name: Returns the refusal of a name that is not known, given its path.
+        section: Words for a value that holds further names.
     """
     rules: dict[str, list[str]] = {}
     values: dict[str, str] = {}
@@ -239,7 +247,7 @@ def refusals(problems: Iterable[Mapping[str, Any]], unknown_name: Callable[[Sequ
             sentences[str(problem["ctx"]["error"])] = None
             continue
         if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-            sentences[unknown_name([*_path(problem["loc"][:-1]), _printable(problem["loc"][-1])])] = None
+            sentences[unknown_name([*_path(problem["loc"][:-1]), printable(problem["loc"][-1])])] = None
             continue
         name = ".".join(_path(problem["loc"])) or "the value"
         if problem["type"] == "too_short" and len(problem["input"]) >= problem["ctx"]["min_length"]:
@@ -247,7 +255,7 @@ def refusals(problems: Iterable[Mapping[str, Any]], unknown_name: Callable[[Sequ
         if problem["type"] == "missing":
             sentences[f"{name} is missing"] = None
             continue
-        rules.setdefault(name, []).append(_rule(problem))
+        rules.setdefault(name, []).append(_rule(problem, section))
         values[name] = _value(problem)
         sentences[name] = None
     return "; ".join(
@@ -260,7 +268,7 @@ def _joined(rules: Sequence[str]) -> str:
     return either([rules[0], *dict.fromkeys(rule.removeprefix("be ") for rule in rules[1:])])
 
 
-def _rule(problem: Mapping[str, Any]) -> str:
+def _rule(problem: Mapping[str, Any], section: str) -> str:
     """Return what a value must be."""
     context = problem.get("ctx", {})
     for limit, words in _LIMITS.items():
@@ -269,11 +277,11 @@ def _rule(problem: Mapping[str, Any]) -> str:
     if problem["type"] == "rule":
         return str(context["rule"])
     if problem["type"] == "literal_error":
-        return f"be {context['expected'].replace(chr(39), '')}"
+        return f"be {context['expected'].replace(repr(''), 'empty').replace(chr(39), '')}"
     if "min_length" in context or "max_length" in context:
         bound = f"{context['min_length']} or more" if "min_length" in context else f"at most {context['max_length']}"
-        return f"have {bound} {'characters' if problem['type'].startswith('string') else 'entries'}"
-    kind = _KINDS.get(problem["type"])
+        return f"have {bound} {'characters' if isinstance(problem['input'], str) else 'entries'}"
+    kind = section if problem["type"] in _SECTIONS else _KINDS.get(problem["type"])
     return f"be {kind}" if kind else f"be valid ({problem['msg']})"
 
 
@@ -281,10 +289,18 @@ def _value(problem: Mapping[str, Any]) -> str:
     """Return a refused value as the option's type has it: of a number 11.0, whether it came as 11 or as "11"."""
     value, context = problem["input"], problem.get("ctx", {})
     limit = next((context[name] for name in _LIMITS if name in context), None)
-    if limit is not None:
-        value = type(limit)(value)
-    shown = repr(value)
+    shown = repr(value if limit is None else _as_number(value, type(limit)))
     return shown if len(shown) <= 200 else f"{shown[:200]} ..."
+
+
+def _as_number(value: Any, kind: type[Any]) -> Any:
+    """Return a value as a number of a kind, of which it was read; as it came if Python does not read it."""
+    if kind is int and isinstance(value, str):
+        value = value.partition(".")[0]  # pydantic reads "5.0" as 5, and Python's int does not
+    try:
+        return kind(value)
+    except (ArithmeticError, TypeError, ValueError):
+        return value
 
 
 _BRANCHES = {"str", "int", "float", "bool", "path", "none", "any"}
@@ -293,12 +309,13 @@ _BRANCHES = {"str", "int", "float", "bool", "path", "none", "any"}
 def _path(location: Sequence[str | int]) -> list[str]:
     """Return the names on the way to a value, without pydantic's labels for the branches of a union."""
     return [
-        _printable(part) for i, part in enumerate(location)
+        printable(part) for i, part in enumerate(location)
         if isinstance(part, int) or not i or (re.fullmatch(r"\w+", part) and part not in _BRANCHES)
     ]  # fmt: skip
 
 
-def _printable(part: str | int) -> str:
+def printable(part: str | int) -> str:
+    """Return a name as a message shows it."""
     return str(part) if str(part).isprintable() else repr(part)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from dragoman.cli import demo
 from dragoman.config import Config, with_overrides
@@ -119,6 +120,17 @@ def test_a_demo_that_was_killed_before_its_training_begins_again(tmp_path: Path)
         demo.run_demo("de", tmp_path / "run", resume=True)
     with pytest.raises(ConfigError, match="max_steps"):  # no refusal of the folder
         demo.run_demo("de", tmp_path / "run", ("train.max_steps=0",))
+
+
+def test_a_demo_that_diverged_ends_with_the_error_that_training_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It scored the model, and proposed to go on with it."""
+    monkeypatch.setattr(demo, "train_demo", lambda *_: trained(diverged="the training loss is 900.0 nats"))
+    with pytest.raises(typer.Exit) as ended:
+        demo.run_demo("de", tmp_path / "run")
+    assert ended.value.exit_code == 2
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("share", [0.97, 1.0])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dragoman.config import Config, OneFile, PairOfFiles, each
-from dragoman.data.texts import languages_of, paths_of, read_texts, texts_named
+from dragoman.data.texts import languages_of, paths_of, read_texts, refuse_reversed, texts_named
 from dragoman.errors import ConfigError
 
 
@@ -96,6 +98,60 @@ def test_texts_of_different_languages_are_refused(folder: Path) -> None:
         languages_of(texts_named(["a.en", "a.de", "fr.tsv"]))
     odd = [pair("a.en", "a.de"), pair("a.old", "a.new")]  # endings that are no languages
     assert languages_of(odd) == ("en", "de")
+
+
+@pytest.mark.parametrize(
+    ("names", "langs"),
+    [
+        (("a.de", "a.en"), ("en", "de")),
+        (("a.de", "a.en"), ("eng", "de-AT")),
+        (("a.zh-TW", "a.zh"), ("zh-CN", "zh-Hant")),
+        (("de", "en"), ("en", "de")),  # which train takes for German and English too
+    ],
+)
+def test_two_files_in_the_wrong_order_are_refused(folder: Path, names: tuple[str, str], langs: tuple[str, str]) -> None:
+    for name in names:
+        Path(name).write_text("x\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=f"^{names[0]} and {names[1]}: .* by their names, .*; swap the two files, or"):
+        refuse_reversed(pair(*names), langs)
+    refuse_reversed(pair(*names[::-1]), langs)
+
+
+@pytest.mark.parametrize(
+    ("names", "langs"),
+    [
+        (("three.fr", "a.en"), ("en", "de")),  # another language is no order
+        (("a.de", "one.en"), ("en", None)),
+        (("a.de", "notes.xlsx"), ("en", "de")),
+        (("a.de", "none.en"), ("en", "de")),  # a missing file is reported when it is read
+        (("a.en", "one.en"), ("en-US", "en-GB")),
+    ],
+)
+def test_what_is_no_exchange_of_two_files_passes(
+    folder: Path, names: tuple[str, str], langs: tuple[str | None, str | None]
+) -> None:
+    refuse_reversed(pair(*names), langs)
+
+
+def test_training_and_doctor_refuse_two_files_in_the_wrong_order(
+    command: Callable[..., Any], tiny_run: Path, tmp_path: Path
+) -> None:
+    """The swapped model was trained, with two warnings, where the languages were set."""
+    for lang, text in (("de", "der Hund {}\n"), ("en", "the dog {}\n")):
+        (tmp_path / f"q.{lang}").write_text("".join(map(text.format, range(150))), encoding="utf-8")
+    data = "src_lang: en, tgt_lang: de, train: {src: q.de, tgt: q.en}"
+    own = "train: {src: q.de, tgt: q.en, src_lang: en, tgt_lang: de}"
+    valid = "src_lang: en, tgt_lang: de, train: {src: q.en, tgt: q.de, tgt_lang: de}, valid: {src: q.de, tgt: q.en}"
+    for name, section in (("data", data), ("own", own), ("valid", valid)):
+        (tmp_path / f"{name}.yaml").write_text(f"data: {{{section}}}\nmodel: {{preset: tiny}}\n", encoding="utf-8")
+    set_langs = ("--set", "data.src_lang=en", "--set", "data.tgt_lang=de")
+    calls = [("data.yaml",), ("own.yaml",), ("valid.yaml",), ("q.de", "q.en", *set_langs)]
+    trainings = [*calls, ("q.de", "q.en", *set_langs, "--from-run", str(tiny_run))]
+    for words in (*(("train", *call, "--out", "x") for call in trainings), *(("doctor", *call) for call in calls)):
+        done = command(*words, "--set", "train.max_steps=1", cwd=tmp_path)
+        assert done.status == 2, words
+        assert "q.de and q.en: de to en by their names, where en to de is wanted; swap the two files" in done.error
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 import torch
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from table_model import EOS, TableModel, every_translation
 
 from dragoman.config import DecodeConfig
-from dragoman.decoding.beam_allocation import Progress, advance, progress_of, share_out
+from dragoman.decoding.beam_allocation import Progress, advance, only_next, progress_of, share_out
 from dragoman.decoding.constraints import Rules, Spelling
 from searching import beam_search, search_all
 
@@ -76,6 +78,71 @@ def test_progress_counts_switches_and_begins_again() -> None:
     assert progress_of([5, 5], ((5,), (5,))).left == ()
     assert progress_of([1] * 5000 + [4, 5], ((4, 5),)).left == ()
     assert advance(Progress(((5,), (5,))), 5).left == ((5,),)
+
+
+def advance_by_definition(progress: Progress, token: int) -> Progress:
+    """Return the longest end of the ids that is a phrase or begins one, by comparing all with all."""
+    left, ids = progress.left, (*progress.begun, token)
+    for run in (ids[start:] for start in range(len(ids))):
+        if run in left:
+            first = left.index(run)
+            return Progress((*left[:first], *left[first + 1 :]), closed=run)
+        if any(phrase[: len(run)] == run for phrase in left):
+            return Progress(left, run)
+    return Progress(left)
+
+
+def only_next_by_definition(progress: Progress, room: int) -> list[int]:
+    if not progress.left or room - 2 >= sum(map(len, progress.left)):
+        return []
+    tokens = sorted({token for phrase in progress.left for token in phrase})
+    return [token for token in tokens if advance_by_definition(progress, token).needed <= room - 2] or progress.next
+
+
+def test_progress_is_what_comparing_all_beginnings_says() -> None:
+    """Phrases of few different ids, which begin and end in parts of each other and of themselves."""
+    chance = random.Random(3)
+    for _ in range(2000):
+        n_ids = chance.randint(1, 4)
+        phrases = tuple(
+            tuple(chance.randint(1, n_ids) for _ in range(chance.randint(1, 6))) for _ in range(chance.randint(1, 5))
+        )
+        progress, size = Progress(phrases), sum(map(len, phrases))
+        for _ in range(chance.randint(1, 25)):
+            room = chance.randint(0, size + 4)
+            assert only_next(progress, room) == only_next_by_definition(progress, room), (progress, room)
+            token = chance.randint(1, n_ids + 1)  # or an id of no phrase
+            advanced = advance(progress, token)
+            assert advanced == advance_by_definition(progress, token), (progress, token)
+            progress = advanced
+
+
+class Counted(int):
+    """An id that counts how often ids are compared or looked up."""
+
+    n = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.n += 1
+        return int(self) == other
+
+    def __hash__(self) -> int:
+        Counted.n += 1
+        return int(self)
+
+
+def test_an_id_takes_linear_time_in_the_phrase_that_it_breaks_off() -> None:
+    """It took the square: a minute for a sentence with 200 ids to place."""
+
+    def steps(n: int) -> int:
+        progress = Progress((tuple(map(Counted, [4] * n + [5])),), tuple(map(Counted, [4] * n)))
+        Counted.n = 0
+        assert advance(progress, Counted(6)).begun == ()
+        assert advance(progress, Counted(4)).begun == progress.begun
+        assert only_next(progress, 2) == [5]
+        return Counted.n
+
+    assert 30 < steps(30) < steps(480) < 20 * steps(30)
 
 
 def test_every_bank_keeps_a_hypothesis_and_the_end_waits() -> None:

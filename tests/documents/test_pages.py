@@ -294,6 +294,33 @@ def test_a_value_at_the_start_of_a_branch_leaves_the_brace_of_the_branch(message
     assert not report.left
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{n, plural, one {it''s # cat} other {cats}} &#38; &mdash; \u2014 &#1;",
+        "{n, plural, one {it''s # cat} other {it's '{'#'}' cats}}",
+        "Don't {n, plural, one {a &#65; &amp; &#38; cat} other {&lt; &#60; cats}} &copy &#128;",
+        "{n, plural, one {a <b>cat</b> &mdash; x \u2014 y} other {<i>b</i>}}",
+        "{n, select, a {Tom's dog} other {Tom''s dog}} it''s",
+        "&#123;n, plural, one &lcub;a dog} other {b{c, select, x {a&shy;b &gt;} other {y > z}}d}&rcub;",
+        "a {n, plural, one {<!-- c -->a<br>b} other {&NotEqualTilde; c}}<img alt='a &#65; cat'>, b",
+        "a&shy;<b>b</b>&#1;<i>c</i> {n, plural, one {a\u00ad<b>&#1;</b>b} other {c}}",
+    ],
+)
+@pytest.mark.parametrize("name", ["a.html", "a.xhtml"])
+def test_a_message_of_icu_that_is_not_translated_keeps_its_bytes(name: str, text: str) -> None:
+    for page in (f"<p>{text}</p>", f'<p title="{text}">A dog</p>' if "<" not in text else text):
+        document = opening.finished(page.encode(), opening.fields_of(DocumentInfo(name, "en", "de")), [], [])
+        assert document["content"].decode() == page
+
+
+def test_a_branch_that_is_not_translated_keeps_its_bytes_beside_one_that_is() -> None:
+    page = "<p>Don''t &#38; {n, plural, one {it''s &mdash; \u2014 # cat} other {a dog &mdash; \u2014 &#38; x}}</p>"
+    made = [["a dog \u2014 \u2014 & x", "ein Hund & x", None]]
+    document = opening.finished(page.encode(), opening.fields_of(DocumentInfo("a.html", "en", "de")), made, [])
+    assert document["content"].decode() == page.replace("a dog &mdash; \u2014 &#38;", "ein Hund &#38;")
+
+
 def test_a_message_of_icu_that_a_block_divides_stays_and_is_named() -> None:
     message = "{n, plural, one {<p>a dog</p>} other {dogs}}"
     content, report = translated(f"<div>{message}</div>A cat")

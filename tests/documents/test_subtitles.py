@@ -476,3 +476,21 @@ def test_an_element_without_an_end_ends_with_its_caption(caption: str, expected:
     assert captions_of(translated(film(caption), mode="reversed")[0]) == [expected]
     cue = f"WEBVTT\n\n00:01.000 --> 00:02.000\n{caption}\n"
     assert deciphered(translated(cue, "a.vtt", "reversed")[0]).strip().split("\n")[-1] == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "event", "why"),
+    [
+        ("Start, End, Style, Style, Text", "0:00:01.00,0:00:02.00,A,B,The dog, it sleeps", "names 'Style' twice"),
+        ("Start, End, Text, Text", "0:00:01.00,0:00:02.00,x,The dog", "names 'Text' twice"),
+        ("Start, Start, Text", "0:00:01.00,0:00:02.00,The dog", "names 'Start' twice"),
+        ("Start, End, , , Text", "0:00:01.00,0:00:02.00,a,b,The dog", "names '' twice"),
+        ("Start, End, Style", "0:00:01.00,0:00:02.00,The dog", "names no Text"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.ass", "a.ssa"])
+def test_an_event_whose_fields_are_not_plain_keeps_its_bytes(name: str, fields: str, event: str, why: str) -> None:
+    source = f"[Events]\nFormat: {fields}\nDialogue: {event}\n"
+    result, left, texts = translated(source, name)
+    assert (result, texts) == (source, [])
+    assert left == [[f"Dialogue: {event}", f"line 3: the line Format {why}"]]

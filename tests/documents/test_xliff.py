@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from lxml import etree
 
 from benchmarks.real_documents.stand_ins import STAND_INS, letters, translations
 from dragoman.documents.document import DocumentInfo
@@ -298,3 +299,50 @@ def test_elements_of_other_namespaces_are_no_segments() -> None:
     prefixed = old("<trans-unit id='1'><source>A dog.</source></trans-unit>")
     prefixed = re.sub(r"(</?)(?=[a-z])", r"\1n:", prefixed).replace("xmlns=", "xmlns:n=")
     assert f"<n:target{OLD}>А дог.</n:target>" in translated(prefixed)[0]
+
+
+SEG = '<mrk mtype="seg" mid="{}">{}</mrk>'
+
+
+@pytest.mark.parametrize(
+    ("cut", "expected"),
+    [
+        (f'<ph id="1"><sub>{SEG.format(1, "dog")}</sub></ph> {SEG.format(2, "cat")}', ["дог", "цат"]),
+        (f'<mrk mtype="protected">{SEG.format(1, "dog")}</mrk> {SEG.format(2, "cat")}', ["dog", "цат"]),
+        (f"{SEG.format(1, 'dog' + SEG.format(2, 'cat'))} {SEG.format(3, 'bird')}", ["дог", "цат", "бирд"]),
+        (f'<g id="1">{SEG.format(1, "dog")}</g> {SEG.format(1, "cat")}', ["дог", "цат"]),
+        (f'<mrk mtype="seg" mid="1"/> {SEG.format(2, "cat")}', ["цат"]),
+    ],
+)
+def test_segments_in_odd_places_stay_whole(cut: str, expected: list[str]) -> None:
+    unit = f'<trans-unit id="1"><source>dog cat</source><seg-source>{cut}</seg-source></trans-unit>'
+    result, report = translated(old(unit))
+    made = etree.fromstring(result.encode()).find(".//{*}target")
+    assert made is not None
+    assert [text.strip() for text in made.itertext() if text.strip()] == expected
+    assert [tag.tag for tag in made.iter()][1:] == [tag.tag for tag in etree.fromstring(old(cut)).iter()][3:]
+    assert not report.left
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ('<mrk mtype="seg" mid="1"/><mrk mtype="seg" mid="0"/><mrk mtype="seg" mid="1"/>', ["цат", "дог", "бирд"]),
+        ('<mrk mtype="seg" mid="0"><mrk mtype="seg" mid="1"/></mrk>', ["дог"]),
+    ],
+)
+def test_empty_segments_of_the_same_number_are_filled_in_order(target: str, expected: list[str]) -> None:
+    cut = SEG.format(0, "dog") + SEG.format(1, "cat") + SEG.format(1, "bird")
+    unit = f'<trans-unit id="1"><source>dog cat bird</source><seg-source>{cut}</seg-source><target>{target}x</target></trans-unit>'
+    result, _ = translated(old(unit))
+    made = etree.fromstring(result.encode()).find(".//{*}target")
+    assert made is not None
+    assert [text for text in made.itertext() if text != "x"] == expected
+
+
+def test_a_message_between_segments_that_cannot_be_parsed_leaves_the_whole() -> None:
+    cut = f"{{n, plural, other {{dog}} {SEG.format(1, 'cat')}"
+    unit = f'<trans-unit id="1"><source>dog cat</source><seg-source>{cut}</seg-source></trans-unit>'
+    result, report = translated(old(unit))
+    assert result == old(unit)
+    assert [(own.text, own.why) for own in report.left] == [("dog cat", "a message in it cannot be parsed")]

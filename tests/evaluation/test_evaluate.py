@@ -202,7 +202,7 @@ def test_options_of_translating_are_refused_for_translations_and_to_is_their_lan
         dragoman.evaluate(hyps, src=["He bought a phone."] * 2, ref=refs, quiet=True)
     with pytest.raises(ConfigError, match="glossary has no effect"):
         dragoman.compare(hyps, refs, ref=refs, glossary={"a": "b"}, quiet=True)
-    for lang, tokenizer in (("zh", "tok:zh"), (None, "tok:char")):
+    for lang, tokenizer in (("zh", "tok:zh"), ("ja", "tok:char"), (None, "tok:zh")):
         found = dragoman.evaluate(hyps, ref=refs, to=lang, quiet=True, metrics=["bleu"])
         assert tokenizer in found.scores[0].signature
 
@@ -211,11 +211,11 @@ def test_the_language_of_translations_is_that_of_to_or_of_their_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("newstest2019.SYS.6862.en-de", "out.mt", "out.zh"):
+    for name in ("newstest2019.SYS.6862.en-de", "out.it", "out.mt", "out.zh"):
         Path(name).write_text("Ein Hund rennt durch den Wald.\n", encoding="utf-8")
     Path("ref.de").write_text("Ein Hund rennt durch den Wald.\n", encoding="utf-8")
     Path("ref.txt").write_text("他买了手机。\n", encoding="utf-8")
-    for name in ("newstest2019.SYS.6862.en-de", "out.mt"):
+    for name in ("newstest2019.SYS.6862.en-de", "out.it"):
         with pytest.raises(ConfigError, match="or name the language with --to if a name misleads"):
             dragoman.evaluate(name, ref="ref.de", quiet=True)
         assert dragoman.evaluate(name, ref="ref.de", to="de", quiet=True).scores[0].value == pytest.approx(100)
@@ -229,6 +229,34 @@ def test_the_language_of_translations_is_that_of_to_or_of_their_name(
     capsys.readouterr()
     dragoman.evaluate(["l'homme"], ref=["l'homme"], old_style=True)
     assert "the target language is not known: old-style BLEU takes Moses' rules for English" in capsys.readouterr().err
+
+
+def test_mt_is_machine_translation_unless_references_or_to_say_maltese(
+    tiny_run: Path, corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("hyp.mt", "HYP.MT", "other.mt.txt", "hyp.zh", "hyp.sys", "ref.zh", "ref.txt", "ref.mt"):
+        Path(name).write_text("他在2016年买了 USB 盘。\n", encoding="utf-8")
+
+    def tokenizer(*systems: str, ref: Any, **changes: Any) -> str:
+        how: dict[str, Any] = {"ref": ref, "quiet": True, "metrics": ["bleu"], **changes}
+        two = len(systems) == 2
+        found = dragoman.compare(*systems, n_samples=9, **how).a if two else dragoman.evaluate(*systems, **how)
+        return found.scores[0].signature.partition("|tok:")[2].partition("|")[0]
+
+    for name in ("hyp.mt", "HYP.MT", "other.mt.txt", "hyp.sys"):  # sys is a code too, of a language of Chad
+        assert tokenizer(name, ref="ref.zh") == tokenizer(name, "hyp.zh", ref="ref.zh") == "zh"
+        assert tokenizer(name, ref="ref.zh", to="zh") == "zh"
+    assert tokenizer("hyp.mt", ref="ref.txt") == tokenizer("hyp.mt", "hyp.zh", ref="ref.txt") == "zh"
+    assert tokenizer("hyp.mt", ref="ref.mt") == tokenizer("hyp.mt", ref="ref.txt", to="mt") == "char"
+    for names in (("hyp.zh",), ("hyp.mt", "hyp.zh"), ("hyp.zh", "hyp.mt")):
+        with pytest.raises(ConfigError, match=r"ref.mt: Maltese \(mt\) by its name, but hyp.zh is in Chinese"):
+            tokenizer(*names, ref="ref.mt")
+    with pytest.raises(ConfigError, match=r"ref.mt: Maltese \(mt\) by its name, but ref.txt is in Chinese"):
+        tokenizer("ref.txt", ref=["ref.zh", "ref.mt"])
+    shutil.copy(corpus.valid_tgt, "out.mt")
+    found = dragoman.compare(tiny_run, "out.mt", src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True, n_samples=9)
+    assert found.b.scores[0].value == pytest.approx(100)
 
 
 def test_stress_refuses_sides_that_are_swapped_as_evaluate_does(tiny_run: Path, corpus: Any, tmp_path: Path) -> None:

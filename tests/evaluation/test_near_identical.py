@@ -37,6 +37,27 @@ def test_the_unit_is_in_the_signature_and_an_unknown_language_in_a_note() -> Non
     assert writing_of(None, german.refs).note == writing_of("th", thai.refs).note == ""
 
 
+@pytest.mark.parametrize(
+    ("refs", "tokenizer", "edits"),
+    [
+        (["他在2016年买了一部 iPhone 手机。", "我喜欢。"], "zh", "asian:yes"),
+        (["優衣庫の新店很多，大家都喜歡去那裡買衣服和褲子，還有鞋。"], "zh", "asian:yes"),
+        (["彼は赤い本を買いませんでした。", "日本国憲法第九条"], "char", "asian:yes"),
+        (["カタカナだけ"], "char", "unit:characters"),
+        (["แมวกำลังนอนหลับอยู่ในบ้าน 猫猫"], "char", "asian:yes"),
+        (["고양이가 집에서 자고 있다.", "漢字"], "13a", "asian:no"),
+        (["Das Wort 猫 steht hier."], "13a", "asian:no"),
+    ],
+)  # fmt: skip
+def test_where_the_language_is_not_known_the_script_says_chinese_or_japanese(
+    refs: list[str], tokenizer: str, edits: str
+) -> None:
+    """Chinese was split as all else, so that half of a Latin word was right."""
+    assert f"|tok:{tokenizer}|" in bleu(refs, refs).signature
+    assert edits in ter(refs, refs).signature
+    assert writing_of(None, refs).bleu_tokenizer == writing_of("", refs).bleu_tokenizer == tokenizer
+
+
 def test_the_script_decides_where_a_language_has_two() -> None:
     latin, javanese = near_identical("Latin", "jv"), near_identical("Javanese", "jv")
     assert not writing_of("jv", latin.refs).unspaced

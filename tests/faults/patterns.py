@@ -66,8 +66,11 @@ def _languages(fact: str) -> list[str]:
 EXAMPLES.update({
     ("languages/numbers.py", "pattern"): _number_words,
     ("languages/numbers.py", "self._numbers.half"): lambda: [x.half for x in _languages("numbers")],
-    ("languages/sentences.py", "f'\\\\b(?:{language.no_abbreviations})[.]\\\\s+(?=[^\\\\W\\\\d_])'"): lambda: [
-        rf"\b(?:{words})[.]\s+(?=[^\W\d_])" for words in _languages("no_abbreviations")
+    ("languages/sentences.py", "f'(?<![^\\\\W\\\\d])(?:{language.no_abbreviations})[.]\\\\s+(?=[^\\\\W\\\\d_])'"): lambda: [
+        rf"(?<![^\W\d])(?:{words})[.]\s+(?=[^\W\d_])" for words in _languages("no_abbreviations")
+    ],
+    ("languages/sentences.py", "f\"\"\"(?<![^\\\\s(\\\\[/«„“‘'’\\\\\"¿¡–-])(?:{language.titles})[.]\\\\s+$\"\"\""): lambda: [
+        rf"(?<![^\s(\[/«„“‘'’\"¿¡–-])(?:{words})[.]\s+$" for words in _languages("titles")
     ],
     ("languages/stopwords.py", "f'[{language.letters}]'"): lambda: [f"[{x}]" for x in _languages("letters")],
     ("translation/keeping/cutting.py", "f'(?<![^\\\\s(\\\\[]){mark}(?=\\\\S)'"): lambda: [r"(?<![^\s(\[])\"(?=\S)"],

@@ -1,4 +1,4 @@
-"""Row R1: search threads outlive every error, and every request ends."""
+"""Rows R1 and S26: search threads outlive every error, and every request ends; what one key forces delays no other."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ import asyncio
 import concurrent.futures
 import json
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from amounts import amounts
-from leaving_clients import StubPlan, answer, crowd, ended, race, search_threads
+from leaving_clients import SENTENCE, StubPlan, answer, crowd, ended, race, search_threads
 
-from dragoman.serving.batcher import Batcher
-from dragoman.serving.tickets import Ticket
+from dragoman.decoding.constraints import Rules, Spelling
+from dragoman.decoding.request import Segment
+from dragoman.serving.batcher import LEAST_SHARE, Batcher
+from dragoman.serving.refusals import UnfinishedError
+from dragoman.serving.tickets import Batch, Ticket
 from dragoman.translation.segments import SegmentResult, TextSegment
+from limits import LONG_S, wait_until
 
 Figure = Callable[[str, str], None]
 
@@ -154,3 +159,85 @@ async def awaited(ticket: Ticket) -> None:
     assert not future.cancelled()  # nobody has left
     error = future.exception()
     assert error is None or isinstance(error, Exception)
+
+
+MOST_FORCED = Rules(Spelling([]), include=(tuple(range(100, 200)), tuple(range(200, 300))))
+"""Rules of a letter with two words of a hundred subwords: as many as a request may include."""
+HOSTILE = TextSegment(owner=0, start=0, text="a", search=Segment(ids=[7], rules=MOST_FORCED))
+
+
+class Steps:
+    """An engine that makes steps for the hostile sentence until it may end, or is cancelled; it answers others at once.
+
+    It notes how many steps were made before each other batch.
+    """
+
+    def __init__(self) -> None:
+        self.n, self.others, self.entered, self.go = 0, list[tuple[int, int]](), threading.Event(), threading.Event()
+
+    def __call__(self, segments: Sequence[TextSegment]) -> list[SegmentResult]:
+        if not any(segment.text == HOSTILE.text for segment in segments):
+            self.others.append((self.n, len(segments)))
+            return answer(segments)
+        while not (self.go.is_set() or segments[0].search.is_cancelled):
+            self.n += 1
+            if (between_steps := segments[0].search.between_steps) is not None:
+                between_steps()
+            self.entered.set()
+            time.sleep(0.001)
+        return answer(segments)
+
+
+def test_S26_what_one_key_forces_holds_up_no_other_key(figure: Figure) -> None:
+    """Two requests of one letter, each with words of 200 subwords, stopped all other keys for a minute."""
+    engine = Steps()
+    plan, n_long = StubPlan(engine=engine), LEAST_SHARE
+    with search_threads(1) as (batcher, _):
+        hostile = [Ticket(plan, [HOSTILE] * 3, owner="ann") for _ in range(2)]  # type: ignore[arg-type]
+        for ticket in hostile:
+            batcher.submit(ticket)
+        assert engine.entered.wait(LONG_S)
+        long, short = plan.ticket(n_long, owner="bob"), plan.ticket(owner="carol")
+        batcher.submit(long)
+        batcher.submit(short)
+        assert len(short.results.result(LONG_S)) == 1
+        assert len(long.results.result(LONG_S)) == n_long
+        assert not any(ticket.results.done() for ticket in hostile)
+        (running,) = batcher.running()
+        assert running.owners == {"ann"}
+        assert len(running.jobs) == 1  # of six: each takes as long as a batch
+        (counted,) = {job.n_tokens for job in running.jobs}
+        engine.go.set()
+        assert all(len(ticket.results.result(LONG_S)) == 3 for ticket in hostile)
+    largest = max(n for _, n in engine.others)
+    assert largest * len(SENTENCE.search.ids) <= LEAST_SHARE
+    figure("S26", f"200 forced subwords count for {counted:,} tokens, one sentence a batch; between its steps another "
+                  f"key's short request and one of {n_long} sentences end, at most {largest} at a time")  # fmt: skip
+
+
+def test_S26_a_batch_that_is_given_up_ends_requests_of_the_key_alone_that_held_it_up(figure: Figure) -> None:
+    """Whatever else one key's sentence takes long for."""
+    engine, holding = Steps(), threading.Event()
+    slow = TextSegment(owner=0, start=0, text=HOSTILE.text, search=Segment(ids=[7]))
+    plan = StubPlan(engine=engine)
+    with search_threads(1) as (batcher, _):
+        first = StubPlan(engine=lambda segments: answer(segments) if holding.wait(LONG_S) else []).ticket(owner="dave")
+        batcher.submit(first)  # so that the next ones share a batch
+        wait_until(lambda: batcher.running())
+        honest = [plan.ticket(owner=owner) for owner in ("bob", "carol", "bob")]
+        hostile = Ticket(plan, [slow], owner="ann")  # type: ignore[arg-type]
+        for ticket in (honest[0], hostile, *honest[1:]):
+            batcher.submit(ticket)
+        holding.set()
+        assert engine.entered.wait(LONG_S)
+        (batch,) = batcher.running()
+        assert batch.owners == {"ann", "bob", "carol"}
+        batcher.give_up(batch)
+        assert all(len(ticket.results.result(LONG_S)) == 1 for ticket in honest[:1])
+        alone: list[Batch] = []
+        wait_until(lambda: alone.extend(each for each in batcher.running() if each.owners == {"ann"}) or alone)
+        batcher.give_up(alone[0])
+        assert isinstance(hostile.results.exception(LONG_S), UnfinishedError)
+        assert all(len(ticket.results.result(LONG_S)) == 1 for ticket in honest)
+    assert (batcher.n_waiting, batcher.n_running) == (0, 0)
+    figure("S26", "a batch of three keys that is given up: 0 of 3 requests of the other keys fail")

@@ -14,15 +14,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from leaving_clients import StubPlan, answer, search_threads
+from leaving_clients import SENTENCE, StubPlan, answer, search_threads
 
 from dragoman.serving.batcher import Batcher
 from dragoman.serving.refusals import UnfinishedError
+from dragoman.serving.tickets import Ticket
 from dragoman.serving.watchdog import Patience, Watchdog
 from dragoman.translation.segments import SegmentResult, TextSegment
 from limits import LONG_S, wait_until
@@ -107,6 +109,34 @@ def test_R2_a_batch_that_ends_when_it_is_given_up_leaves_a_healthy_server() -> N
         assert isinstance(slow.results.exception(LONG_S), UnfinishedError)
         wait_until(lambda: not watchdog.problems())
         assert watchdog.is_alive()
+        assert not ends
+
+
+def test_R2_a_batch_of_several_keys_that_is_given_up_ends_no_request_of_those_that_did_not_hold_it_up() -> None:
+    holding = threading.Event()
+
+    def hold(segments: Sequence[TextSegment]) -> list[SegmentResult]:
+        holding.wait()
+        return answer(segments)
+
+    def until_cancelled(segments: Sequence[TextSegment]) -> list[SegmentResult]:
+        slow = [segment for segment in segments if segment.text == "slow"]
+        while slow and not slow[0].search.is_cancelled:
+            time.sleep(0.001)
+        return answer(segments)
+
+    with watched() as (batcher, watchdog, ends):
+        batcher.submit(StubPlan(engine=hold).ticket(owner="carol"))  # so that the next ones share a batch
+        wait_until(batcher.running)
+        plan = StubPlan(engine=until_cancelled)
+        slow = Ticket(plan, [replace(SENTENCE, text="slow")], owner="ann")  # type: ignore[arg-type]
+        others = [plan.ticket(2, owner="bob") for _ in range(3)]
+        for ticket in (others[0], slow, *others[1:]):
+            batcher.submit(ticket)
+        holding.set()
+        assert all(len(ticket.results.result(LONG_S)) == 2 for ticket in others)
+        assert isinstance(slow.results.exception(LONG_S), UnfinishedError)
+        wait_until(lambda: not watchdog.problems())
         assert not ends
 
 

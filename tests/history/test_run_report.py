@@ -184,6 +184,31 @@ def test_outputs_in_another_language_are_told(command: Command, runs: Path, corp
     assert not (tmp_path / "other.html").exists()
 
 
+def test_the_language_of_outputs_is_that_of_to_whatever_their_names(
+    command: Command, runs: Path, corpus: Any, tmp_path: Path
+) -> None:
+    """The refusal advised ``--to``, and came again with it."""
+    german = corpus.valid_tgt.read_text(encoding="utf-8")
+    for name in ("ref.de", "ref.en", "mine.en", "mine.de"):
+        (tmp_path / name).write_text(german, encoding="utf-8")
+    given = ("report", runs / "a", "--ref", "ref.de", "--outputs", "mine.en")
+    refused = command(*given, cwd=tmp_path)
+    assert refused.status == 2
+    assert "mine.en: English (en) by its name, but the target language is German (de)" in refused.error
+    assert refused.error.endswith("or add --to de if the name misleads")
+    assert command(*given, "--to", "de", cwd=tmp_path).status == 0
+
+    given = ("report", runs / "a", "--ref", "ref.en", "--outputs", "mine.de", "--out", "other.html")
+    refused = command(*given, cwd=tmp_path)
+    assert refused.status == 2
+    assert refused.error.endswith("add --to en if it is meant, or rename it if the name misleads")
+    refused = command(*given, "--to", "de", cwd=tmp_path)
+    assert refused.status == 2
+    assert "ref.en: English (en) by its name, but --to says German (de)" in refused.error
+    assert "--to de" not in refused.error  # which is given
+    assert command(*given, "--to", "en", cwd=tmp_path).status == 0
+
+
 @pytest.mark.parametrize(
     ("args", "error"),
     [

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 import pytest
 import regex
 
 from benchmarks.language_inputs import FOREIGN_ENDS, SENTENCE_LANGUAGES, not_ends, two_sentences
-from dragoman.languages.sentence_ends import COMMAS, ENDS, is_exclamation, is_question
+from dragoman.languages.sentence_ends import (
+    BRACKETS,
+    COMMAS,
+    ENDS,
+    SPEECH_CLOSERS,
+    is_closing,
+    is_exclamation,
+    is_question,
+)
 from dragoman.languages.sentences import sentences
 from dragoman.translation.segments import split_text
 
@@ -20,6 +29,17 @@ def test_the_table_is_that_of_unicode() -> None:
     assert {mark for mark in unicode if mark <= "\U000112ff"} - set(ENDS) == {*COMMAS, "\u2024"}
     assert [mark for mark in ENDS[:60] if is_question(mark)] == list("?\u037e\u061f\u1367\u1945\u2047\u2048\u2049")
     assert [mark for mark in ENDS[:60] if is_exclamation(mark)] == list("!\u07f9\u1944\u203c")
+
+
+def test_the_brackets_are_those_of_unicode() -> None:
+    """All of which one opens and the other closes, but ASCII's, and a quotation mark of Japanese with two ends."""
+    openers = [chr(code) for code in range(0x80, 0x20000) if unicodedata.category(chr(code)) == "Ps"]
+    left = [mark for mark in openers if "LEFT" in unicodedata.name(mark) and "ARC" not in unicodedata.name(mark)]
+    pairs = {mark + unicodedata.lookup(unicodedata.name(mark).replace("LEFT", "RIGHT")) for mark in left}
+    assert {a + b for a, b in zip(BRACKETS[::2], BRACKETS[1::2], strict=True)} == pairs | {"〝〟", "〝〞"}
+    assert all(map(is_closing, BRACKETS[1::2]))
+    assert set(SPEECH_CLOSERS) <= set(BRACKETS[1::2])
+    assert not any(map(is_closing, "()]“‘«a。"))
 
 
 def test_ethiopic_is_split_as_it_is_typed() -> None:

@@ -65,6 +65,103 @@ def test_a_text_is_cut_where_a_sentence_ends(lang: str, marked: str) -> None:
     assert sentences(marked.replace("|", ""), lang) == marked.split("|")
 
 
+WITHIN_BRACKETS = {
+    "ja": [
+        "『吾輩は猫である。』を読んだ。|良い本だ。",
+        "「吾輩は猫である。」は名作だ。|『そう。』|彼は言った。",
+        "『「行く。」と言った。』と書いた。|〝好き。〟と言った。|｢はい。｣と言った。",
+    ],
+    "zh": [
+        "【注意！】请勿触摸。|〔见下。〕好。|［注。］好。|〖注。〗好。",
+        "他看了【第一章。第二章。】才走。|（他说「好。」才走。）她没走。",
+        "【标题。】 |正文。",
+        "『好。』|他说。|『不！』|我说。",
+        "他说好。』|然后走了。",
+        "【没有完。|第二句。",
+    ],
+    "en": ["He said ⟪Go. Now.⟫ and left. |Yes."],
+}
+"""Brackets that sentencex does not know: nothing ends within them, and no sentence begins with a closing one."""
+
+NUMBERED = {
+    "zh": [
+        "1.打开电源。|2.按下按钮。|3.完成。",
+        "1. 打开。|2. 关闭。|3. 好。",
+        "1．打开。|2．关闭。",
+        "1、打开。|2、关闭。",
+        "1)打开。|2)关闭。",
+        "（1）打开。|（2）关闭。",
+        "步骤：1.打开。|2.关闭。",
+        "1. 打开，2. 关闭。|3. 好。",
+    ],
+    "ja": ["1.電源を入れる。|2.ボタンを押す。|3.完了。", "１．電源を入れる。|２．押す。"],
+}
+
+BEFORE_DIGITS = {
+    "zh": [
+        "会议结束了。|2024年将再次举行。|届时见。",
+        "公司成立。|iPhone发布。", "好！|3人来了。", "“好。”|3人来了。", "见ｗ．a．com。|好。",
+    ],
+    "ja": ["終わった。|2024年に始まる。", "本当？|5人だ。"],
+    "hi": ["वह गया।|5 लोग आए।", "वह गया॥|iPhone है।"],
+    "ur": ["وہ گیا۔|5 لوگ آئے۔"],
+    "km": ["គាត់ទៅ។|5 នាក់មក។"],
+    None: ["猫。|2匹。|a。"],
+}  # fmt: skip
+
+TITLES = {
+    "fr": [
+        "Le Dr. Martin est là. |Le Pr. Durand vit rue St. Jean, au no. 5. |Mme. Le Pen et Mlle. Roux partent.",
+        "Il est Dr. |Il part. |Il a dit no. |Elle part. |Il travaille chez Durand et Cie. |Puis il part.",
+    ],
+    "ar": ["قال د. أحمد علي ذلك. |ثم ذهب أ. علي.", "عند أ.د. خالد. |هو هنا."],
+    "ru": [
+        "Завод им. Ленина стоит. |На рис. 3 видно пос. Ленино. |Это обл. Ростовская, ул. Ленина, г. Москва.",
+        "Он ген. Иванов. |Театр оперы и балета им. Кирова открыт. |МГУ им. М. В. Ломоносова.",
+        "Он помог им. |Люди ушли. |Это ген. |Мутация опасна. |Это Ростовская обл. |Он там живёт.",
+    ],
+    "es": [
+        "La Dña. Ana vio a Mons. Romero y a la Cía. Telefónica. |El Sr. López, 50 a. C. y 50 d. C. en Roma.",
+        "Es de Pérez y Cía. |Luego se fue. |Es Mons. |El otro no.",
+    ],
+    "de": [
+        "Die Fa. Siemens und Fam. Müller sind da. |Der Abg. Meier und Anna geb. Müller kamen. |Die Hl. Maria half.",
+        "Er ist 1950 geb. |Sie auch. |Das ist eine Fa. |Die andere nicht.",
+    ],
+    "it": ["La Dott.ssa Rossi e il Dott. Neri, il Ten. Bianchi e il Sig. Verdi."],
+    "pt": ["A Profa. Ana, o Eng. Costa e o Cel. Dias vivem na Av. Paulista. |A Cia. Vale fica ali."],
+    "nl": ["Mevr. Jansen, mw. Smit, ds. Vos en fam. Bakker komen. |Dat is een kap. |Een kol. |Jan komt."],
+    "pl": ["Pan inż. Kowalski, dr. Nowak i ks. Jan są w szkole im. Lenina. |Dałem im. |Potem poszedłem."],
+    "cs": ["Přišel plk. Novák a ThDr. Malý."],
+    "tr": ["Doç. Demir ve Av. Can geldi. |Hz. Ali de geldi."],
+    "hr": ["Tu je sv. Ivan i gđa. Horvat. |Otišao je."],
+    "sr": ["Ту је др. Петровић и проф. Јовић. |Отишао је."],
+    "mr": ["डॉ. शर्मा आले। |ते गेले।"],
+    "bn": ["ডা. রহমান এলেন। |তিনি গেলেন।"],
+}
+
+AFTER_A_NUMBER = {
+    "ru": [
+        "Это было в 1990 г. |Потом он ушёл. |Стоит 5 тыс. руб. |Дорого. |Это 1990г. |Потом стало лучше.",
+        "В 1990 г. Иванов уехал. |В мае 1812 г. Наполеон отступал. |Живёт в г. Москва.",
+        "Дом построен в 1990 г. И. И. Ивановым.",
+    ],
+    "uk": ["Це було 1990 р. |Потім він пішов. |У 1990 р. Шевченко поїхав."],
+    "bg": ["Това беше през 1990 г. |После си отиде."],
+    "es": ["Vive en EE.UU. |Le gusta. |Los EE. UU. |Son grandes.", "Los EE. UU. son grandes y los EE.UU., también."],
+}
+"""Abbreviations that sentencex takes for the middle of a sentence."""
+
+CORRECTED = [WITHIN_BRACKETS, NUMBERED, BEFORE_DIGITS, TITLES, AFTER_A_NUMBER]
+
+
+@pytest.mark.parametrize(
+    ("lang", "marked"), [(lang, text) for table in CORRECTED for lang, texts in table.items() for text in texts]
+)
+def test_a_text_is_cut_where_sentencex_does_not_know_it(lang: str | None, marked: str) -> None:
+    assert sentences(marked.replace("|", ""), lang) == marked.split("|")
+
+
 def test_a_text_of_an_unknown_language_is_cut_too() -> None:
     assert sentences("One. Two! 三。四。", None) == ["One. ", "Two! ", "三。", "四。"]
 
@@ -74,7 +171,7 @@ def test_there_is_no_sentence_in_nothing() -> None:
     assert sentences(" \t", "en") == [" \t"]
 
 
-ALPHABET = "aB1é猫 \u3000\t\n\r\x85\u2028.!?。！”\"'«»「」()[]…:;\ud800\0🙂"
+ALPHABET = "aB1é猫 \u3000\t\n\r\x85\u2028.!?。！”\"'«»「」『』【】()[]…:;\ud800\0🙂"
 
 
 @settings(max_examples=150)
@@ -86,7 +183,26 @@ def test_nothing_is_lost(text: str, lang: str) -> None:
     assert all(found)
 
 
-@pytest.mark.parametrize("unit", ["a. ", '"Go. ', "1. ", "x:1. ", "(a.) ", "。", ":", "word "])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a. ",
+        '"Go. ',
+        "1. ",
+        "x:1. ",
+        "(a.) ",
+        "。",
+        ":",
+        "word ",
+        "『",
+        "【。",
+        "。』",
+        "【。】",
+        "г. ",
+        "5 г. ",
+        "。2",
+    ],
+)
 def test_a_line_of_any_length_is_cut_in_time_that_grows_with_it(unit: str) -> None:
     with cpu_limit():
         sentences(unit * 40_000, "en")

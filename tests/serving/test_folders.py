@@ -16,9 +16,12 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 import torch
 from test_documents import done, upload
@@ -32,7 +35,7 @@ from dragoman.serving.jobs import Job, Jobs
 from dragoman.serving.limits import Shares
 from dragoman.serving.parsing import Finished
 from dragoman.serving.pieces import Pieces
-from dragoman.serving.refusals import BusyError, UnknownError
+from dragoman.serving.refusals import BusyError, UnknownError, UnstorableError
 from limits import LONG_S, wait_until
 
 DICTIONARY = {"source_lang": "en", "target_lang": "de", "entries": "dog\thund", "entries_format": "tsv"}
@@ -240,6 +243,129 @@ def test_a_result_that_is_a_link_is_not_fetched(tmp_path: Path) -> None:
     stored.result(job).symlink_to("/etc/passwd")
     with pytest.raises(UnknownError):
         Delivery(stored, job)
+
+
+CALLS = ("open", "fsync", "replace", "unlink", "stat")
+"""Calls of a disk, all but reading and writing, which pathlib and the server make through the module ``os``."""
+
+
+class Failing:
+    """Lets a call below a job fail, or all from it on; sees whether a client could be told before that it is done."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, job: Path, n: int, error: int, lasting: bool) -> None:
+        self.job, self.n, self.error, self.lasting = job, n, error, lasting
+        self.calls, self.failed, self.told = 0, False, False
+        for name in CALLS:
+            patch.setattr(os, name, self._meeting(getattr(os, name)))
+
+    def _meeting(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(what: Any, *rest: Any, **more: Any) -> Any:
+            path = str(Path(f"/proc/self/fd/{what}").readlink() if isinstance(what, int) else what)
+            if path.startswith(str(self.job)):
+                self.told = self.told or b'"status": "done"' in (self.job / "job.json").read_bytes()
+                self.calls += 1
+                if self.calls == self.n or (self.lasting and self.calls > self.n):
+                    self.failed = True
+                    raise OSError(self.error, os.strerror(self.error), path)
+            return real(what, *rest, **more)
+
+        return call
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs Linux")
+@pytest.mark.parametrize("lasting", [False, True])
+@pytest.mark.parametrize("error", [errno.EIO, errno.EMFILE, errno.EACCES, errno.ESTALE, errno.ENOSPC])
+def test_S25_a_document_that_was_reported_done_stays_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Any, error: int, lasting: bool
+) -> None:
+    """Its state became an error, and the translation was deleted, where a later call failed."""
+    monkeypatch.setattr(storage, "AGAIN_S", (0.0, 0.0), raising=False)
+    n_told = 0
+    for n in count(1):
+        stored, job = Jobs(tmp_path / f"{n}"), Job("0" * 32, "a.txt", "", "en-de", 1.0, status="translating")
+        stored.create(job, b"the dog", Shares(("",)))
+        stored.fill(job, b"der hund")
+        with monkeypatch.context() as patch:
+            failing = Failing(patch, stored.path(job.id), n, error, lasting)
+            stored.end(replace(job, status="done"))
+        if not failing.failed:
+            break
+        n_told += failing.told
+        if failing.told or error != errno.ENOSPC:  # a full disk is the one reason to give a translation up
+            states = stored.read(job.id), Jobs(tmp_path / f"{n}").read(job.id)
+            assert [state and state.status for state in states] == ["done", "done"], failing.calls
+            assert stored.result(job).read_bytes() == b"der hund"
+    assert n > 8
+    assert n_told > 1
+    figure(
+        "S25", f"{os.strerror(error)} at each of {n - 1} calls{' and all later ones' if lasting else ''}: stays done"
+    )
+
+
+def test_a_job_that_cannot_be_looked_at_now_is_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored, job = Jobs(tmp_path), Job("0" * 32, "a.txt", "", "en-de", 1.0)
+    stored.create(job, b"the dog", Shares(("",)))
+    Failing(monkeypatch, stored.path(job.id), 1, errno.EIO, lasting=False)
+    with pytest.raises(UnstorableError):
+        stored.keep(job)
+    stored.keep(replace(job, status="translating"))
+    assert getattr(stored.read(job.id), "status", None) == "translating"
+
+
+def broken_disk(path: Path) -> Any:
+    raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+
+async def file_that_cannot_be_opened(path: Path, **_: str) -> Any:
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(path))
+
+
+async def file_that_cannot_be_read(path: Path, mode: str, open_file: Any = anyio.open_file) -> Any:
+    return await open_file("/proc/self/mem", mode)  # an EIO at its beginning
+
+
+async def file_that_is_gone(path: Path, **_: str) -> Any:
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs Linux")
+def test_a_translation_that_cannot_be_read_now_is_a_refusal_from_its_first_line(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A 500, or a 200 that broke off."""
+    server = serving(documents=tmp_path)
+    made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
+    assert done(server, made)["status"] == "done"
+    address, secret = f"/v2/document/{made['document_id']}/result", {"document_key": made["document_key"]}
+    for broken, status in (
+        (file_that_cannot_be_opened, 503), (file_that_cannot_be_read, 503), (file_that_is_gone, 404)
+    ):  # fmt: skip
+        with monkeypatch.context() as patch:
+            patch.setattr(anyio, "open_file", broken)
+            reply = server(address, secret)
+        assert (reply.status, reply.headers.get("retry-after")) == (status, "30" if status == 503 else None)
+        assert str(tmp_path) not in reply.body.decode()
+        assert "content-disposition" not in reply.headers
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "lstat", broken_disk)
+        assert server(address, secret).status == 503
+    assert server(address, secret).status == 200
+
+
+def test_a_glossary_that_was_refused_is_not_stored(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, write = serving(glossaries=tmp_path), glossaries.write_text
+
+    def write_then_fail(path: Path, text: str) -> None:
+        write(path, text)
+        raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(glossaries, "write_text", write_then_fail)
+        assert server("/v2/glossaries", TERMS).status == 503
+    assert server("/v2/glossaries").json["glossaries"] == []
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("put", [link, dangling, pipe, local_socket, folder])

@@ -275,6 +275,18 @@ def test_what_a_killed_server_left_goes_at_the_start_of_the_next(
     assert [path.name for path in temporary.iterdir()] == ["other"]
 
 
+def test_a_server_keeps_its_temporary_folder_though_its_lock_file_was_cleared_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    live = Jobs(None)
+    live.create(Job("0" * 32, "a.txt", "", "en-de", time.time()), b"the dog", Shares(("",)))
+    (live.folder / jobs.SERVER).unlink()  # as a program does that deletes what nobody has touched for days
+    Jobs(None)
+    assert live.read("0" * 32) is not None
+    live.close()
+
+
 def test_a_disk_without_room_is_not_ready_and_the_server_is(
     serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,6 +300,13 @@ def test_a_disk_without_room_is_not_ready_and_the_server_is(
     assert 'dragoman_storage_has_room{what="documents"} 0.0' in server("/metrics").body.decode()
     assert server("/v1/translate", {"text": "the dog"}).status == 200
     assert json.loads(server("/v2/glossaries", TERMS).body)["ready"]
+
+
+def test_another_reason_than_a_full_disk_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert not storage.has_room(tmp_path / "gone", 1)
+    assert caplog.messages == [f"{tmp_path}/gone: nothing can be stored there now: No such file or directory"]
+    assert not storage.has_room(tmp_path, 1 << 60)
+    assert len(caplog.messages) == 1
 
 
 def test_first_uploads_that_come_together_share_one_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,3 +45,13 @@ def test_a_line_that_a_crash_cut_inside_a_character_is_dropped_on_resuming(tmp_p
         log.forget_after(1)
     lines = (tmp_path / "log.jsonl").read_text(encoding="utf-8").split("\n")
     assert [json.loads(line)["hyp"] for line in lines if line] == ["这"]
+
+
+def test_an_error_is_printed_by_a_quiet_log_too_but_by_one_rank_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in (tmp_path, None):  # None: a rank other than 0
+        with RunLog(folder, quiet=True) as log:
+            log.say("progress")
+            log.error("it diverged")
+    assert capsys.readouterr().err == "error: it diverged\n"

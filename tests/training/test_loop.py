@@ -198,6 +198,43 @@ def test_of_equal_quality_the_lower_loss_is_better_and_at_0_patience_does_not_co
     assert check_sealed(tmp_path / "checkpoints/best", "checkpoint")["step"] == 8
 
 
+@pytest.mark.parametrize("is_parser", [False, True])
+def test_a_quality_that_is_chance_counts_as_0(run_fit: Fit, tmp_path: Path, is_parser: bool) -> None:
+    """A perplexity of 454 with BLEU 0.02 was better than any with BLEU 0: patience ended the training."""
+    found = iter([(6.1, 0.02), (5.5, 0.0), (5.3, 0.0), (5.4, 0.99), (5.2, 0.5), (5.6, 1.0), (5.1, 0.9), (5.0, 1.0)])
+
+    def validate(model: torch.nn.Module) -> Validation:
+        loss, quality = next(found)
+        return Validation(loss, *([math.nan] * 2 if is_parser else [quality] * 2), [], quality if is_parser else None)
+
+    outcome = run_fit(validate=validate, validate_every=2, max_steps=100, patience=2)
+    assert [event["best"] for event in read_log(tmp_path, "validation")] == [
+        True, True, True, False, True, True, False, True,
+    ]  # fmt: skip
+    assert (outcome.reason, outcome.state.best_step, outcome.state.best_bleu) == ("patience", 16, 1.0)
+    assert check_sealed(tmp_path / "checkpoints/best", "checkpoint")["step"] == 16
+
+
+def test_a_best_that_was_chance_is_none_after_a_resume(
+    run_fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkpoint of an older version holds it."""
+    with monkeypatch.context() as older:
+        older.setattr(loop, "counted", lambda quality, config: quality, raising=False)
+        first = run_fit(validate=lambda _: Validation(6.1, 0.02, 3.0, []), validate_every=10, max_steps=10)
+    assert (first.state.best_step, first.state.best_bleu) == (10, 0.02)
+    settings: dict[str, Any] = {"validate_every": 10, "patience": 1, "resume": True}
+    outcome = run_fit(validate=lambda _: Validation(5.0, 0.0, 3.0, []), max_steps=20, **settings)
+    assert (outcome.reason, outcome.state.best_step, outcome.state.best_bleu) == ("max_steps", 20, 0.0)
+    assert check_sealed(tmp_path / "checkpoints/best", "checkpoint")["step"] == 20
+
+
+def test_a_goal_below_what_is_chance_ends_the_run_too(run_fit: Fit, tmp_path: Path) -> None:
+    found = iter([Validation(5.0, 0.2, 5.0, []), Validation(6.0, 0.4, 5.0, [])])
+    outcome = run_fit(validate=lambda _: next(found), validate_every=2, goal=0.3)
+    assert (outcome.reason, outcome.state.step, outcome.state.best_bleu) == ("goal", 4, 0.4)
+
+
 def test_above_0_a_lower_loss_is_kept_but_patience_counts(run_fit: Fit, tmp_path: Path) -> None:
     losses = iter([3.0, 2.0, 1.0, 0.5])
 

@@ -28,6 +28,7 @@ from dragoman.training.advice import divergence, longer, lower_rate, retrain, wo
 from dragoman.training.finetune import PARENT, PATH
 from dragoman.training.preparation import Repeated
 from dragoman.translation.translator import Translator
+from outcomes import read_log, write_config
 
 German = "Der alte Mann sieht das rote Haus und die kleine Katze, weil es heute nicht regnet, sagt seine Frau {i}."
 
@@ -140,6 +141,44 @@ def test_divergence_is_told_from_a_slow_start(tiny: Callable[..., Any]) -> None:
     assert "6 of 8 updates were NaN" in str(divergence([6.0], config, 6, 8))
     assert "guessing would give" in str(divergence([6.0] * 4 + [900.0] * 8, config, 0, 70))
     assert "rose from 3.00 nats" in str(divergence([6.0, 5.0, *[3.0] * 8, *[5.0] * 8], config, 0, 70))
+
+
+@pytest.mark.parametrize("quiet", [(), ("--quiet",)])
+def test_a_training_that_diverged_is_an_error_with_its_bundle_written(
+    tiny: Callable[..., Any], command: Callable[..., Any], tmp_path: Path, quiet: tuple[str, ...]
+) -> None:
+    """It ended with status 0 and "Try it", and with --quiet it said nothing."""
+    write_config(tmp_path / "x.yaml", tiny(lr=5000.0, clip_norm=None))
+    done = command("train", "x.yaml", "--out", "x", *quiet, cwd=tmp_path)
+    assert (done.status, done.out) == (2, b"x\n")
+    message = "error: training diverged: the training loss is "
+    assert message in done.err
+    assert "\n  dragoman train x/config.yaml --set train.lr=" in done.err
+    assert "Try it" not in done.err
+    if quiet:
+        assert done.err.startswith(message)
+        assert len(done.err.splitlines()) == 2
+    assert (tmp_path / "x/bundle/manifest.json").is_file()
+
+
+def test_train_returns_how_a_training_diverged(
+    tiny: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = Config.from_mapping(tiny(lr=5000.0, clip_norm=None))
+    trained = dragoman.train(config, out=tmp_path / "x", quiet=True)
+    assert trained.diverged is not None
+    assert f"error: training diverged: {trained.diverged}. " in capsys.readouterr().err
+    assert trained.validation is not None
+    sound = dragoman.train(Config.from_mapping(tiny(max_steps=2)), out=tmp_path / "y", quiet=True)
+    assert (sound.diverged, capsys.readouterr().err) == (None, "")
+
+
+def test_a_bundle_says_that_the_loss_chose_it_where_bleu_is_chance(tiny: Callable[..., Any], tmp_path: Path) -> None:
+    config = Config.from_mapping(tiny(max_steps=3, validate_every=1))
+    run = dragoman.train(config, out=tmp_path / "x", quiet=True).run
+    assert max(float(event["bleu"]) for event in read_log(run) if event["event"] == "validation") < 1
+    weights = json.loads((run / "bundle/manifest.json").read_text(encoding="utf-8"))["weights"]
+    assert weights == "best by validation loss, BLEU being below 1, step 3"
 
 
 def test_pairs_of_the_validation_set_in_the_training_text_are_counted(tiny_run: Path) -> None:

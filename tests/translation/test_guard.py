@@ -404,6 +404,23 @@ def test_another_translation_of_the_same_search_is_tried_before_any_other_search
     assert (found.texts, len(world.asked)) == (("ein ganz anderer Satz",), 1)
 
 
+@pytest.mark.parametrize(
+    ("rules", "searches"),
+    [({"include": ((1,) * 20,)}, 1), ({"include": ((1,) * 10, (2,) * 11)}, 0), ({"prefix": b"a" * 200}, 1),
+     ({"prefix": b"a" * 300}, 0), ({"exclude": (b"a" * 1000,)}, 1)],
+)  # fmt: skip
+def test_a_sentence_with_many_forced_subwords_is_not_searched_again(rules: dict[str, Any], searches: int) -> None:
+    """Its search takes seconds, and the fault mostly stands in what is forced; the note stays."""
+    world = World(lambda i, effort: [(GOOD, -1.0)])
+    search = Segment(ids=list(range(9)), key=0, rules=Rules(Spelling([]), **rules))
+    segment = TextSegment(owner=0, start=0, text=SRC, search=search)
+    plan = world.plan(DecodeConfig(beam_size=4, batch_tokens=4096, max_extra_tokens=1000), 500, "en", "de")
+    [found] = guard([SegmentResult((world.hypothesis(LOOP, -0.1),), (LOOP,))], [segment], plan)
+    assert len(world.asked) == searches
+    assert found.note is not None
+    assert found.note.left == (searches == 0)
+
+
 def test_alternatives_are_candidates_and_as_many_are_left_of_what_was_found() -> None:
     world = World(lambda i, effort: [("ein ganz anderer Satz", -1.0)])
     segment = TextSegment(owner=0, start=0, text=SENTENCE, search=Segment(ids=list(range(9)), key=0))

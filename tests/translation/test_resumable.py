@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -111,6 +112,56 @@ def test_a_kill_between_renaming_and_the_journals_end_does_no_harm(
     assert len(warnings) == 2
     assert listing(src.parent) == ["out", "src"]
     assert (src.parent / "out").read_bytes() == WHOLE
+
+
+def broken(*_: object) -> None:
+    raise OSError(errno.EIO, "Input/output error")
+
+
+class ClosedBadly:
+    """A file that says, once it is closed, that it could not be."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.file.close()
+        broken()
+
+
+@pytest.mark.parametrize("call", ["flush", "unlink", "close"])
+def test_a_file_that_is_complete_is_not_said_to_be_unwritten(
+    src: Path, listing: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, call: str
+) -> None:
+    """The folder cannot be flushed, the journal cannot be removed, or a file cannot be closed: that was an error."""
+    os_open, fdopen = os.open, os.fdopen
+    patches: dict[str, tuple[Any, str, Any]] = {
+        "flush": (os, "open", lambda path, *rest: broken() if path == src.parent else os_open(path, *rest)),
+        "unlink": (Path, "unlink", broken),
+        "close": (os, "fdopen", lambda *rest: ClosedBadly(fdopen(*rest))),
+    }
+    with monkeypatch.context() as patch:
+        patch.setattr(*patches[call])
+        assert make(src, Upper())[0] == 9
+    assert (src.parent / "out").read_bytes() == WHOLE
+    says = {
+        "flush": [f"{src.parent}/out: written, but perhaps not safe from a power failure: Input/output error"],
+        "unlink": [f"{src.parent}/out.journal: cannot be removed (Input/output error); the output is complete"],
+    }
+    assert caplog.messages == says.get(call, [])
+    work = Upper()
+    assert make(src, work)[0] == 9
+    assert work.begun == ([] if call == "unlink" else [0, 2, 4, 6, 8])
+    assert listing(src.parent) == ["out", "src"]
 
 
 def test_a_partial_file_that_was_changed_or_is_gone_is_refused(src: Path) -> None:

@@ -91,6 +91,7 @@ def run_demo(
 
     Raises:
         ConfigError: The language is unknown, or the folder already holds a run, or has none to resume.
+        typer.Exit: With status 2, if training has diverged, which it has reported.
     """
     if tgt_lang not in LANGUAGES:
         raise not_among("to", tgt_lang, LANGUAGES)
@@ -101,6 +102,8 @@ def run_demo(
     )
     if trained.signal is not None:
         return trained.signal
+    if trained.diverged is not None:
+        raise typer.Exit(2)
     with at_ctrl_c(lambda: f"after training: the model is complete.\n{what_next(run, tgt_lang)}"):
         with loading(run):
             from dragoman.translation.translator import Translator

@@ -44,5 +44,7 @@ def distill(
         raise typer.Exit(128 + distilled.signal)
     assert distilled.certificate is not None
     print(distilled.certificate.to_json() if as_json else f"{distilled.run}\n{distilled.certificate}")
+    if distilled.diverged is not None:  # which training has reported
+        raise typer.Exit(2)
     if not options.quiet:
         say(f"Try it:  {as_command('dragoman', 'translate', out, '-i', '--fast')}")

@@ -98,7 +98,10 @@ def _outputs(runs: list[Path], test: TestText, tgt_langs: set[str | None]) -> Ou
         of_runs = next(iter(tgt_langs)) if len(tgt_langs) == 1 else None
         expected_by = "--to says" if test.to else "the target language is"
         sides = [Side(path, test.to or of_runs, expected_by) for path in (test.ref, *map(Path, test.outputs))]
-        refuse_by_name(sides, "name the language with --to if a name misleads")
+        rename = "rename it if the name misleads"
+        refuse_by_name(sides[:1], rename if test.to else lambda lang: f"add --to {lang} if it is meant, or {rename}")
+        if test.to is None:
+            refuse_by_name(sides[1:], f"add --to {of_runs} if the name misleads")
         for side, lines in zip(sides, [refs, *(lines for _, lines in outputs)], strict=True):
             if warning := doubt(side.path, lines, side.lang, side.expected_by):
                 say(f"warning: {warning}")

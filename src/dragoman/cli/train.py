@@ -44,5 +44,7 @@ def train(
     if trained.rank == 0:
         sys.stdout.buffer.write(os.fsencode(trained.run) + b"\n")  # a path may not be UTF-8
         sys.stdout.flush()
+        if trained.diverged is not None:  # which training has reported
+            raise typer.Exit(2)
         if not options.quiet:
             say(f"Try it:  {as_command('dragoman', 'translate', trained.run, '-i')}")

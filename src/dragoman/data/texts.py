@@ -108,16 +108,22 @@ def _languages(text: TextFiles) -> Langs:
 
 
 def refuse_reversed(text: TextFiles, langs: Langs) -> None:
-    """Check that a table or a translation memory is not read in the other direction than that of ``langs``.
+    """Check that a text is not read in the other direction than that of ``langs``.
 
     Raises:
-        ConfigError: By its headings, or its header, its source is the target of ``langs``, and the other way round.
+        ConfigError: By its file names, its headings or its header, its source is the target of ``langs``, and the other
+            way round.
     """
-    if isinstance(text, PairOfFiles) or not text.file.is_file() or None in langs:
+    if None in langs or not all(path.is_file() for path in files_of(text)):
         return
     named = _languages(text)
     if _varieties(named) != _varieties(langs[::-1]) or len({*_varieties(langs)}) < 2:
         return
+    if isinstance(text, PairOfFiles):
+        raise ConfigError(
+            f"{_named(text)}: {named[0]} to {named[1]} by their names, where {langs[0]} to {langs[1]} is wanted; swap "
+            "the two files, or correct src_lang and tgt_lang"
+        )
     is_memory = form_of(text.file) == ".tmx"
     tgt, src = (text.columns or named) if is_memory else table_headings(text.file, text.columns)
     raise ConfigError(

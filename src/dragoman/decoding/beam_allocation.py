@@ -40,14 +40,71 @@ class Progress(NamedTuple):
 def advance(progress: Progress, token: int) -> Progress:
     """Append one id. A phrase that is broken off must be begun again."""
     left = progress.left
-    ids = (*progress.begun, token)
-    for run in (ids[start:] for start in range(len(ids))):
-        if run in left:
-            first = left.index(run)
-            return Progress((*left[:first], *left[first + 1 :]), closed=run)
-        if any(phrase[: len(run)] == run for phrase in left):
-            return Progress(left, run)
-    return Progress(left)
+    beginnings = _beginnings(left)
+    place = beginnings.after(beginnings.place(progress.begun), token)
+    n = beginnings.lengths[place]
+    run = (*progress.begun, token)[len(progress.begun) + 1 - n :]
+    if n and place in beginnings.whole:
+        first = left.index(run)
+        return Progress((*left[:first], *left[first + 1 :]), closed=run)
+    return Progress(left, run)
+
+
+class _Beginnings:
+    """The beginnings of some phrases as a tree, each with the next shorter one that it ends in.
+
+    This is the automaton of Aho and Corasick (1975, https://doi.org/10.1145/360825.360855). Without it, each id would
+    be compared with every beginning of every phrase, which took a minute for words of 200 ids.
+    """
+
+    def __init__(self, phrases: Sequence[Phrase]) -> None:
+        self.children: list[dict[int, int]] = [{}]  # of each beginning, by the id that comes next; 0 is the empty one
+        self.lengths = [0]
+        self.whole: set[int] = set()  # beginnings that are a phrase
+        for phrase in phrases:
+            place = 0
+            for token in phrase:
+                place = self.children[place].get(token) or self._add(place, token)
+            self.whole.add(place)
+        self.shorter = [0] * len(self.children)  # the longest other beginning that each ends in
+        places = [0]
+        for place in places:  # shorter ones first
+            for token, child in self.children[place].items():
+                if place:
+                    self.shorter[child] = self.after(self.shorter[place], token)
+                places.append(child)
+
+    def _add(self, place: int, token: int) -> int:
+        self.children[place][token] = new = len(self.children)
+        self.children.append({})
+        self.lengths.append(self.lengths[place] + 1)
+        return new
+
+    def after(self, place: int, token: int) -> int:
+        """Return the longest beginning in which a run ends that ends in the beginning ``place``, and then ``token``."""
+        while place and token not in self.children[place]:
+            place = self.shorter[place]
+        return self.children[place].get(token, 0)
+
+    def place(self, run: Phrase) -> int:
+        """Return the longest beginning in which a run ends."""
+        place = 0
+        for token in run:
+            place = self.after(place, token)
+        return place
+
+    def leading_to(self, run: Phrase, n: int) -> list[int]:
+        """Return the ids after which a run would end in a beginning of at least ``n`` ids; ``n`` is at least 1."""
+        place, tokens = self.place(run), set[int]()
+        while self.lengths[place] + 1 >= n:
+            tokens.update(self.children[place])
+            if not place:
+                break
+            place = self.shorter[place]
+        return sorted(tokens)
+
+
+_beginnings = lru_cache(maxsize=2**8)(_Beginnings)
 
 
 def only_next(progress: Progress, room: int) -> list[int]:
@@ -56,10 +113,10 @@ def only_next(progress: Progress, room: int) -> list[int]:
     Args:
         room: Number of tokens that may still come, eos counted.
     """
-    if not progress.left or room - 2 >= sum(map(len, progress.left)):
+    spare = room - 2 - sum(map(len, progress.left))
+    if not progress.left or spare >= 0:
         return []
-    tokens = sorted({token for phrase in progress.left for token in phrase})
-    return [token for token in tokens if advance(progress, token).needed <= room - 2] or progress.next
+    return _beginnings(progress.left).leading_to(progress.begun, -spare) or progress.next
 
 
 def progress_of(ids: Sequence[int], phrases: Sequence[Phrase]) -> Progress:

@@ -99,6 +99,7 @@ class Distilled(NamedTuple):
     run: Path
     certificate: Certificate | None
     signal: int | None = None
+    diverged: str | None = None  # how the student's training in this call diverged, as ``Trained`` says it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,17 +169,19 @@ def distill(
             remove_leftovers(own_folder)
         pairs, counts = _pairs(texts, job)
         valid = valid or _held_out(texts[0], job)
+        diverged = None
         if not (run / "bundle" / MANIFEST).is_file():
             trained = train_student(pairs, texts[0], valid, job)
             if trained.signal is not None:
                 return Distilled(run, None, trained.signal)
+            diverged = trained.diverged
         elif options.minutes is not None or options.overrides:
             ticker.say(f"{run}: the student was trained by an earlier call; settings of training are not used any more")
         with locked(run):  # its training may have been killed before it removed its own lock
             add_shortlist(run, ticker)
             certificate = _certificate(valid, counts, job)
         _report_shortcomings(certificate, job)
-        return Distilled(run, certificate)
+        return Distilled(run, certificate, diverged=diverged)
 
 
 def _report_shortcomings(certificate: Certificate, job: _Job) -> None:

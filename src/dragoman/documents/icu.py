@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dragoman.documents.icu_source import Source
 from dragoman.documents.units import Part, Tag, Unit
 from dragoman.languages.plurals import plural_categories
 
@@ -119,19 +120,25 @@ def _parsed(unit: Unit, settings: _Settings, depth: int, plural: bool = False) -
     if messages is None or depth > MOST_NESTED:
         return None
     escape = _Escape("{}#" if plural else "{}", settings.escape)
-    result = Unit(escape=escape)
+    result, source = Unit(escape=escape), Source.of(unit)
+    raw: list[Part] = []
+    written = 0  # the source up to this place is in ``raw``
     places = [tag.place for tag in unit.tags]
     at = 0
     for message in messages:
-        parts = _message_parts(unit, message, settings, depth)
+        parts = _message_parts(unit, message, settings, depth, source)
         if parts is None:
             return None
+        if source is not None:
+            first, last = source.after(message.start), source.before(message.end)
+            raw += [*source.parts(written, first), *parts]
+            written = last
         tags = unit.tags[bisect_left(places, at) : bisect_right(places, message.start)]
         _copy(unit.text, (at, message.start), tags, result, escape)
         result.tags.append(Tag(len(result.text), tuple(parts)))
         at = message.end
     _copy(unit.text, (at, len(unit.text)), unit.tags[bisect_left(places, at) :], result, escape)
-    result.raw = raw_of(result)
+    result.raw = raw_of(result) if source is None else [*raw, *source.parts(written, source.end)]
     return result if _is_balanced(result.tags) else None
 
 
@@ -191,8 +198,17 @@ def _message(text: str, opening: re.Match[str], pairs: Mapping[int, int]) -> _Me
     return _Message(opening[1], opening.start(), end.end(), branches)
 
 
-def _message_parts(unit: Unit, message: _Message, settings: _Settings, depth: int) -> list[Part] | None:
+def _message_parts(
+    unit: Unit, message: _Message, settings: _Settings, depth: int, source: Source | None
+) -> list[Part] | None:  # fmt: skip
     """Return a message as parts: its syntax, and a unit for each branch; None if it cannot be parsed."""
+
+    def syntax(start: int, end: int) -> list[Part]:
+        """Return the source between two places of the text, of which tags stand outside."""
+        if source is None:
+            return [settings.escape(unit.text[start:end])]
+        return source.parts(source.after(start), source.before(end))
+
     is_plural = message.kind != "select"
     places = [tag.place for tag in unit.tags]
     n_tags = bisect_left(places, message.end) - bisect_right(places, message.start)
@@ -203,18 +219,20 @@ def _message_parts(unit: Unit, message: _Message, settings: _Settings, depth: in
         own = unit.tags[bisect_left(places, branch.start) : bisect_right(places, branch.end)]
         n_tags -= len(own)
         tags = [replace(tag, place=tag.place - branch.start) for tag in own]
-        parsed = _parsed(Unit(unit.text[branch.start : branch.end], tags), settings, depth + 1, is_plural)
+        raw = [] if source is None else source.parts(source.before(branch.start), source.after(branch.end))
+        parsed = _parsed(Unit(unit.text[branch.start : branch.end], tags, raw), settings, depth + 1, is_plural)
         if parsed is None:
             return None
-        before, name, after = unit.text[at : branch.start].rpartition(branch.name)
-        parts.append(settings.escape(before))
+        name = branch.name
+        named = unit.text.rindex(name, at, branch.start)
+        parts += syntax(at, named)
         if name == "other" and is_plural and (settings.may_repeat or not tags):
             for category in plural_categories(settings.tgt_lang, message.kind == "selectordinal"):
                 if not names & {category, _AS_NUMBER.get(category)}:
                     parts += [f"{category} {{", parsed, "} "]
-        parts += [settings.escape(name + after), parsed]
+        parts += [*syntax(named, branch.start), parsed]
         at = branch.end
-    return None if n_tags else [*parts, settings.escape(unit.text[at : message.end])]
+    return None if n_tags else [*parts, *syntax(at, message.end)]
 
 
 def _copy(text: str, span: tuple[int, int], tags: Sequence[Tag], result: Unit, escape: _Escape) -> None:

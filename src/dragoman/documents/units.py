@@ -45,9 +45,17 @@ class Tag:
     by_words: bool = False  # for a cut: stands where the alignment puts the words before it, and no tag crosses it
 
 
+_IMPOSSIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+
+
+def possible(text: str) -> str:
+    """Return text with U+FFFD for each character that XML cannot hold, not even as a reference."""
+    return _IMPOSSIBLE.sub("\ufffd", text)
+
+
 def escape(text: str) -> str:
-    """Return text with ``&``, ``<`` and ``>`` escaped, as HTML and XML need it between tags."""
-    return html.escape(text, quote=False)
+    """Return text with ``&``, ``<`` and ``>`` escaped, as HTML and XML need it between tags; see ``possible``."""
+    return html.escape(possible(text), quote=False)
 
 
 @dataclass

@@ -8,14 +8,15 @@ https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html, https://docs.oasis-op
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated
 from dragoman.documents.gettext.placeholders import ordered
 from dragoman.documents.units import Part, Translations, Unit, units_of
-from dragoman.documents.xliff_content import ContentReader, Settings
-from dragoman.documents.xml import Token, check, closing_tags, root_namespace, tokens, with_attribute
+from dragoman.documents.xliff_content import ContentReader, Settings, is_one_piece
+from dragoman.documents.xml import Token, check, closing_tags, root_namespace, root_of, tokens, with_attribute
 from dragoman.errors import DataError
 from dragoman.languages.codes import standard, variety
 from dragoman.translation.keeping.protected import has_letters
@@ -87,7 +88,7 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     """Cut an XLIFF file into the segments that have no target yet; see ``document.Format``."""
     text = check(data, info)
     file = _File(tokens(text.text, {root_namespace(text.text): ""}))
-    root = next(token for token in file.tokens if token.kind in ("open", "empty"))
+    root = root_of(file.tokens, info)
     version = root.get("version") or ""
     if root.name != "xliff" or not version.startswith(("1.", "2.")):
         raise DataError(f"{info.name}: its root is {root.name} {version}, not that of XLIFF 1.2 or 2.0")
@@ -237,10 +238,23 @@ class _File:
         place = self.child(segment, "source")
         return "" if place is None else self.text(*place)
 
-    def segments_in(self, start: int, end: int) -> dict[str, int]:
-        """Return the opening tags of ``<mrk mtype="seg">`` by their ``mid``."""
-        places = range(start, end)
-        return {self.tokens[i].get("mid") or str(i): i for i in places if _is_segment(self.tokens[i])}
+    def segments_in(self, start: int, end: int) -> dict[tuple[str, int], int]:
+        """Return the opening tags of ``<mrk mtype="seg">`` in order, by ``mid`` and the number of those before with it.
+
+        Those in a code or in what is protected are part of it.
+        """
+        segments: dict[tuple[str, int], int] = {}
+        n_same = Counter[str]()
+        at = start
+        while at < end:
+            token = self.tokens[at]
+            if _is_segment(token):
+                mid = token.get("mid") or str(at)
+                segments[mid, n_same[mid]] = at
+                n_same[mid] += 1
+            is_whole = token.kind == "open" and (_is_segment(token) or is_one_piece(token))
+            at = self.closing[at] + 1 if is_whole else at + 1
+        return segments
 
     def state(self, start: int, target: tuple[int, int] | None) -> str:
         """Return the state of a segment, "" if it has none."""
@@ -270,7 +284,7 @@ class _File:
         if source is None or self.tokens[source[0]].kind == "empty":
             return "empty"
         cut = self.child(start, "seg-source")
-        if cut is not None and not self.segments_in(*cut):
+        if cut is not None and not self.segments_in(cut[0] + 1, cut[1] - 1):
             cut = None
         scope = _inside(self.tokens[source[0]], scope)
         settings = Settings(tgt_lang, not self.is_new, scope.keeps_space)
@@ -289,34 +303,28 @@ class _File:
 
     def content(self, place: tuple[int, int], settings: Settings) -> list[Part] | None:
         """Return the content of a source, or of each segment of a ``<seg-source>``, as parts."""
-        at, end = place[0] + 1, place[1] - 1
-        if not self.segments_in(at, end):
-            return self.reader.parts(at, end, settings)
+        between, end = place[0] + 1, place[1] - 1
+        segments = self.segments_in(between, end)
+        if not segments:
+            return self.reader.parts(between, end, settings)
         parts: list[Part] = []
-        between = at
-        while at <= end:
-            if at == end or _is_segment(self.tokens[at]):
-                parts += self.reader.parts(between, at, settings) or []
-                between = at
-            if at == end:
-                return parts
-            if _is_segment(self.tokens[at]):
-                close = self.closing[at]
-                inside = self.reader.parts(at + 1, close, settings)
-                if inside is None:
-                    return None
-                parts += [self.tokens[at].source, *inside, self.tokens[close].source]
-                at = between = close + 1
-            else:
-                at += 1
-        return parts
+        for at in segments.values():
+            close = self.closing.get(at, at)
+            before = self.reader.parts(between, at, settings)
+            inside = self.reader.parts(at + 1, close, settings) if at < close else []
+            if before is None or inside is None:
+                return None
+            parts += [*before, self.tokens[at].source, *inside, self.source(max(at + 1, close), close + 1)]
+            between = close + 1
+        last = self.reader.parts(between, end, settings)
+        return None if last is None else [*parts, *last]
 
     def filled(self, cut: tuple[int, int], target: tuple[int, int], settings: Settings) -> list[Part] | None:
         """Return the content of a target with its empty segments translated; None if it has no such segment."""
-        sources = self.segments_in(*cut)
+        sources = self.segments_in(cut[0] + 1, cut[1] - 1)
         parts: list[Part] = []
         between = target[0] + 1
-        for mid, place in self.segments_in(*target).items():
+        for mid, place in self.segments_in(target[0] + 1, target[1] - 1).items():
             is_empty = self.tokens[place].kind == "empty"
             close = place if is_empty else self.closing[place]
             if self.text(place, close).strip() or mid not in sources or self.tokens[sources[mid]].kind == "empty":

@@ -158,6 +158,11 @@ class ContentReader:
         return None
 
 
+def is_one_piece(token: Token) -> bool:
+    """True for the opening tag of a code or of what is protected, which are read with all that is inside."""
+    return token.name not in _FLOWS_THROUGH or (token.name == "mrk" and _translates(token) is False)
+
+
 def _translates(token: Token) -> bool | None:
     """Return whether an annotation says that its text is to be translated; None if it does not say so."""
     kind = (token.get("mtype") or "").lower()

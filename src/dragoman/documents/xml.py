@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,9 +12,11 @@ from dragoman.documents.document import DocumentInfo, Text, decode
 from dragoman.errors import ConfigError, DataError, not_installed, parsing
 
 _TOKEN = re.compile(
-    r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>",
+    r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<!DOCTYPE(?:[^<>\"'\[]++|\"[^\"]*+\"|'[^']*+')*+>"
+    r"|<(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>",
     re.DOTALL,
 )
+"""A comment, CDATA, an instruction, a DOCTYPE without declarations, whose addresses may have any sign, or a tag."""
 _DECLARED = re.compile(rb"^\s*<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)")
 _DOCTYPE = re.compile(
     r"\s*+(?:(?:<\?.*?\?>|<!--.*?-->)\s*+)*+<!DOCTYPE(?:[^\[>\"']++|\"[^\"]*+\"|'[^']*+')*+(\[)?", re.DOTALL
@@ -126,9 +129,22 @@ def tokens(text: str, prefixes: dict[str, str]) -> list[Token]:
     return result
 
 
+def root_of(tokens: Iterable[Token], info: DocumentInfo) -> Token:
+    """Return the tag of the outermost element.
+
+    Raises:
+        DataError: There is none.
+    """
+    root = next((token for token in tokens if token.kind in ("open", "empty")), None)
+    if root is None:
+        raise DataError(f"{info.name}: has no element that can be read: convert the file to UTF-8 first")
+    return root
+
+
 def root_namespace(text: str) -> str:
     """Return the namespace of the outermost element of well-formed XML; "" if it has none."""
-    root = next(match[0] for match in _TOKEN.finditer(text) if not match[0].startswith(("<!", "<?")))
+    tags = (match[0] for match in _TOKEN.finditer(text))
+    root = next((tag for tag in tags if not tag.startswith(("<!", "<?"))), "")
     prefix = _name_in(root, {}, {}).rpartition(":")[0]
     return Token(root, "open").get(f"xmlns:{prefix}" if prefix else "xmlns") or ""
 

@@ -30,7 +30,17 @@ from dragoman.evaluation.significance import N_SAMPLES, SEED, Comparison, compar
 from dragoman.evaluation.significance import compare as compare_texts
 from dragoman.evaluation.stress import SEED as STRESS_SEED
 from dragoman.evaluation.stress import Stressed, measure, variants
-from dragoman.evaluation.test_set import Lines, References, is_file, language_of_side, named, read, references_of
+from dragoman.evaluation.test_set import (
+    Lines,
+    References,
+    is_file,
+    language_of_references,
+    language_of_side,
+    language_of_translations,
+    named,
+    read,
+    references_of,
+)
 from dragoman.evaluation.writing import Writing, writing_of
 from dragoman.languages.codes import variety
 from dragoman.options import DeviceOptions, QuietOptions, takes
@@ -232,7 +242,7 @@ def compare(
     if len({variety(lang) for lang in langs}) > 1:
         raise ConfigError(f"{a} translates into {langs[0]} and {b} into {langs[1]}: compare systems of one language")
     if options.to is None:
-        _refuse_names_of_two_languages((a, b), tests)
+        _refuse_names_of_two_languages((a, b), tests, refs)
     langs += [lang for test in tests if (lang := test.named_lang or language_of_side(refs[0]))]
     lang, references = next(iter(langs), None), tests[0].references
     names = [str(system) if is_file(system) else letter for letter, system in (("A", a), ("B", b))]
@@ -387,10 +397,10 @@ def _read_test(
 ) -> _Test:
     """Load a system and read its test set; whatever is impossible is refused here, before anything is translated."""
     if not isinstance(system, Translator) and _are_translations(system):
-        files = _paths(system, *refs)
-        lang = options.to or next((lang for file in files if (lang := language_of_side(file))), None)
+        own_lang = language_of_translations(system, refs)
+        lang = options.to or language_of_references(refs, own_lang)
         expected_by = "--to says" if options.to else f"{named(system, 'the list of translations')} is in"
-        sides = [Side(path, lang, expected_by) for path in _paths(*refs)]
+        sides = [Side(path, options.to or own_lang or lang, expected_by) for path in _paths(*refs)]
         refuse_by_name(sides, "" if options.to else "name the language with --to if a name misleads")
         translated = [Side(path, lang, "the translations should be in") for path in _paths(system)]
         warnings = warnings_about([*translated, *sides])
@@ -427,7 +437,9 @@ def _test_of(
     return _Test(translator, plan, lines, references, src, tuple(warnings))
 
 
-def _refuse_names_of_two_languages(systems: Sequence[System], tests: Sequence[_Test]) -> None:
+def _refuse_names_of_two_languages(
+    systems: Sequence[System], tests: Sequence[_Test], refs: Sequence[Lines]
+) -> None:  # fmt: skip
     """Check that a file of translations is by its name in the language of the system that it is compared with.
 
     Raises:
@@ -436,11 +448,11 @@ def _refuse_names_of_two_languages(systems: Sequence[System], tests: Sequence[_T
     for (system, other), (test, of_other) in zip(permutations(systems), permutations(tests), strict=True):
         # a name that is a code as a whole tells nothing: "in" and "in.txt" are no Indonesian
         names = [path for path in _paths(other) if path.name.partition(".")[0] != language_of_side(path)]
-        lang = of_other.tgt_lang or next(map(language_of_side, names), None)
+        lang = of_other.tgt_lang or next((language_of_translations(path, refs) for path in names), None)
         if test.translator is None and lang is not None:
             name = other if isinstance(other, Path | str) else "the other system"
             expected_by = f"{name} {'is in' if of_other.translator is None else 'translates into'}"
-            sides = [Side(path, lang, expected_by) for path in _paths(system)]
+            sides = [Side(path, lang, expected_by) for path in _paths(system) if language_of_translations(path, refs)]
             refuse_by_name(sides, "name the language with --to if a name misleads")
 
 

@@ -11,12 +11,16 @@ from pathlib import Path
 
 from dragoman.data.corpus import read_lines, read_pairs
 from dragoman.errors import ConfigError, DataError
-from dragoman.languages.codes import language_of
+from dragoman.languages.codes import language_of, primary
+from dragoman.languages.known import is_known
 
 Lines = Path | str | Sequence[str]
 """One side of a test set: the path of a file, or texts in memory."""
 References = Path | str | Sequence[Path | str] | Sequence[Sequence[str]]
 """File of references, or several; or a text for each line, or several such lists."""
+
+MACHINE_TRANSLATION = "mt"
+"""Ending of files of translations that is a code too, of Maltese: WMT names its translations so."""
 
 
 def is_file(lines: object) -> bool:
@@ -96,6 +100,23 @@ def named(lines: Lines, name: str) -> str:
 def language_of_side(lines: Lines) -> str | None:
     """Return the language that the name of a file says; None for texts in memory."""
     return language_of(Path(lines)) if isinstance(lines, Path | str) else None
+
+
+def language_of_translations(lines: Lines, refs: Sequence[Lines]) -> str | None:
+    """Return the language that the name of a file of translations says; ``.mt`` is one if references are Maltese."""
+    lang = language_of_side(lines)
+    if lang is None or lang.lower() != MACHINE_TRANSLATION:
+        return lang
+    return lang if any(primary(language_of_side(ref)) == MACHINE_TRANSLATION for ref in refs) else None
+
+
+def language_of_references(refs: Sequence[Lines], translations: str | None) -> str | None:
+    """Return the language of references: the first that their names say, else that of the translations.
+
+    A code that nothing is known of, such as ``dev``, counts where no name has another.
+    """
+    langs = [lang for lang in (*map(language_of_side, refs), translations) if lang is not None]
+    return next((lang for lang in langs if is_known(lang)), next(iter(langs), None))
 
 
 def _texts(lines: Lines) -> list[str]:

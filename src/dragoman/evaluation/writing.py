@@ -4,7 +4,7 @@
     writing_of(None, references).note              # a sentence for the reader: the language is not known
 
 The script of the references decides, not the language alone: Javanese is written with spaces in Latin letters, and
-without in its own.
+without in its own. Where the language is not known, Chinese characters without kana are Chinese.
 """
 
 from __future__ import annotations
@@ -32,12 +32,15 @@ def _character(pattern: str) -> Any:
 
 _UNSPACED = _character("[" + "".join(rf"\p{{Script={name}}}" for name in _SCRIPTS) + "]")
 _HAN = _character(r"\p{Script=Han}")
+_KANA = _character(r"[\p{Script=Hiragana}\p{Script=Katakana}]")
 _LETTER = _character(r"\p{L}")
 
 SAMPLE = 200_000
 """Number of characters of the references that are looked at."""
 HAN_SHARE = 0.05
 """Least share of the letters that are Chinese characters for sacreBLEU's way of splitting them."""
+KANA_SHARE = 0.05
+"""Least share of the letters that are kana for Japanese, which has several times as many; a Chinese name has a few."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Writing:
     lang: str | None  # None: not known
     unspaced: bool = False  # True without spaces between words
     has_han: bool = False  # True if Chinese characters are part of it
+    is_han: bool = False  # True if it is Chinese characters alone, without the kana of Japanese
 
     @property
     def bleu_tokenizer(self) -> str:
@@ -56,7 +60,7 @@ class Writing:
         Thai and Tibetan, is split into characters (``char``), as 13a would take a sentence for one word. With spaces,
         it is WMT's 13a.
         """
-        if known(self.lang).code == "zh":
+        if known(self.lang).code == "zh" or (not self.lang and self.is_han):
             return "zh"
         return "char" if self.unspaced else "13a"
 
@@ -79,8 +83,10 @@ def writing_of(lang: str | None, refs: Sequence[str] | Sequence[Sequence[str]]) 
     if sample.isascii():
         return Writing(lang, is_unspaced(lang), known(lang).code in ("zh", "ja"))
     n_letters, n_unspaced = len(_LETTER.findall(sample)), len(_UNSPACED.findall(sample))
+    n_han, n_kana = len(_HAN.findall(sample)), len(_KANA.findall(sample))
     unspaced = is_unspaced(lang) or n_unspaced > n_letters / 2
-    return Writing(lang, unspaced, unspaced and len(_HAN.findall(sample)) > HAN_SHARE * n_letters)
+    is_han = unspaced and n_han > n_unspaced / 2 and n_kana < KANA_SHARE * n_letters
+    return Writing(lang, unspaced, unspaced and n_han > HAN_SHARE * n_letters, is_han)
 
 
 def split_characters(text: str) -> str:

@@ -9,7 +9,7 @@ from dragoman.languages.language import Language, NumberWords
 _0_TO_16 = "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn"
 _17_TO_90 = "siebzehn achtzehn neunzehn zwanzig drei(?:ß|ss)ig vierzig fünfzig sechzig siebzig achtzig neunzig"
 _WORDS = [*_0_TO_16.split(), *_17_TO_90.split()]
-LONGER = f"(?:und)?(?:{'|'.join(_WORDS)}|hundert|tausend)"
+LONGER = f"(?:und)?(?:{'|'.join(_WORDS)}|hundert|tausend|zig|(?:ß|ss)ig)"
 _ARTICLE = (
     "im|am|vom|zu[mr]|beim|d(?:er|ie|as|en|em|es)|[smdk]?ein\\w*|ihre\\w*|unser\\w*|eu(?:er|re)\\w*|jede\\w*|diese\\w*"
 )
@@ -50,6 +50,8 @@ LANGUAGE = Language(
         "einer haben wird sind aus nach bei mein ihr im zum zur kann wenn nur oder über du bist da um was hat"
     ),
     no_abbreviations="[Mm]ich|mag|Bart|Art|OK",
+    titles=("Fa|Fam|Frl|Abg|[Gg]eb|[Hh]l|[Ii]nkl|[Ee]xkl|[Zz]zgl|Dipl|Pfr|Oblt|Hptm|Gebr|Präs|Bgm|Lt|Hrn|[Aa]pl|Kfm"),
+    openers="es mein meine dein sein seine ihre unser dann danach jetzt hier dort diese dieser dieses so aber doch",
     continues=is_ordinal,
     numbers=NumberWords(
         stems="null ein|erst zwei|beid|zwo drei|dritt vier fünf sech sieb acht neun zehn elf zwölf",

@@ -32,6 +32,7 @@ LANGUAGE = Language(
         "the and of to is that it for you with are this have not be at they from what he she his her which their we "
         "your there would been has had my how when who i do did don by or all an about"
     ),
+    titles="Amb|Atty",
     no_abbreviations="art|[Mm]e|OK|[Nn]o|ill|[Mm]ay|ID|sec|miss|fed|op|LA",
     numbers=NumberWords(
         stems=(

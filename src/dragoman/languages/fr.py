@@ -2,7 +2,54 @@
 
 from __future__ import annotations
 
+import re
+from itertools import groupby
+
 from dragoman.languages.language import Language, NumberWords
+
+_0_TO_16 = "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"
+_TENS = "dix vingt trente quarante cinquante soixante septante huitante nonante"
+_WORDS = [*_0_TO_16.split(), *_TENS.split()]
+_STEMS = [word.rstrip("e").replace("neuf", "neu[fv]").replace("huitan", "(?:hui|oc)tan") for word in _WORDS]
+_END = r"(?:ier|aine|(?:e|u?i[èe]me)?s?)\b"  # of millier, quinzaine, quinze, quinzième, cents
+_AND = "e?s?[- ](?:et[- ](?=un|onz))?"
+_OTHERS = [*_WORDS[2:], "octante", "vingts", "cent", "cents", "mil", "mille"]
+_BY_LENGTH = groupby(sorted(_OTHERS, key=len), len)
+_START = "(?<!t[- ]un[- ])(?<!ts[- ]un[- ])" + "".join(rf"(?<!\b(?:{'|'.join(same)})[- ])" for _, same in _BY_LENGTH)
+LONGER = f"[- ](?:et[- ](?=un|onz))?(?:{'|'.join(_STEMS)}|cent|mill?){_END}"
+
+
+def spelled(n: int) -> str:
+    """Return the pattern of a number below a million in words, such as ``vingt et un``, not after a number word."""
+    return _START + _words(n) + _END
+
+
+def _words(n: int) -> str:
+    """Return the pattern of a number up to the stem of its last word, such as ``vingt-quatr``."""
+    if n < 17:
+        return _STEMS[n]
+    if n < 100:
+        words = _STEMS[16 + n // 10] + (_AND + _STEMS[n % 10] if n % 10 else "")
+        base, twenties = (60, "soixant") if n < 80 else (80, "quatre[- ]vingt")
+        return words if n < 70 else f"(?:{words}|{twenties}{_AND + _words(n - base) if n > base else ''})"
+    if 1100 <= n < 2000:  # years: dix-neuf cent quinze
+        return f"(?:{_by(n, 100)}|{_by(n, 1000)})"
+    return _by(n, 100 if n < 1000 else 1000)
+
+
+def _by(n: int, size: int) -> str:
+    """Return the pattern of a number as a count of hundreds or thousands and a remainder."""
+    count = "" if n // size == 1 else _words(n // size) + _AND
+    return count + {100: "cent", 1000: "mill?"}[size] + (_AND + _words(n % size) if n % size else "")
+
+
+_NO = re.compile(r"\b[nN]os?\.\s+$")
+
+
+def is_number(tail: str, piece: str) -> bool:
+    """True if the text so far ends in ``no.``, and a number comes next."""
+    return piece[0].isdigit() and _NO.search(tail) is not None
+
 
 LANGUAGE = Language(
     code="fr",
@@ -14,8 +61,13 @@ LANGUAGE = Language(
         "mais où mon leur plus deux du"
     ),
     no_abbreviations="art|vol|sec",
+    titles="[DP]r|M(?:me|lle|gr)s?|Mes?|S(?:te?s?|té)|(?<!et )Cie|Éts|Ets|Vve|Gén|Col|Lt|Cne|Cdt|Sgt|Bd",
+    openers="nous vous on c'est puis ensuite alors voici voilà cela ça ces ses son sa quand quel quelle si en à",
+    continues=is_number,
     numbers=NumberWords(
         stems="zéro un|premi deux|second trois quatre|quatri cinq six|sixi sept huit neuf|neuvi dix|dixi onz douz",
         half="demi",
+        spelled=spelled,
+        longer=LONGER,
     ),
 )

@@ -6,7 +6,7 @@ import re
 
 from dragoman.languages.language import Language
 
-_TITLE = re.compile(r"(?:^|[\s(])(?:डॉ|डा|प्रो|पं|कु|मि|श्री|श्रीमती|सं|रु)\.\s+$")
+_TITLE = re.compile(r"(?:^|[\s(])(?:डॉ|डा|प्रो|प्रा|पं|सौ|कु|मि|श्री|श्रीमती|सं|रु)\.\s+$")
 
 
 def is_title(tail: str, piece: str) -> bool:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from dragoman.languages.language import Language, NumberWords
+from dragoman.languages.sentence_ends import SPEECH_CLOSERS
 from dragoman.languages.zh import LONGER, spelled
+
+_PARTICLE = re.compile(r"と|って|を|など|なんて|[はがにのもでへ](?=[\u3400-\u9fff\u30a1-\u30fa])|[はに]、")
 
 
 def is_quoted(tail: str, piece: str) -> bool:
-    """True if the text so far ends in a quotation that the next piece reports (と, って)."""
-    return tail.rstrip()[-1:] in "」』" and piece.startswith(("と", "って"))
+    """True if the text so far ends in a quotation, and the next piece reports it (と, って) or is about it (を, は)."""
+    return tail.rstrip()[-1:] in SPEECH_CLOSERS and _PARTICLE.match(piece) is not None
 
 
 LANGUAGE = Language(

@@ -1,4 +1,4 @@
-"""Numbers written out: up to twelve in ten languages, and far beyond in English, German, Chinese and Japanese.
+"""Numbers written out in ten languages: below a million, and beyond in Chinese and Japanese.
 
 Words("Zwei Hunde, zwei Katzen", "de").take(2)    # True, twice
 """

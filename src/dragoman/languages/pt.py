@@ -2,13 +2,72 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from dragoman.languages.language import Language, NumberWords
+
+_0_TO_19 = (
+    "zero uma? (?:dois|duas) tr[eê]s quatro cinco seis sete oito nove dez onze doze treze (?:ca|qua)torze quinze "
+    "dez[ae]sseis dez[ae]ssete dezoito dez[ae]nove"
+)
+_TENS = "vinte trinta quarenta cinquenta sessenta setenta oitenta noventa"
+_WORDS = [*_0_TO_19.split(), *_TENS.split()]
+_HUNDREDS = "duz trez quatroc quinh seisc setec oitoc novec"
+_FIRST = "primeir segund terceir quart quint sext s[eé]tim oitav non"
+_TENTH = "d[eé]c vig[eé]s trig[eé]s quadrag[eé]s quinquag[eé]s sexag[eé]s sep?tuag[eé]s octog[eé]s nonag[eé]s cent[eé]s"
+_OTHERS = (  # ends of words
+    "e um|e uma|dois|duas|três|quatro|cinco|seis|sete|oito|nove|dez|onze|doze|treze|torze|quinze|"
+    f"{_TENS.replace(' ', '|')}|cem|cento|cento e|zentos|zentas|zentos e|zentas e|centos|centas|centos e|centas e|"
+    "nhentos|nhentas|nhentos e|nhentas e|mil|mil,|mil e"
+)
+_BY_LENGTH = groupby(sorted(_OTHERS.split("|"), key=len), len)
+_START = "".join(f"(?<!(?:{'|'.join(same)}) )" for _, same in _BY_LENGTH)
+LONGER = (
+    rf" mil\b| e (?:{'|'.join(_WORDS[1:10])})\b|(?<=[oa]s|il),?(?: e)? (?:{'|'.join(_WORDS[10:])})\b"
+    rf"|(?<=il),?(?: e)? (?:cem|cento|(?:{_HUNDREDS.replace(' ', '|')})ent[oa]s)\b"
+    rf"|(?<=im[oa])[- ](?:{_FIRST.replace(' ', '|')})"
+)
+
+
+def spelled(n: int) -> str:
+    """Return the pattern of a number below a million in words, such as ``trinta e dois``, not after a number word."""
+    start = f"(?<!nta e )(?<!vinte e ){_START}" if 1000 < n < 10_000 else _START  # 2000 is not in "trinta e dois mil"
+    return rf"{start}(?:{_words(n)}{_ordinal(n)})\b"
+
+
+def _ordinal(n: int) -> str:
+    """Return the pattern of an ordinal number as one more alternative, such as ``|vig[eé]sim[oa]s?``."""
+    if n > 100:
+        return "|mil[eé]sim[oa]s?" if n == 1000 else ""
+    unit = f"[oa][- ]{_FIRST.split()[n % 10 - 1]}" if n % 10 else ""
+    return f"|{_TENTH.split()[n // 10 - 1]}im{unit}[oa]s?"
+
+
+def _words(n: int) -> str:
+    if n < 20:
+        return _WORDS[n]
+    if n < 100:
+        words = _WORDS[18 + n // 10]
+    elif n < 200:
+        words = "cento" if n % 100 else "cem"
+    elif n < 1000:
+        words = f"{_HUNDREDS.split()[n // 100 - 2]}ent[oa]s"
+    else:
+        words = "mil" if n < 2000 else f"{_words(n // 1000)} mil"
+    rest = n % (10 if n < 100 else 100 if n < 1000 else 1000)
+    return words + (f",?(?: e)? {_words(rest)}" if rest else "")
+
 
 LANGUAGE = Language(
     code="pt",
     name="Portuguese",
     scripts=("latin",),
     family="ibero-romance",
+    titles=(
+        "Srta|Srt[ªa]|Eng[ªa]|Arq|Prof[ªa]|Exma|Ilm[oa]|St[ao]|Av|Cel|Cap|Ten|Alm|Pe|Fr|Ir|Mons|Des|Min|Dep|Gov|Pres|"
+        "Pça?|Sres|(?<![e&] )Cia"
+    ),
+    openers="eles elas depois então assim também este esta esse essa isto aqui ali no na se é",
     articles="o a os as um uma uns umas",
     stop_words=(
         "os uma não em um com ele eu você isso muito mais são foi ao pelo seu sua também ela dos da estava tem nós"
@@ -19,5 +78,7 @@ LANGUAGE = Language(
             "oito|oitav nove|non dez|décim onze doze"
         ),
         half="meia",
+        spelled=spelled,
+        longer=LONGER,
     ),
 )

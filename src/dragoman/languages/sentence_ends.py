@@ -37,11 +37,25 @@ ASCII_ENDS = ".!?"
 UNSPACED_ENDS = "".join(mark for mark in ENDS if mark not in ASCII_ENDS)
 """Marks that end a sentence without a space after them too."""
 
+BRACKETS = (
+    "（）［］｛｝「」『』【】〈〉《》〔〕〖〗〘〙〚〛｟｠｢｣〝〟〝〞﹙﹚﹛﹜﹝﹞︵︶︷︸︹︺︻︼︽︾︿﹀﹁﹂﹃﹄﹇﹈︗︘⁅⁆⁽⁾₍₎⌈⌉⌊⌋\u2329\u232a❨❩❪❫❬❭❮❯❰❱❲❳❴❵⟅⟆⟦⟧⟨⟩⟪⟫⟬⟭⟮⟯"
+    "⦃⦄⦅⦆⦇⦈⦉⦊⦋⦌⦍⦐⦏⦎⦑⦒⦗⦘⧘⧙⧚⧛⧼⧽⸢⸣⸤⸥⸦⸧⸨⸩⹕⹖⹗⹘⹙⹚⹛⹜"
+)
+"""Brackets in pairs, opening and closing; ASCII's are left out, as they are parts of smiles and of list numbers too."""
+
+SPEECH_CLOSERS = "」』｣〟〞﹂﹄"
+"""Closing marks of ``BRACKETS`` behind what someone says: a sentence may end behind them."""
+
 COMMAS = "\u104a\u1735\ua9c8"
 """Marks that Unicode takes for sentence ends, and writers for commas."""
 
 ENDS_CLASS = "[" + re.escape(ENDS) + "]"
 """``ENDS`` as a class of regular expressions."""
+
+
+def is_closing(mark: str) -> bool:
+    """True if a mark outside ASCII closes brackets or a quotation, such as ``』`` or ``»``."""
+    return mark > "\x7f" and unicodedata.category(mark) in ("Pe", "Pf")
 
 
 def is_question(mark: str) -> bool:

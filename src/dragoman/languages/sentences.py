@@ -2,8 +2,8 @@
 
 ``sentencex`` (https://github.com/wikimedia/sentencex, rules and abbreviations of some hundred languages; those of
 English for any other) finds the ends. This module corrects it: a list number, a lone bracket, half of an ordinal or
-half of an address is no sentence. The marks of all scripts (``sentence_ends``) end one, whether sentencex knows them
-or not.
+half of an address is no sentence, and none ends within brackets or behind a title. The marks of all scripts
+(``sentence_ends``) end one, whether sentencex knows them or not, and whatever follows.
 
 Thai and Lao have no mark for the end of a sentence. Their spaces stand between phrases too, so none ends a sentence.
 """
@@ -12,22 +12,23 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 from dragoman.languages.known import known
 from dragoman.languages.language import Language
-from dragoman.languages.sentence_ends import COMMAS, UNSPACED_ENDS
+from dragoman.languages.sentence_ends import BRACKETS, COMMAS, SPEECH_CLOSERS, UNSPACED_ENDS, is_closing
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ITEM = re.compile(
-    r"(?:^|[:;])[^\w:;]*+(?:\d++|[IVXLC]++|[ivxlc]++|[^\W\d_])[.)．）]\s*+$"
-)  # "1. ", "II. ", "a) "; also "M. "
+    r"(?:^|[:;：；，、])[^\w:;：；，、]*+(?:\d++|[IVXLC]++|[ivxlc]++|[^\W\d_])[.)．）]\s*+$"
+)  # "1. ", "II. ", "a) ", "步骤：1."; also "M. "
 _CLOSED = re.compile(
     r"\s*+[(\[][^()\[\]]*+(?<=[.!?…])[)\]]\s++(?=\S)"
 )  # a sentence within brackets, and what comes after it
 _VOLUME = re.compile(
-    r"\b(?:(?:vol|ch|chap|sect?|eq|ca|approx|bd|abs|kap|pp?|arts?|fig|tab|nr|núm|čl|стр|ст|т)\.\s+(?:[A-Z]\.\s+)?|"
+    r"\b(?:(?:vol|ch|chap|sect?|eq|ca|approx|bd|abs|kap|pp?|arts?|fig|tab|nr|núm|čl|стр|ст|т|"
+    r"abb|aufl|tel|pág|pagg?|kl|n[°º]|aprox|rys|obr|рис|табл|гл|корп|кв|ص)\.\s+(?:[A-Z]\.\s+)?|"
     r"articles?\s+[A-Z]\.\s+)$",
     re.IGNORECASE,
 )  # "vol. ", "art. L. "
@@ -46,6 +47,13 @@ _AS_SENTENCEX_KNOWS = str.maketrans(
 )
 """For each mark that sentencex may not know one that it knows, and that ends a sentence in every language."""
 
+_SMALL_OR_DIGIT = re.compile(
+    rf"[{re.escape(UNSPACED_ENDS.translate({0xFF0E: None, 0xFE52: None}))}][」』”’»]*+[0-9a-z]"
+)
+"""What sentencex takes for the rest of a sentence: 好！3, 好。iPhone; but ．is a mark of numbers and addresses too."""
+_BRACKET = re.compile(rf"[{re.escape(BRACKETS)}]|\n\s*\n")  # a paragraph ends all pairs
+_OPENERS_OF = {closer: opener for opener, closer in zip(BRACKETS[::2], BRACKETS[1::2], strict=True)}
+_FIRST_WORDS = re.compile(r"\W*+(\w++)(?:\W++(\w))?")
 _DOUBLE_WORDSPACE = "\u1361\u1361"  # typed for the full stop of Ethiopic
 
 
@@ -77,14 +85,68 @@ def sentences(text: str, lang: str | None) -> list[str]:
 
 def _pieces(text: str, language: Language) -> list[str]:
     """Return the pieces that sentencex finds; a sentence in brackets is a piece of its own."""
-    pieces, start = [], 0
-    for length in _lengths(text, language.code or "en"):
-        piece = text[start : start + length]
+    pieces: list[str] = []
+    lengths = _lengths(text, language.code or "en")
+    for start, end in pairwise([0, *_outside_brackets(text, [*accumulate(lengths)])]):
+        piece, length = text[start:end], end - start
         closed = _CLOSED.match(piece)
         ends = [0, *([] if closed is None else [closed.end()]), *_ends_of_words(piece, language), length]
         pieces += [piece[begin:stop] for begin, stop in pairwise(sorted(set(ends)))]
-        start += length
     return pieces
+
+
+def _outside_brackets(text: str, ends: list[int]) -> list[int]:
+    """Return the ends of sentences, behind the marks that close a quotation, and none within a pair of brackets."""
+    if text.isascii():  # its brackets sentencex knows
+        return ends
+    pairs = _pairs(text)
+    outside = [0]
+    i = 0
+    for end in ends:
+        while i < len(pairs) and pairs[i][1] < end:
+            i += 1
+        behind = _behind_closing(text, end)
+        if i < len(pairs) and pairs[i][0] < end:
+            close = pairs[i][1]
+            is_spaced = behind < len(text) and text[behind - 1].isspace() and not text[behind].islower()
+            # 『好。』他说; but a remark in other brackets is part of what follows, as in 【注意！】请勿触摸
+            if behind <= close or not (text[close] in SPEECH_CLOSERS or is_spaced or behind == len(text)):
+                continue
+        if behind > outside[-1]:
+            outside.append(behind)
+    return outside[1:]
+
+
+def _pairs(text: str) -> list[tuple[int, int]]:
+    """Return the places of the outermost pairs of brackets, in order."""
+    opened: dict[str, list[int]] = {}
+    pairs: list[tuple[int, int]] = []
+    for match in _BRACKET.finditer(text):
+        mark, place = match[0], match.start()
+        if mark not in _OPENERS_OF:
+            if len(mark) == 1:
+                opened.setdefault(mark, []).append(place)
+            else:
+                opened = {}
+        elif opened.get(_OPENERS_OF[mark]):
+            start = opened[_OPENERS_OF[mark]].pop()
+            while pairs and pairs[-1][1] > start:
+                start = min(start, pairs.pop()[0])
+            pairs.append((start, place))
+    return pairs
+
+
+def _behind_closing(text: str, end: int) -> int:
+    """Return the place behind the closing marks that follow the end of a sentence, and behind their spaces."""
+    stop = end
+    while stop < len(text) and is_closing(text[stop]):
+        stop += 1
+    # » behind a space closes only before a space: it opens in "Er ging. »Ja.«"
+    if stop == end or (text[end - 1].isspace() and stop < len(text) and not text[stop].isspace()):
+        return end
+    while stop < len(text) and text[stop].isspace():
+        stop += 1
+    return stop
 
 
 def _lengths(text: str, code: str) -> list[int]:
@@ -118,7 +180,9 @@ def _lengths(text: str, code: str) -> list[int]:
 
 def _as_sentencex_knows(text: str) -> str:
     """Return a text of the same length, with marks that sentencex knows and without unpaired surrogates."""
-    shown = _SURROGATE.sub("\ufffd", text)
+    if text.isascii():
+        return text
+    shown = _SMALL_OR_DIGIT.sub(lambda match: match[0][:-1] + "A", _SURROGATE.sub("\ufffd", text))
     return shown.replace(_DOUBLE_WORDSPACE, "。。").translate(_AS_SENTENCEX_KNOWS)
 
 
@@ -126,7 +190,7 @@ def _ends_of_words(piece: str, language: Language) -> list[int]:
     """Return the places in a piece where a sentence ends in a word that sentencex takes for an abbreviation."""
     if not language.no_abbreviations:
         return []
-    words = re.finditer(rf"\b(?:{language.no_abbreviations})[.]\s+(?=[^\W\d_])", piece)
+    words = re.finditer(rf"(?<![^\W\d])(?:{language.no_abbreviations})[.]\s+(?=[^\W\d_])", piece)
     ends = [word.end() for word in words]
     return [end for end in ends if piece[end].isupper() and not _LABEL.match(piece, end)]
 
@@ -157,7 +221,22 @@ def _continues(tail: str, has_letters: bool, piece: str, language: Language) -> 
         return True
     if not tail[-1].isspace() and not _UNSPACED_ENDS & set(tail[-3:]):  # an address, a file name
         return True
-    return language.continues(tail, piece)
+    return _is_name_after_title(tail, piece, language) or language.continues(tail, piece)
+
+
+def _is_name_after_title(tail: str, piece: str, language: Language) -> bool:
+    """True if the sentence so far ends in a title, and ``piece`` does not begin like a sentence."""
+    if not language.titles:
+        return False
+    if not re.search(rf"(?<![^\s(\[/«„“‘'’\"¿¡–-])(?:{language.titles})[.]\s+$", tail):
+        return False
+    first = _FIRST_WORDS.match(piece)
+    if first is None or first[1][0].islower() or first[1][0].isdigit():
+        return True
+    if first[1].lower() not in f"{language.stop_words} {language.articles} {language.openers}".split():
+        return True
+    # articles begin names too: Mme. Le Pen; not in German, where the next word may be any noun
+    return language.code != "de" and first[2] is not None and first[2].isupper()
 
 
 def _has_letter(text: str) -> bool:

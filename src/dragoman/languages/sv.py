@@ -9,6 +9,8 @@ LANGUAGE = Language(
     name="Swedish",
     scripts=("latin",),
     family="scandinavian",
+    titles="[Kk]apt|[Ll]öjtn|[Dd]ir|[Kk]and|Hrr",
+    openers="hon vi du ni dem sedan då nu här där",
     articles="en ett den det de",
     stop_words="och är att det inte jag som på ett för med han till vi har av från hon kan din",
 )

@@ -97,7 +97,7 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
         app.include_router(router)
     _operations(app)
     _errors(app, error)
-    app.openapi = lambda: described(app, pairs, error)  # type: ignore[method-assign]
+    app.openapi = lambda: described(app, pairs, error, has_keys=keys is not None)  # type: ignore[method-assign]
 
     def owner_of(scope: Message) -> str | None:
         # A key in the body is not known yet: the route checks it before it prepares anything.
@@ -273,7 +273,8 @@ def _sentence(problems: Sequence[Any]) -> str:
         return invalid_json(f"{first['ctx']['error']} (char {first['loc'][-1]})")
     if first["loc"] == ("body",):
         return "the body must be a JSON object"
-    return refusals([{**problem, "loc": problem["loc"][1:]} for problem in problems], unknown_field)
+    inside = [{**problem, "loc": problem["loc"][1:]} for problem in problems]
+    return refusals(inside, unknown_field, "a JSON object")
 
 
 REFUSALS = {
@@ -288,7 +289,21 @@ REFUSALS = {
 """Description of each error status in the OpenAPI document."""
 
 
-def described(app: FastAPI, pairs: Pairs, error_body: ErrorBody) -> dict[str, Any]:
+KEYS = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "Authorization: Bearer KEY"},
+    "deepl": {"type": "apiKey", "in": "header", "name": "Authorization", "description": "DeepL-Auth-Key KEY"},
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The key alone."},
+}
+"""Ways to send an API key, in the OpenAPI document."""
+
+WITHOUT_KEY = (
+    "/livez", "/readyz", "/readyz/storage", "/", "/docs", "/languages", "/frontend/settings", "/health",
+    "/download_file/{name}",
+)  # fmt: skip
+"""Paths that need no API key."""
+
+
+def described(app: FastAPI, pairs: Pairs, error_body: ErrorBody, *, has_keys: bool = False) -> dict[str, Any]:
     """Return FastAPI's OpenAPI document with the served languages, and each error in the shape of its API."""
     if app.openapi_schema is None:
         spec = get_openapi(title=app.title, version=__version__, description=app.description, routes=app.routes)
@@ -300,8 +315,19 @@ def described(app: FastAPI, pairs: Pairs, error_body: ErrorBody) -> dict[str, An
                 for status, what in REFUSALS.items():
                     operation["responses"].setdefault(str(status), {"description": what, **refused})
         _name_languages(spec, pairs)
+        if has_keys:
+            _name_keys(spec)
         app.openapi_schema = spec
     return app.openapi_schema
+
+
+def _name_keys(spec: dict[str, Any]) -> None:
+    """Add the ways to send an API key, and the paths that need none."""
+    spec["components"]["securitySchemes"] = KEYS
+    spec["security"] = [{name: []} for name in KEYS]
+    for path in WITHOUT_KEY:
+        for operation in spec["paths"][path].values():
+            operation["security"] = []
 
 
 @cache  # making the text takes milliseconds, and needs no key

@@ -9,6 +9,9 @@ A short request of a key that has no part in a batch does not wait for its end: 
 steps of that batch, by the same thread. Such requests take at most half of the time. Short and long requests share no
 batch.
 
+Words that a request forces into its translations can take a hundred times as long as its text. Such sentences count for
+more tokens, share batches with their own key's alone, and let long requests pass too, a part at a time.
+
 Every request ends, once: with its results, or with an error. A search thread outlives every error of its batches;
 ``watchdog`` restarts it should it die all the same.
 """
@@ -21,7 +24,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -48,6 +51,10 @@ RECENT_S = 10.0
 SHORT_BATCH = 4
 """Fraction, as a divisor, of the largest batch that is searched while a key is expected to come again: it would have to
 wait for the end of that batch. A quarter of a full one is hardly slower per sentence."""
+
+MOST_EXPECTED_S = 30.0
+"""Longest time in seconds that is expected of a batch: the watchdog waits many times as long, and a slow batch must not
+let all later ones hang for an hour."""
 
 BATCH_TOKENS_ON_CPU = 1024
 """Largest batch on a CPU, in tokens. A larger one is no faster per sentence, keeps new requests waiting until its end,
@@ -211,12 +218,33 @@ class Batcher:
                 self._threads[number].start()
 
     def give_up(self, batch: Batch) -> None:
-        """End the requests of a batch with an error, and its search at the next decoding step."""
+        """End the search of a batch at the next decoding step, and its requests with an error.
+
+        If several keys had a part in it, one of them may have held up the others: their requests are searched again,
+        each key's apart, and fail the second time.
+        """
+        with self._changed:
+            if len(batch.owners) > 1 and not batch.is_searched:
+                for ticket in list(batch.tickets):
+                    if not ticket.cancellation.cancelled and self._search_again(ticket, batch):
+                        batch.tickets.remove(ticket)
+            batch.is_given_up = True
         self._fail(batch, UnfinishedError())
+
+    def _search_again(self, ticket: Ticket, batch: Batch) -> bool:
+        """Put a request's sentences of a batch before all others in the queue; False if that was done before."""
+        jobs = [job for job in batch.jobs if job.ticket is ticket]
+        if not ticket.search_again(jobs):
+            return False
+        self._count_waiting(ticket, 1, *jobs)
+        if ticket not in self._tickets:
+            self._tickets.appendleft(ticket)
+        self._changed.notify_all()
+        return True
 
     def _fail(self, batch: Batch, error: BaseException) -> None:
         """End the requests of a batch with an error; their other sentences are searched for nobody."""
-        for ticket in {id(job.ticket): job.ticket for job in batch.jobs}.values():
+        for ticket in batch.tickets:
             self.forget(ticket)
         batch.fail(error)
 
@@ -254,43 +282,57 @@ class Batcher:
         if batch is not None:
             if error is not None:
                 self._fail(batch, error)
-            self._longest_s = max(batch.seconds, 0.9 * self._longest_s)
+            if error is None and batch.is_usual:
+                self._longest_s = max(batch.seconds, 0.9 * self._longest_s)
             with self._changed:
                 del self._running[number]
                 self.n_running -= len(batch.jobs)
 
     def _search_next(self, number: int) -> bool:
         """Search one batch; return False once the server shuts down."""
-        batch = self._take(number)
+        batch = self.take(number)
         if batch is None:
             return not self.closing or self.n_waiting > 0
-        self._search(batch.jobs, partial(self._let_pass, number, batch))
+        self._search(batch, partial(self._let_pass, number, batch))
         seconds = batch.seconds
         self.end_batch(number)
-        self.count(batch.jobs, batch.others_wait, seconds)
+        self.count(batch.jobs, batch.others_wait, seconds, batch.is_searched)
         return True
 
     def _let_pass(self, number: int, batch: Batch) -> None:
-        """Search short requests of keys that have no part in a batch, between two steps of that batch."""
-        if not self._tickets or batch.passed_s > batch.seconds:
+        """Search requests of keys that have no part in a batch, between two steps of that batch.
+
+        Short ones pass every batch. One that may take long, such as for forced words, is passed by long requests too,
+        for as much time again: so the short ones need not wait until the long ones have made up for theirs.
+        """
+        if not self._tickets:
             return
         with self._changed:
-            short = self._short_owners() - batch.owners
-            first = next((ticket for ticket in self._tickets if ticket.owner in short), None)
-            if first is None:
+            passing = self.deal_passing(batch)
+            if passing is None:
                 return
-            jobs = self._deal(first.kind, LEAST_SHARE, short)
-            passing = Batch(batch.thread, jobs, True, self._expected_s(jobs), time.monotonic())
             self._running[_passing(number)] = passing
         try:
-            self._search(jobs)
+            self._search(passing)
             self.end_batch(_passing(number))
         except BaseException as error:
             self.outlive(_passing(number), error)
-        batch.passed_s += passing.seconds
-        self.count(jobs, False, passing.seconds)
+        batch.let_pass(passing)
+        self.count(passing.jobs, False, passing.seconds, passing.is_searched)
 
-    def _take(self, number: int) -> Batch | None:
+    def deal_passing(self, batch: Batch) -> Batch | None:
+        """Remove sentences from the queue that may pass a batch now; if several, of ``LEAST_SHARE`` tokens at most."""
+        short = self._short_owners()
+        long = self._waiting.keys() - short if batch.is_apart else frozenset[str]()
+        for owners, passed_s in ((short, batch.passed_s), (long, batch.passed_long_s)):
+            others, is_short = owners - batch.owners, owners is short
+            able = (ticket for ticket in self._tickets if ticket.owner in others and ticket.may_pass(is_short))
+            if passed_s <= batch.seconds and (first := next(able, None)) is not None:
+                jobs = self._deal(first.kind, LEAST_SHARE, others)
+                return Batch(batch.thread, jobs, True, self._expected_s(jobs), time.monotonic(), is_short=is_short)
+        return None
+
+    def take(self, number: int) -> Batch | None:
         """Wait for the next batch of a search thread; None: there is none, or the server shuts down."""
         with self._changed:
             self._n_idle += 1
@@ -345,7 +387,8 @@ class Batcher:
     def _expected_s(self, jobs: Sequence[Job]) -> float:
         """Return the expected time of a batch in seconds: that of the longest recent one, if speed says no more."""
         tokens = sum(job.n_tokens for job in jobs)
-        return max(tokens / self.tokens_per_s if self.tokens_per_s else 0.0, self._longest_s)
+        by_speed = tokens / self.tokens_per_s if self.tokens_per_s else 0.0
+        return min(MOST_EXPECTED_S, max(by_speed, self._longest_s))
 
     def _await_other_requests(self, kind: Hashable, limit: int) -> None:
         """Wait until as many requests have come as the last batch had, or a batch is full; ``WINDOW_S`` at most."""
@@ -403,28 +446,30 @@ class Batcher:
         self.n_running += len(jobs)
         return jobs
 
-    def _search(self, jobs: Sequence[Job], between_steps: Callable[[], object] | None = None) -> None:
-        """Translate a batch and give each ticket its results."""
-        segments = [
-            replace(job.segment, search=replace(job.segment.search, between_steps=between_steps)) for job in jobs
-        ]
-        results = translate_segments(segments, jobs[0].ticket.plan)
-        for job, result in zip(jobs, results, strict=True):
-            job.ticket.take(job.number, result)
+    def _search(self, batch: Batch, between_steps: Callable[[], object] | None = None) -> None:
+        """Translate a batch and give each ticket its results, unless the batch was given up meanwhile."""
+        results = translate_segments(batch.segments(between_steps), batch.jobs[0].ticket.plan)
+        with self._changed:
+            batch.is_searched = not batch.is_given_up
+        if batch.is_searched:
+            for job, result in zip(batch.jobs, results, strict=True):
+                job.ticket.take(job.number, result)
 
-    def count(self, jobs: Sequence[Job], others_wait: bool, seconds: float) -> None:
-        """Add a batch to the statistics, and its speed to the estimate of ``tokens_per_s``."""
+    def count(self, jobs: Sequence[Job], others_wait: bool, seconds: float, is_searched: bool = True) -> None:
+        """Add a batch to the statistics, and if it was not given up, its speed to the estimate of ``tokens_per_s``."""
         tokens = sum(job.n_tokens for job in jobs)
         with self._changed:
             self.done.batches += 1
             self.done.sentences += len(jobs)
             self.done.dropped += sum(job.ticket.cancellation.cancelled for job in jobs)
-            self.done.tokens += tokens
+            self.done.tokens += sum(job.n_src for job in jobs)
             self.done.busy_s += seconds
             # The estimate is for a long queue, which is searched in large batches. A small batch is slower and counts
             # only where no larger one could be made; otherwise it may raise the estimate, but not lower it.
             speed, estimate = tokens / max(seconds, 1e-9), self.tokens_per_s
             is_measurable = tokens >= MEASURABLE or others_wait
+            if not is_searched:
+                return
             if is_measurable and estimate:
                 self.tokens_per_s = 0.8 * estimate + 0.2 * speed
             elif is_measurable or estimate:

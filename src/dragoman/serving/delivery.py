@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import stat
+from collections.abc import Iterator
 
 from starlette.requests import Request
 from starlette.responses import FileResponse
@@ -11,6 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from dragoman.serving.jobs import Job, Jobs
 from dragoman.serving.refusals import UnknownError
+from dragoman.serving.storage import storing
 
 _RANGE = re.compile(rb"bytes=(\d{0,18})-(\d{0,18})")
 
@@ -23,12 +26,11 @@ class Delivery(FileResponse):
 
         Raises:
             UnknownError: The job went while room was short.
+            UnstorableError: The translation cannot be read now.
         """
-        path = jobs.result(job)
-        try:
+        with _reading():
+            path = jobs.result(job)
             state = path.lstat()
-        except FileNotFoundError:
-            raise UnknownError("document not found") from None
         if not stat.S_ISREG(state.st_mode):  # a link would lead to another file of this machine
             raise UnknownError("document not found")
         # A cache between must not keep it: its address alone gives it to whoever has it.
@@ -53,13 +55,18 @@ class Delivery(FileResponse):
         # The routes take a HEAD for a GET. A range that the file does not have, and several, may be ignored (RFC 9110).
         headers = [header for header in scope["headers"] if header[0] != b"range" or self._has(header[1])]
         scope = {**scope, "method": "HEAD" if scope["is_head"] else scope["method"], "headers": headers}
-        whole = False
+        whole, starts = False, list[Message]()
 
         async def marking(message: Message) -> None:
             nonlocal whole
             if message["type"] == "http.response.start":
                 n_bytes = int(dict(message["headers"])[b"content-length"])
                 whole = not scope["is_head"] and n_bytes == self._n_bytes
+                # Held back until the file was opened and its first block read: the answer may still be another one.
+                starts.append(message)
+                return
+            if starts:
+                await send(starts.pop())
             is_last = message["type"] == "http.response.body" and not message.get("more_body")
             # The server ignores what is sent to a client that has left.
             arrives = whole and is_last and not await Request(scope, receive).is_disconnected()
@@ -67,4 +74,20 @@ class Delivery(FileResponse):
             if arrives:
                 self._jobs.disk.begin(self._jobs.mark_fetched, self._job)
 
-        await super().__call__(scope, receive, marking)
+        try:
+            await super().__call__(scope, receive, marking)
+        except OSError as error:
+            if not starts:  # the client has got a part of the file, which cannot be taken back
+                raise
+            with _reading():
+                raise error
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """Turn an error of the disk in the body into the refusal that says whether the translation is gone."""
+    with storing():
+        try:
+            yield
+        except FileNotFoundError:
+            raise UnknownError("document not found") from None

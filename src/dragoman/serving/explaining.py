@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from dragoman.explanation.explain import explain as traced
 from dragoman.explanation.page import page, trace_data
 from dragoman.explanation.trace import Trace
-from dragoman.serving.http import JsonRoute, Text, check_key, state_of
+from dragoman.serving.http import JsonRoute, Line, Text, check_key, read, state_of
 from dragoman.serving.limits import EXPLAINED, EXPLAINED_TOKENS, Shares
 from dragoman.serving.pages import with_policy
 from dragoman.serving.refusals import BusyError, ClientLeft, MalformedError
@@ -27,15 +27,20 @@ MOST_WAITING = 16
 """Largest number of traces that wait for their turn; more are refused."""
 
 
+ShortLine = Annotated[Line, Field(max_length=EXPLAINED)]
+
+
 class ExplainRequest(BaseModel):
     """Line to explain, and its translation or the beginning of one."""
 
     model_config = ConfigDict(extra="forbid")
 
-    text: Text
-    source: Text = "auto"
-    target: Text | None = None
-    translation: Annotated[Text | None, Field(description="Translation to explain (default: the model's own).")] = None
+    text: Annotated[ShortLine, Field(description="Line to explain.")]
+    source: Annotated[Text, Field(description="Source language; auto: detect it among those served.")] = "auto"
+    target: Annotated[Text | None, Field(description="Target language; optional if the source has only one.")] = None
+    translation: Annotated[
+        ShortLine | None, Field(description="Translation to explain (default: the model's own).")
+    ] = None
     prefix: Annotated[
         list[StrictInt],
         Field(max_length=EXPLAINED_TOKENS, description="Ids of the first subwords; the model continues from there."),
@@ -55,13 +60,10 @@ class Traces:
         """Trace a sentence when its turn has come; return what ``show`` makes of the trace.
 
         Raises:
-            MalformedError: A text is blank, too long, or has several lines.
+            MalformedError: A text has too many subwords.
             BusyError: Too many requests of this key wait.
             ClientLeft: The client left while it waited.
         """
-        for text in (line.text, line.translation):
-            if text is not None and (not text.strip() or len(text) > EXPLAINED or "\n" in text):
-                raise MalformedError(f"text and translation must be one line of at most {EXPLAINED} characters")
         pair = state_of(request).service.pair(line.source, line.target, [line.text])
         _check_tokens(pair.translator, line)
         if not self._shares.has_room(MOST_WAITING, self._waiting, owner):
@@ -101,5 +103,6 @@ async def explained(
 ) -> Response:  # fmt: skip
     """Return the page of ``dragoman explain`` for one short line."""
     owner = check_key(request, None, missing=401, wrong=403)
-    line = ExplainRequest(text=text, source=source, target=target, translation=translation, prefix=prefix)
+    fields = {"text": text, "source": source, "target": target, "translation": translation, "prefix": prefix}
+    line = read(ExplainRequest, fields)
     return await request.app.state.traces.shown(request, line, owner, lambda trace: with_policy(page(trace)))

@@ -183,12 +183,22 @@ class Glossaries:
         """
         now = datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z")
         made = Stored(str(uuid.uuid4()), name, now, tuple(dictionaries), owner)
-        with storing(), self._alone():
-            used = Counter(outline.owner for outline in self._all())
-            if not self.shares.has_room(MOST, used, owner):
-                raise MalformedError(f"no more glossaries can be stored, {used[owner]:,} are yours: delete one first")
-            self._write(made)
+        with storing():
+            try:
+                self._add(made)
+            except BaseException:  # after an error nothing may be stored that its owner knows nothing of
+                with contextlib.suppress(OSError):
+                    self._path(made.id).unlink(missing_ok=True)
+                raise
         return made
+
+    def _add(self, made: Stored) -> None:
+        with self._alone():
+            used = Counter(outline.owner for outline in self._all())
+            if not self.shares.has_room(MOST, used, made.owner):
+                n = used[made.owner]
+                raise MalformedError(f"no more glossaries can be stored, {n:,} are yours: delete one first")
+            self._write(made)
 
     def change(self, id_: str, owner: str, change: Callable[[Stored], Stored]) -> Stored:
         """Replace a glossary of ``owner`` by what ``change`` returns for it.

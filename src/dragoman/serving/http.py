@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import difflib
 import logging
 import re
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Annotated, Any, TypeVar, get_type_hints
 from urllib.parse import parse_qsl
 
@@ -21,7 +24,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.options import FormatOptions
 from dragoman.errors import DragomanError
-from dragoman.options import Options, declaration_of, must, no_switch_for_a_number, refusals
+from dragoman.options import Options, declaration_of, must, no_switch_for_a_number, printable, refusals
 from dragoman.serving.pairs import Pair
 from dragoman.serving.parsing import Tagged
 from dragoman.serving.refusals import BusyError, DeniedError, MalformedError, RefusalError, TooMuchError, UnreadyError
@@ -40,6 +43,9 @@ MOST_FORM_FIELDS = 10_000
 
 SHORT_BODY = 64 * 1024
 """Largest body in bytes that is read in the thread of the event loop."""
+
+MOST_SLIPS, LONGEST_SLIP = 100, 40
+"""Number of unknown names that are compared with the names of fields, and the largest length of each."""
 
 FORM_PIECE = 16 * 1024
 """Number of bytes of a multipart form that are read before other requests may run."""
@@ -77,13 +83,16 @@ def body_of(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def query_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the OpenAPI description of a query with the fields of ``model``: each is described, none is required."""
+    """Return the OpenAPI description of a query with the fields of ``model``, each of which has a description."""
+    schema = model.model_json_schema()
+    required = schema.get("required", ())
     return {
         "parameters": [
-            {"name": name, "in": "query", "required": False, "description": schema["description"], "schema": schema}
-            for name, schema in model.model_json_schema()["properties"].items()
+            {"name": name, "in": "query", "required": name in required, "description": about["description"],
+             "schema": about}
+            for name, about in schema["properties"].items()
         ]
-    }
+    }  # fmt: skip
 
 
 def _inlined(node: Any, parts: Mapping[str, Any]) -> Any:
@@ -99,7 +108,7 @@ async def fields_of(request: Request) -> dict[str, Any]:
     """Return the fields of a request, from its query, a form or a JSON object; a repeated field becomes a list.
 
     Raises:
-        MalformedError: The body does not fit its content type.
+        MalformedError: The body does not fit its content type, or contradicts the query.
         TooMuchError: A form has too many fields.
     """
     pairs = request.query_params.multi_items()
@@ -119,7 +128,19 @@ async def fields_of(request: Request) -> dict[str, Any]:
             pairs.append((name, part.replace("\r\n", "\n")))
         return _fields(pairs)
     _check_charset(request, is_ascii=body.isascii())
-    return {**_fields(pairs), **await _json_object(body)}
+    return _joined(_fields(pairs), await _json_object(body))
+
+
+def _joined(query: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a query and of a JSON body.
+
+    Raises:
+        MalformedError: A field is in both, with two values.
+    """
+    for name in query:
+        if name in body and query[name] != body[name]:
+            raise MalformedError(f"{name} has one value in the query and another one in the body: leave out one")
+    return {**query, **body}
 
 
 def _form_pairs(body: bytes) -> list[tuple[str, str]]:
@@ -174,10 +195,16 @@ def _check_charset(request: Request, *, is_ascii: bool) -> None:
         MalformedError: It is in another encoding.
     """
     charset = _content_type(request)[1].get(b"charset", b"utf-8").decode("latin-1")
+    if not _is_utf8(charset, is_ascii=is_ascii):
+        raise MalformedError(f"the body must be UTF-8 text, got charset {charset[:40]!r}")
+
+
+def _is_utf8(charset: str, *, is_ascii: bool) -> bool:
+    """Return True if text of a declared encoding means the same in UTF-8."""
     name = charset.lower()
-    if name in ("utf-8", "utf8", "us-ascii", "ascii") or (is_ascii and name.startswith(("iso-8859-", "windows-125"))):
-        return
-    raise MalformedError(f"the body must be UTF-8 text, got charset {charset[:40]!r}")
+    return name in ("utf-8", "utf8", "us-ascii", "ascii") or (
+        is_ascii and name.startswith(("iso-8859-", "windows-125"))
+    )
 
 
 def _content_type(request: Request) -> tuple[bytes, dict[bytes, bytes]]:
@@ -223,6 +250,7 @@ class _Utf8Parser(MultiPartParser):
     def on_part_begin(self) -> None:
         super().on_part_begin()
         self._text, self._is_file = codecs.getincrementaldecoder("utf-8")(), False
+        self._charset, self._is_ascii = "utf-8", True
 
     def on_header_value(self, data: bytes, start: int, end: int) -> None:
         super().on_header_value(data, start, end)
@@ -235,20 +263,26 @@ class _Utf8Parser(MultiPartParser):
     def on_headers_finished(self) -> None:
         _check_semicolons(self._current_part.content_disposition or b"")
         super().on_headers_finished()
+        self._is_file = self._current_part.file is not None
         for name, value in self._current_part.item_headers:
+            if name == b"content-type":
+                _check_semicolons(value)
+                self._charset = parse_options_header(value)[1].get(b"charset", b"utf-8").decode("latin-1")
             # Starlette would take the encoded bytes for the text.
             if name == b"content-transfer-encoding" and value.strip().lower() not in (b"binary", b"8bit", b"7bit"):
                 coding = value[:40].decode("latin-1")
                 raise MalformedError(f"the parts of the form must be sent as they are, not as {coding!r}")
-        self._is_file = self._current_part.file is not None
 
     def on_part_data(self, data: bytes, start: int, end: int) -> None:
         super().on_part_data(data, start, end)
         if not self._is_file:
+            self._is_ascii = self._is_ascii and data[start:end].isascii()
             self._decode(data[start:end])
 
     def on_part_end(self) -> None:
         super().on_part_end()
+        if not self._is_file and not _is_utf8(self._charset, is_ascii=self._is_ascii):
+            raise MalformedError(f"the fields of the form must be UTF-8 text, got charset {self._charset[:40]!r}")
         self._decode(b"", final=True)
 
     def _decode(self, data: bytes, *, final: bool = False) -> None:
@@ -267,7 +301,7 @@ async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
     """Return the fields of a form with one file, the file's name, and its content.
 
     Raises:
-        MalformedError: The form has no file.
+        MalformedError: The form has no file, or under another name than ``file``.
     """
     pairs = request.query_params.multi_items()
     name, content = "", None
@@ -277,8 +311,10 @@ async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
             for field, part in form.multi_items():
                 if isinstance(part, str):
                     pairs.append((field, part))
-                else:
-                    name, content = part.filename or "", await part.read()
+                    continue
+                if field != "file":
+                    raise MalformedError(f"the file must be sent as field 'file', got {field[:40]!r}")
+                name, content = part.filename or "", await part.read()
         finally:
             await form.close()
     if content is None:
@@ -297,16 +333,36 @@ def upload_body(model: type[BaseModel]) -> dict[str, Any]:
 
 
 class JsonRoute(APIRoute):
-    """Route whose body FastAPI declares, read as every other body is; see ``strict_json``."""
+    """Route whose query and body FastAPI declares; other fields are refused, and a body is read by ``strict_json``."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return FastAPI's handler, for requests that read their JSON strictly."""
         handle = super().get_route_handler()
+        known = {each.alias: isinstance(each.default, list) for each in self.dependant.query_params}
 
         async def strictly(request: Request) -> Response:
+            _check_query(request, known)
             return await handle(_StrictRequest(request.scope, request.receive))
 
         return strictly
+
+
+def _check_query(request: Request, known: Mapping[str, bool]) -> None:
+    """Check the names in a query.
+
+    Args:
+        known: Names of the fields, each with whether it may be repeated.
+
+    Raises:
+        MalformedError: A field is unknown or repeated.
+    """
+    names = Counter(name for name, _ in request.query_params.multi_items())
+    for name, n in names.items():
+        if name not in known:
+            elsewhere = ": send fields in the JSON body" if request.method == "POST" else ": leave it out"
+            raise MalformedError(f"unknown field {printable(name)} in the query{elsewhere}")
+        if n > 1 and not known[name]:
+            raise MalformedError(f"{name} is {n} times in the query: leave it there once")
 
 
 class _StrictRequest(Request):
@@ -359,6 +415,12 @@ def _not_blank(text: str) -> str:
     return text
 
 
+def _no_line_end(text: str) -> str:
+    if "\n" in text:
+        raise must("be one line")
+    return text
+
+
 def _as_list(texts: Any) -> Any:
     texts = [texts] if isinstance(texts, str) else texts
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -375,6 +437,9 @@ Text = Annotated[str, AfterValidator(_no_surrogates)]
 
 FullText = Annotated[Text, Field(min_length=1), AfterValidator(_not_blank)]
 """Field that is one text and not blank."""
+
+Line = Annotated[FullText, AfterValidator(_no_line_end)]
+"""Field that is one line and not blank."""
 
 Texts = Annotated[str | list[str], BeforeValidator(_as_list)]
 """Field that is a text or a list of texts; read as a list."""
@@ -419,15 +484,33 @@ def read(declared: type[M], fields: Mapping[str, Any]) -> M:
     values = {
         name: no_switch_for_a_number(value, known[name].annotation) if name in known else value
         for name, value in fields.items()
-        if value is not None
+        if value is not None and (name in known or name not in KEY_FIELDS)
     }
+    _refuse_slips(declared, values)
     try:
         return declared.model_validate(values)
     except ValidationError as error:
         # To describe each of very many errors would take seconds, in which nobody is answered.
         if error.error_count() > MOST_FIELDS:
             raise MalformedError(f"{error.error_count():,} fields and values of the request are invalid") from None
-        raise MalformedError(refusals(error.errors(include_url=False)[:5], unknown_field)) from None
+        raise MalformedError(refusals(error.errors(include_url=False)[:5], unknown_field, "a JSON object")) from None
+
+
+def _refuse_slips(declared: type[BaseModel], names: Iterable[str]) -> None:
+    """Refuse unknown names that are like a known one: without its field a request would be another one.
+
+    Other unknown fields are those of newer clients. A slip in the name of a field without effect changes nothing.
+
+    Raises:
+        MalformedError: A name is like that of a field.
+    """
+    known = declared.model_fields
+    meant = [name for name, field in known.items() if field.annotation is not Any and name not in KEY_FIELDS]
+    unknown = (name for name in names if name not in known and len(name) <= LONGEST_SLIP and name.isprintable())
+    for name in islice(unknown, MOST_SLIPS):
+        close = difflib.get_close_matches(name.lower(), meant, n=1, cutoff=0.75)
+        if close:
+            raise MalformedError(f"unknown field {name}: did you mean {close[0]}?")
 
 
 def unknown_field(path: Sequence[str]) -> str:

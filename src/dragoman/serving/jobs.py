@@ -33,7 +33,7 @@ from dragoman.errors import DragomanError
 from dragoman.files import explained, write_bytes, write_text
 from dragoman.locks import acquire, one_at_a_time
 from dragoman.serving.limits import Shares
-from dragoman.serving.refusals import BusyError, FullError, UnknownError, readable
+from dragoman.serving.refusals import BusyError, UnknownError, readable
 from dragoman.serving.storage import (
     LOCK_S,
     Disk,
@@ -43,8 +43,10 @@ from dragoman.serving.storage import (
     make_private,
     opened,
     reserve,
+    several_times,
     storing,
     text_of,
+    version_of,
 )
 from dragoman.translation.quality import Quality
 
@@ -150,7 +152,7 @@ class Jobs:
     def folder(self) -> Path:
         """Folder of all jobs; a temporary one is made at first use, and again if it was deleted."""
         with self._making:  # first uploads that come together must not make one each
-            if self._lock >= 0 and self._folder is not None and not self._folder.is_dir():
+            if self._lock >= 0 and self._folder is not None and _is_gone(self._folder):
                 # A program that clears old files away has deleted it.
                 os.close(self._lock)
                 self._folder, self._lock = None, -1
@@ -199,14 +201,14 @@ class Jobs:
         Raises:
             FullError, UnstorableError: The disk is full or broken.
         """
-        while n_bytes:
-            try:
-                with storing():
+        with storing():
+            while n_bytes:
+                try:
                     reserve(self.pieces(job), n_bytes)
-                return
-            except FullError as error:
-                if not self._makes_way(job.owner, error):
-                    raise
+                    return
+                except OSError as error:
+                    if not self._makes_way(job.owner, error):
+                        raise
 
     def _makes_way(self, owner: str, error: BaseException) -> bool:
         """Drop a job after an error of a full disk; return False for another error, or if none can go."""
@@ -255,7 +257,11 @@ class Jobs:
             UnstorableError: Its file cannot be read now.
         """
         with storing():
-            job = self._unstored.get(id_) or self._read(id_)
+            job = self._unstored.get(id_)
+            if job is None:
+                job = self._read(id_)
+            else:
+                self._store_late()
         return None if job is None or self._is_expired(job) else job
 
     def _is_expired(self, job: Job) -> bool:
@@ -282,8 +288,8 @@ class Jobs:
         Raises:
             FullError, UnstorableError: It cannot be written.
         """
-        if self.path(job.id).is_dir():
-            with storing():
+        with storing():
+            if version_of(self.path(job.id)) is not None:
                 write_text(self.path(job.id) / "job.json", _text(job))
 
     def touch(self, id_: str) -> None:
@@ -297,6 +303,9 @@ class Jobs:
         Raises:
             UnstorableError: It cannot be read.
         """
+        return several_times(self._source, job)
+
+    def _source(self, job: Job) -> bytes:
         with storing(), opened(self.path(job.id) / "source") as file:
             return file.read()
 
@@ -314,30 +323,63 @@ class Jobs:
         Raises:
             FullError, UnstorableError: The translation cannot be written.
         """
-        folder = self.path(job.id)
+        several_times(self._fill, job, content)
+
+    def _fill(self, job: Job, content: bytes) -> None:
         with storing():
+            folder = self.path(job.id)
             for name in WORK[:2]:  # their room may be needed
                 (folder / name).unlink(missing_ok=True)
             fill(folder / "room", self.result(job), content)
 
     def end(self, job: Job) -> None:
-        """Store the last state of a job; where the disk has no room for it, that of ``full.json``."""
-        folder, job = self.path(job.id), replace(job, created=time.time())
+        """Store the last state of a job; where the disk has no room for it, that of ``full.json``.
+
+        Where it cannot be stored for another reason, this process knows it, and stores it later.
+        """
+        job = replace(job, created=time.time())
         self._lives.seconds(job.id, job.created)
         self.under_way.discard(job.id)
-        with contextlib.suppress(OSError):
-            for name in WORK:
-                (folder / name).unlink(missing_ok=True)
+        self._unlink(job, *WORK)
         try:
-            self.keep(job)
-            (folder / "full.json").unlink(missing_ok=True)
-        except (OSError, DragomanError):
+            several_times(self.keep, job)
+        except (OSError, DragomanError) as error:
+            # A client may have been told what stands in the file: that stays.
+            if not self._is_stored(job) and not (is_full(error) and self._end_without_room(job)):
+                self._unstored[job.id] = replace(job, status="error", error=FULL) if is_full(error) else job
+                return
+        self._unlink(job, "full.json")
+
+    def _end_without_room(self, job: Job) -> bool:
+        """Store the state of ``full.json``, which needs no room; return False if that fails too."""
+        try:
+            (self.path(job.id) / "full.json").replace(self.path(job.id) / "job.json")
+        except OSError as error:
+            logger.error("the state of a document: %s", error)
+            return False
+        self._unlink(job, "result")
+        return True
+
+    def _is_stored(self, job: Job) -> bool:
+        """Return True if the file of a job holds this state."""
+        with contextlib.suppress(OSError, ValueError):
+            return text_of(self.path(job.id) / "job.json") == _text(job)
+        return False
+
+    def _unlink(self, job: Job, *names: str) -> None:
+        """Delete files of a job that it no longer needs; what cannot be deleted now goes with the job."""
+        for name in names:
             try:
-                (folder / "full.json").replace(folder / "job.json")
-                self.result(job).unlink(missing_ok=True)
+                (self.path(job.id) / name).unlink(missing_ok=True)
             except OSError as error:
-                logger.error("the state of a document: %s", error)
-                self._unstored[job.id] = replace(job, status="error", error=FULL)
+                logger.warning("a file of a document cannot be deleted: %s", error)
+
+    def _store_late(self) -> None:
+        """Store the last states that could not be stored when their jobs ended."""
+        for job in [*self._unstored.values()]:
+            with contextlib.suppress(OSError, DragomanError):
+                self.keep(job)
+                self._unstored.pop(job.id, None)
 
     def mark_fetched(self, job: Job) -> None:
         """Note that the translation was fetched, in a way that takes no room."""
@@ -356,7 +398,8 @@ class Jobs:
         return not os.path.lexists(self.path(id_))
 
     def close(self) -> None:
-        """Delete a temporary folder."""
+        """Store what is not stored yet, and delete a temporary folder."""
+        self._store_late()
         if self._lock >= 0 and self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             os.close(self._lock)
@@ -399,12 +442,13 @@ class Jobs:
 
     def _all(self) -> Iterator[Job]:
         for path in self._paths():
-            job = self._outline(path.name)
+            job = self._unstored.get(path.name) or self._outline(path.name)
             if job is not None:
                 yield job
 
     def _clear_away(self) -> None:
         """Delete expired jobs, and folders without a job. The caller holds the lock of the folder."""
+        self._store_late()
         paths = self._paths()
         names = {path.name for path in paths}
         self._lives.keep(names)
@@ -414,9 +458,19 @@ class Jobs:
             if path.name in self.under_way:
                 continue
             with contextlib.suppress(OSError):  # what cannot be read now is left for the next time
-                job = self._outline(path.name) or self._read(path.name)
+                job = self._unstored.get(path.name) or self._outline(path.name) or self._read(path.name)
                 if _is_litter(path) if job is None else self._is_expired(job):
                     self.remove(path.name)
+
+
+def _is_gone(folder: Path) -> bool:
+    """Return True if there is no such folder; one that cannot be looked at now is there."""
+    try:
+        return not stat.S_ISDIR(folder.stat().st_mode)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
 
 
 def _is_litter(path: Path) -> bool:
@@ -463,6 +517,9 @@ def _remove_temporary_folders() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
         with contextlib.suppress(OSError):  # BlockingIOError: its server lives
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            # A program that clears old files away may have taken the lock of a server that lives.
+            if not (folder / SERVER).is_file() and any(not _is_litter(path) for path in folder.iterdir()):
                 continue
             lock = acquire(folder / SERVER)
             shutil.rmtree(folder, ignore_errors=True)

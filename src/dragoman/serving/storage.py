@@ -16,6 +16,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Collection, Hashable, Iterator
 from concurrent.futures import Executor, Future
 from functools import partial
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
 from dragoman.errors import DragomanError
-from dragoman.files import flush
+from dragoman.files import flush_name
 from dragoman.serving.helpers import started
 from dragoman.serving.refusals import BusyError, FullError, RefusalError, UnstorableError
 from dragoman.serving.turns import Turns
@@ -40,6 +41,9 @@ BLOCK = 1024 * 1024
 
 TRIED = 64 * 1024
 """Size of the file that is written to try a disk, in bytes."""
+
+AGAIN_S = (0.02, 0.1, 0.3)
+"""Times between the tries of what would be lost otherwise, in seconds: the process may have too many files open."""
 
 LOCK_S = 5.0
 """Longest time for which a change waits while another program locks the folder, in seconds."""
@@ -132,6 +136,21 @@ def storing() -> Iterator[None]:
             raise
         logger.error("%s", error)
         raise refusal_of(error.__cause__) from error.__cause__
+
+
+def several_times(work: Callable[..., V], *arguments: object) -> V:
+    """Return ``work(*arguments)``; after an error that may pass it is tried again, a little later.
+
+    Raises:
+        FullError: The disk is full, at once: a little later it still is.
+        UnstorableError: No try succeeded.
+    """
+    for pause_s in AGAIN_S:
+        try:
+            return work(*arguments)
+        except UnstorableError:
+            time.sleep(pause_s)
+    return work(*arguments)
 
 
 def make_private(folder: Path) -> None:
@@ -268,14 +287,19 @@ def fill(room: Path, path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     room.replace(path)
-    flush(path.parent)
+    flush_name(path)
 
 
 def has_room(folder: Path, n_bytes: int) -> bool:
-    """Return True if ``n_bytes`` are free on the disk of ``folder``, and a small file can be written there."""
+    """Return True if ``n_bytes`` are free on the disk of ``folder``, and a small file can be written there.
+
+    The log has another reason than a full disk.
+    """
     try:
         with tempfile.TemporaryFile(dir=folder) as file:  # without a name: nothing is left of it after a kill
             _allocate(file.fileno(), TRIED)
         return shutil.disk_usage(folder).free >= n_bytes
-    except OSError:
+    except OSError as error:
+        if error.errno not in NO_SPACE:
+            logger.warning("%s: nothing can be stored there now: %s", folder, error.strerror or error)
         return False

@@ -45,7 +45,7 @@ class TrainState:
     seconds: float = 0.0  # of training, validation and saving included, over all parts of the run
     bad_steps: int = 0  # updates in a row that were skipped for a non-finite loss or gradient
     skipped: int = 0  # such updates in all
-    best_bleu: float = -1.0  # quality of the best validation: its BLEU, or a parser's bracket F1
+    best_bleu: float = -1.0  # quality of the best validation: its BLEU, or a parser's bracket F1; 0 if that is chance
     best_loss: float | None = None  # loss of that validation, in nats; None: unknown (older runs) or not finite
     best_step: int = 0
     since_best: int = 0  # validations since the best one

@@ -21,6 +21,13 @@ EARLY_TOKENS = 3_000_000
 SENSE = 5.0
 """BLEU (F1 of a parser) below which translations are considered nonsense."""
 
+LEAST_BLEU = 1.0
+"""BLEU (F1 of a parser) below which a difference is chance: it counts as 0 where validations are compared.
+
+Text without one right word reaches some hundredths. From here on BLEU grows with the words that are right, though all
+below ``SENSE`` is nonsense to a reader.
+"""
+
 NO_TENSORBOARD = not_installed("train.tensorboard", "tensorboard")
 
 
@@ -42,6 +49,7 @@ class RunLog:
         """
         self.path = folder / "log.jsonl" if folder else Path(os.devnull)
         self.quiet = quiet or folder is None
+        self._reports_errors = folder is not None
         self._writer: Any = None
         if tensorboard and folder:
             try:
@@ -100,6 +108,11 @@ class RunLog:
         """Print a line to stderr; on a narrow terminal with the parts that fit."""
         if not self.quiet:
             say(*parts)
+
+    def error(self, text: str) -> None:
+        """Print what went wrong to stderr, also if quiet."""
+        if self._reports_errors:
+            say(f"error: {text}")
 
     def show(self, *parts: str) -> None:
         """Rewrite the live line, if there is one."""

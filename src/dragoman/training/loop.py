@@ -50,7 +50,7 @@ from dragoman.training.distributed import (
 )
 from dragoman.training.finetune import parent_of
 from dragoman.training.flops import training_flops
-from dragoman.training.log import EARLY_TOKENS, SENSE, RunLog
+from dragoman.training.log import EARLY_TOKENS, LEAST_BLEU, SENSE, RunLog
 from dragoman.training.loss import perplexity
 from dragoman.training.schedule import learning_rate
 from dragoman.training.signals import Stopped, StopRequest
@@ -77,7 +77,7 @@ class Validation(NamedTuple):
 
     @property
     def quality(self) -> float:
-        """The score by which validations are compared, in per cent: BLEU, or a parser's F1."""
+        """The score by which validations are compared, in per cent: BLEU, or a parser's F1; see ``counted``."""
         return self.bleu if self.f1 is None else self.f1
 
     @property
@@ -153,6 +153,7 @@ def fit(
     if resume:
         state = load_checkpoint(_same_checkpoint(world, job.checkpoints), learner, world)
         batches.load_state_dict(state.data)
+        state.best_bleu = counted(state.best_bleu, config)  # older versions took chance for the best
         log.forget_after(state.step)
         prune(job, state)  # a kill may have come between a save and this
         log.say(f"resuming at step {state.step:,}")
@@ -261,7 +262,7 @@ def run_validation(job: Job, learner: Learner, state: TrainState, is_last: bool 
         with contextlib.suppress(Stopped), ema_in_place(model, learner.ema):
             validation = validate(model)
             state.validated_step = state.step
-            note_validation(validation, state, job.log, is_last)
+            note_validation(validation, state, job, is_last)
             if state.best_step == state.step:
                 save_best(job.checkpoints, model, state.step, validation)
 
@@ -363,19 +364,30 @@ def note_bad_step(job: Job, state: TrainState, result: StepResult, batches: Sequ
         )
 
 
-def note_validation(validation: Validation, state: TrainState, log: RunLog, is_last: bool = False) -> None:
+def counted(quality: float, config: TrainConfig) -> float:
+    """Return the quality of a validation as it is compared with that of others: 0 if it is below ``LEAST_BLEU``.
+
+    Such a quality is chance: nonsense with BLEU 0.02 is no better than nonsense with 0. Only a goal below that says
+    that less counts.
+    """
+    least = LEAST_BLEU if config.goal is None else min(LEAST_BLEU, config.goal)
+    return quality if quality >= least else min(quality, 0.0)
+
+
+def note_validation(validation: Validation, state: TrainState, job: Job, is_last: bool = False) -> None:
     """Log a validation with its samples, and record whether it is the best so far.
 
-    Of two validations with equal quality the one with the lower loss is better. While the quality is 0, a lower loss
-    also counts as progress for ``patience``: a model may train for long before its first correct words.
+    Of two validations with equal quality the one with the lower loss is better. While the quality counts as 0, a lower
+    loss is also progress for ``patience``: a model may train for long before its first correct words.
     """
+    log, quality = job.log, counted(validation.quality, job.config)
     best_quality, loss = state.best_bleu, math.inf if math.isnan(validation.loss) else validation.loss
     best_loss = math.inf if state.best_loss is None else state.best_loss
-    better = (validation.quality, -loss) > (best_quality, -best_loss)
-    gains = validation.quality > best_quality or (better and validation.quality == 0)
+    better = (quality, -loss) > (best_quality, -best_loss)
+    gains = quality > best_quality or (better and quality == 0)
     state.since_best = 0 if gains else state.since_best + 1
     if better:
-        state.best_bleu, state.best_step = validation.quality, state.step
+        state.best_bleu, state.best_step = quality, state.step
         state.best_loss = loss if math.isfinite(loss) else None
     log.event(
         "validation", state.step, loss=validation.loss, perplexity=perplexity(validation.loss), **validation.scores,

@@ -104,6 +104,7 @@ class Trained(NamedTuple):
     validation: Validation | None
     signal: int | None = None
     rank: int = 0  # rank of this process; ranks other than 0 have no validation
+    diverged: str | None = None  # how the training diverged, which ``train`` has reported; None: it did not
 
 
 @takes(TrainOptions)
@@ -128,7 +129,8 @@ def train(
 
     Returns:
         The folder (``run``), why training ended (``reason``), after how many steps (``step``) and ``seconds``. Also the
-        ``validation`` of the final weights: loss in nats per target token, BLEU, chrF (None on ranks other than 0).
+        ``validation`` of the final weights: loss in nats per target token, BLEU, chrF (None on ranks other than 0); and
+        ``diverged``, how the training diverged, if it did: its bundle is of no use then.
 
     Raises:
         ConfigError, DataError, BundleError: The input cannot be used; the message says what to do, and no incomplete
@@ -407,15 +409,16 @@ def _fit(ready: PreparedRun, run: Path, quiet: bool, world: World, build: Build 
             is_tag=_is_tag(tokenizers[0], config.train.device),
         )  # fmt: skip
         outcome = fit(model, batches, job, resume, stop)
-        validation = None
+        validation, diverged = None, None
         if outcome.signal is not None:
             _report_how_to_resume(config, run, outcome.state.step, world, log)
         else:
-            validation = run_on_rank_0(
+            written = run_on_rank_0(
                 world, lambda: _write_bundle(config, run, outcome, model, tokenizers, validate, log)
             )
+            validation, diverged = written or (None, None)
     state = outcome.state
-    return Trained(run, outcome.reason, state.step, state.seconds, validation, outcome.signal, world.rank)
+    return Trained(run, outcome.reason, state.step, state.seconds, validation, outcome.signal, world.rank, diverged)
 
 
 def _regularisation(config: Config, tokenizers: tuple[Tokenizer, Tokenizer], run: Path) -> Regularisation:
@@ -458,16 +461,24 @@ def _report_how_to_resume(config: Config, run: Path, step: int, world: World, lo
         log.say(f"Or end it here: {command} --resume --set train.max_steps={step}")
 
 
-def _report_nonsense(validation: Validation, outcome: Outcome, config: Config, run: Path, log: RunLog) -> None:
-    """If training has diverged or the final translations are nonsense, print why, and the command that does better."""
+def _report_nonsense(
+    validation: Validation, outcome: Outcome, config: Config, run: Path, log: RunLog
+) -> str | None:  # fmt: skip
+    """If training has diverged or the final translations are nonsense, print why, and the command that does better.
+
+    Returns:
+        How training has diverged; None if it has not.
+    """
     state = outcome.state
     how = divergence(read_run(run).losses(), config, state.skipped, state.step)
     if how is None and not math.isfinite(validation.loss):
         how = "the validation loss is not finite"
     if how is not None:
-        log.say(f"error: training diverged: {how}. Its learning rate was too high; train again with a lower one:")
-        log.say(f"  {lower_rate_of(run, config)}")
-        return
+        log.error(
+            f"training diverged: {how}. Its learning rate was too high; train again with a lower one:\n"
+            f"  {lower_rate_of(run, config)}"
+        )
+        return how
     store = Store.open(run / "store/train")
     passes = EARLY_TOKENS / max(1, store.tgt_lengths()[store.drawn()].sum())
     if is_nonsense(validation) and 0 < state.tokens < EARLY_TOKENS and passes <= MOST_PASSES:
@@ -482,6 +493,7 @@ def _report_nonsense(validation: Validation, outcome: Outcome, config: Config, r
             f"The samples look like nonsense after {state.tokens:,} tokens: the model needs more or better text; "
             "`dragoman doctor` finds problems in it."
         )
+    return None
 
 
 def _report_parent(validation: Validation, log: RunLog) -> None:
@@ -493,8 +505,8 @@ def _report_parent(validation: Validation, log: RunLog) -> None:
 def _write_bundle(
     config: Config, run: Path, outcome: Outcome, model: EncoderDecoder, tokenizers: tuple[Tokenizer, Tokenizer],
     validate: Validate, log: RunLog,
-) -> Validation:  # fmt: skip
-    """Choose the final weights, validate them and write the bundle."""
+) -> tuple[Validation, str | None]:  # fmt: skip
+    """Choose the final weights, validate them and write the bundle; return also how training diverged, if it did."""
     step = outcome.state.step
     origin, weights = final_weights(config, run, outcome, model)
     load_into(model, weights)
@@ -514,6 +526,6 @@ def _write_bundle(
     tables = Tables(words=words)
     save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts.as_manifest(), tables)
     log.event("bundle", step, weights=origin, **scores)
-    _report_nonsense(validation, outcome, config, run, log)
+    diverged = _report_nonsense(validation, outcome, config, run, log)
     log.say(f"{run}/bundle: {origin}; validation {validation}; trained for {duration(outcome.state.seconds)}")
-    return validation
+    return validation, diverged

@@ -31,7 +31,7 @@ from dragoman.model.weights import read_weights, untied
 from dragoman.progress import Ticker
 from dragoman.training.averaging import average_checkpoints
 from dragoman.training.checkpoint import whole_checkpoints
-from dragoman.training.log import RunLog
+from dragoman.training.log import LEAST_BLEU, RunLog
 from dragoman.training.loop import Outcome, Validation
 from dragoman.training.loss import label_smoothed_loss
 from dragoman.training.memory import VALIDATION_TOKENS
@@ -47,8 +47,8 @@ LENGTH_PENALTIES = (LengthPenalty(0.6), LengthPenalty(1.0), LengthPenalty(1.0, "
 
 With ((5 + n) / 6) ** 1.8 and above, small models repeated themselves (docs/decisions/0075).
 """
-MOST_JUDGED, LEAST_BLEU, LEAST_GAIN = 500, 1.0, 0.1
-"""Most validation pairs that length penalties are compared on, least BLEU of greedy search to do so, and least gain."""
+MOST_JUDGED, LEAST_GAIN = 500, 0.1
+"""Most validation pairs that length penalties are compared on, and least gain."""
 
 MOST_REPEATED = 0.1
 """Share of the validation set in the training text above which a confidence learned from it is not praised."""
@@ -158,7 +158,7 @@ def final_weights(config: Config, run: Path, outcome: Outcome, model: nn.Module)
             if check_sealed(best, "checkpoint").get("step") != step:
                 raise BundleError(f"{best}: not the weights of step {step}, which were the best")
             metric = task_of(config).metric
-            by = metric if outcome.state.best_bleu else f"validation loss, {metric} being 0"
+            by = metric if outcome.state.best_bleu else f"validation loss, {metric} being below {LEAST_BLEU:g}"
             return f"best by {by}, step {step}", read_weights(best / "model.safetensors", untied(model))
         except BundleError as error:
             logger.warning("%s; taking the last weights", error)

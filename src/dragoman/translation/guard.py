@@ -9,6 +9,9 @@ A translation without faults costs only the check of its text. For the others th
    the translation is not empty. A copy may not have two neighbouring words of its source. A short translation may not
    end before it has the length that nearly all translations in the training text have.
 
+A sentence with more than a few forced subwords is not searched again: its search may take a hundred times as long as
+that of others, and would mostly end in the same fault, which is in the words.
+
 The hypothesis without faults that has the best score is taken. If there is none, the least bad is taken: a copy or a
 short one; else a loop, with its repetition removed; else one that is too long; else the source is copied.
 """
@@ -31,6 +34,12 @@ from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
 
 LEAST_BEAM = 8
 NO_REPEAT_NGRAM = 3
+
+MOST_FORCED = 20
+"""Largest number of forced subwords of a sentence that is searched again."""
+
+BYTES_OF_SUBWORD = 10
+"""Number of bytes of a prefix that count as a forced subword: it needs no wider beam, as words to include do."""
 
 _FAULTS = {
     "empty": "the translation {} empty", "loop": "text {} repeated", "long": "the translation {} too long",
@@ -64,7 +73,7 @@ def guard(results: Sequence[SegmentResult], segments: Sequence[TextSegment], pla
     # first with a wider beam alone, then also under constraints
     wide = min(MOST_BEAM, max(LEAST_BEAM, 2 * plan.search.decode.beam_size))
     for strict in (False, True):
-        faulty = sorted(bad)
+        faulty = sorted(i for i in bad if _n_forced(segments[i].search.rules) <= MOST_FORCED)
         if not faulty:
             break
         again = [_stricter(segments[i], bad[i][0], plan) if strict else segments[i].search for i in faulty]
@@ -83,6 +92,11 @@ def guard(results: Sequence[SegmentResult], segments: Sequence[TextSegment], pla
     for i, candidates in bad.items():
         guarded[i] = _least_bad(segments[i].text, results[i], candidates, plan)
     return guarded
+
+
+def _n_forced(rules: Rules | None) -> int:
+    """Return about how many subwords are forced into a translation by a prefix and words to include."""
+    return 0 if rules is None else sum(map(len, rules.include)) + len(rules.prefix) // BYTES_OF_SUBWORD
 
 
 def _best_sound(

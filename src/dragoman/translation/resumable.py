@@ -27,7 +27,7 @@ from dragoman import __version__
 from dragoman.data.compression import compressor, refuse_a_pipe
 from dragoman.data.corpus import Line, open_corpus, read_lines_leniently
 from dragoman.errors import DataError, DragomanError
-from dragoman.files import check_name, explained, flush, refuse_an_input, sha256
+from dragoman.files import check_name, explained, flush_name, refuse_an_input, sha256
 from dragoman.locks import acquire
 from dragoman.translation.notes import Note
 
@@ -93,8 +93,7 @@ def make_file(
         done = _begin(output, {**FORM, "input": sha256(src), "dragoman": __version__, **facts}, warn, restart)
         # an earlier process was killed between the renaming and the removal of the journal
         if done.lines and not partial.seek(0, os.SEEK_END):
-            _sibling(out, "partial").unlink()
-            _sibling(out, "journal").unlink()
+            _remove_beside(out, "partial", "journal")
             return done.lines
         if done.lines:
             logger.info("%s: resuming after line %s", out, f"{done.lines:,}")
@@ -105,9 +104,18 @@ def make_file(
         if _stamp(src) != before:
             raise DataError(f"{src}: changed while it was being read; rerun with --restart when it no longer changes")
         _sibling(out, "partial").replace(out)
-        flush(out.parent)
-        _sibling(out, "journal").unlink()
+        flush_name(out)
+        _remove_beside(out, "journal")
     return n_lines
+
+
+def _remove_beside(out: Path, *kinds: str) -> None:
+    """Remove what is left next to an output that is complete; a warning names what cannot be."""
+    for path in (_sibling(out, kind) for kind in kinds):
+        try:
+            path.unlink()
+        except OSError as error:
+            logger.warning("%s: cannot be removed (%s); the output is complete", path, error.strerror or error)
 
 
 def lines_done(out: Path) -> int:
@@ -237,7 +245,7 @@ def _locked(out: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         raise DragomanError(
             f"{out}: another process is writing this file; wait for it or choose another name"
         ) from None
-    with os.fdopen(descriptor, "r+b") as journal:
+    with _opened(descriptor) as journal:
         first = journal.read(len(MARK))
         if not MARK.startswith(first):
             raise DragomanError(
@@ -245,7 +253,7 @@ def _locked(out: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
                 "finish the file with that version; otherwise move it away or choose another name"
             )
         try:
-            with os.fdopen(acquire(_sibling(out, "partial"), wait=True), "r+b") as partial:
+            with _opened(acquire(_sibling(out, "partial"), wait=True)) as partial:
                 yield partial, journal
         except BaseException:
             # refused, or nothing could be written: leave no empty files
@@ -255,6 +263,17 @@ def _locked(out: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
                     if not _sibling(out, "partial").lstat().st_size:
                         _sibling(out, "partial").unlink()
             raise
+
+
+@contextlib.contextmanager
+def _opened(descriptor: int) -> Iterator[BinaryIO]:
+    """Open a file by its descriptor, and close it: ``append_to_disk`` has flushed all, so no error then counts."""
+    file = os.fdopen(descriptor, "r+b")
+    try:
+        yield file
+    finally:
+        with contextlib.suppress(OSError):
+            file.close()
 
 
 def _sibling(out: Path, what: str) -> Path:

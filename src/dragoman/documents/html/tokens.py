@@ -34,6 +34,8 @@ _ENDS_FOREIGN = names(
 
 _SPECIAL = re.compile(rf"<|{START.pattern}")
 _COMMENT = re.compile(r"<!--(?:-?>|.*?(?:--!?>|\Z))", re.DOTALL)
+_DOCTYPE = re.compile(r"<!DOCTYPE(?:[^<>\"'\[]++|\"[^\"]*+\"|'[^']*+')*+(?:>|(\[))")
+"""That of XML: its addresses may have any sign, and declarations stand in brackets."""
 _TAG = re.compile(r"</?[A-Za-z]")
 _GAP = re.compile(r"[\s/]*")
 _NAME = re.compile(r"[^\s/>{<]*")
@@ -146,9 +148,12 @@ class _Tokenizer:
         code_at = at + 1 + source.startswith("/", at + 1)
         if named or (source.startswith("{", code_at) and self._templates.at(code_at, in_text=False)):
             return self._tag(at)
-        if self._is_xml and source.startswith("<!DOCTYPE", at) and "[" in source[at : source.find(">", at)]:
+        doctype = _DOCTYPE.match(source, at) if self._is_xml else None
+        if doctype is not None and doctype[1]:
             end = source.find("]>", at)
             return Token("comment", at, len(source) if end < 0 else end + 2)
+        if doctype is not None:
+            return Token("comment", at, doctype.end())
         end = source.find(">", at)
         return Token("comment", at, len(source) if end < 0 else end + 1)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from dragoman.documents.document import Untranslated
@@ -30,7 +30,7 @@ from dragoman.documents.html.spelling import Spelling
 from dragoman.documents.html.tokens import ESCAPABLE, RAW, Token, tokens
 from dragoman.documents.icu import UNREADABLE, has_message, with_messages
 from dragoman.documents.shortcodes import words_in
-from dragoman.documents.units import Part, Unit, units_of
+from dragoman.documents.units import Part, Unit, possible, units_of
 
 _CLOSING = re.compile(r"</([A-Za-z][^\s/>]*)")
 _COMMENT = re.compile(r"<!--(?!\[|<!\[)|</")
@@ -73,10 +73,22 @@ def cut(source: str, options: PageOptions) -> Page:
     for token in tokens(source, options.is_xml):
         reader.read(token)
     page = reader.end()
+    for unit in units_of(page.parts if options.is_xml else []):
+        unit.escape = _InXml(unit.escape)
     if not has_message(source):
         return page
     left = list(page.left)
     return Page(_with_messages(page.parts, options.tgt_lang, left), left)
+
+
+@dataclass(frozen=True)
+class _InXml:
+    """Writes a translation as the page does, without characters that XML cannot hold."""
+
+    first: Callable[[str], str]
+
+    def __call__(self, text: str) -> str:
+        return self.first(possible(text))
 
 
 def _with_messages(parts: Sequence[Part], tgt_lang: str | None, left: list[Untranslated]) -> list[Part]:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated
 from dragoman.documents.office.fields import Formulas
 from dragoman.documents.office.grammars import ODF, OOXML
-from dragoman.documents.office.paragraphs import Grammar, paragraphs
+from dragoman.documents.office.paragraphs import Grammar, has_unknown_text, paragraphs
 from dragoman.documents.office.parts import (
     CONTENT_TYPES,
     CORE_PROPERTIES,
@@ -79,6 +79,8 @@ _MEMBERS = {
     **dict.fromkeys(_OPEN, re.compile(r"(?:.*/)?(?:content|styles)\.xml")),
 }  # fmt: skip
 """Members with text, by their names; OOXML can give them other names."""
+_MAIN = re.compile(r"word/document[^/]*\.xml|ppt/slides/[^/]*\.xml|content\.xml")
+"""Members whose text stands in paragraphs."""
 
 _ABOUT = re.compile(
     r"docProps/(?:core|app)\.xml|customXml/.*\.(?:xml|rels)|meta\.xml|_rels/\.rels|\[Content_Types\]\.xml"
@@ -105,6 +107,8 @@ def read(data: bytes, info: DocumentInfo) -> Document:
         left += names_left
         if any(isinstance(part, Unit) for part in parts):
             members[name] = text, parts
+        elif _MAIN.fullmatch(name) and not names_left and has_unknown_text(text.text, grammar):
+            left.append(Untranslated(name, "has text, but no paragraph in the elements of this format"))
     sheets = set(_sheets(names, members))
     left += [*_data_sheets(names, members), *embedded([name for name in names if name not in sheets])]
     stores, _ = _checked(about, ODF, info)  # which nobody must be able to read

@@ -20,7 +20,7 @@ from typing import Literal
 from dragoman.documents.document import Untranslated
 from dragoman.documents.office.fields import READ, Formulas, words_of_fields
 from dragoman.documents.plain import WIDE
-from dragoman.documents.units import Part, Tag, Unit, escape, is_like_a_tag
+from dragoman.documents.units import Part, Tag, Unit, escape, is_like_a_tag, possible
 from dragoman.documents.xml import Token, closing_tags, tokens, unescape
 from dragoman.translation.keeping.protected import find, has_letters
 
@@ -69,6 +69,13 @@ def paragraphs(
     reader = _Reader(tokens(text, dict(grammar.namespaces)), grammar, formulas)
     parts = reader.outside()
     return parts, [*reader.left(), *words_of_fields(reader.tokens)]
+
+
+def has_unknown_text(text: str, grammar: Grammar) -> bool:
+    """True if a member has words but no paragraph, as one in the elements of another format."""
+    member = tokens(text, dict(grammar.namespaces))
+    has_words = any(token.kind == "text" and has_letters(token.text) for token in member)
+    return has_words and all(token.name not in grammar.paragraphs for token in member)
 
 
 _UNSTYLED = re.compile(
@@ -572,7 +579,7 @@ def _divided(items: Sequence[_Item], edges: Sequence[int]) -> list[_Item]:
         if inside:
             for first, last in pairwise([at, *inside, end]):
                 own = piece.text[first - at : last - at]
-                pieces.append(_Item("text", (piece.style[0] + _escape(own) + piece.style[1],), own, piece.style))
+                pieces.append(_Item("text", (piece.style[0] + escape(own) + piece.style[1],), own, piece.style))
         else:
             pieces.append(piece)
         at = end
@@ -611,7 +618,7 @@ def _with_styles(items: Sequence[_Item]) -> list[Part]:
             sizes[_key(item.style)] += len(item.text.strip())
             style_of.setdefault(_key(item.style), item.style)
     keys = [key for key, _ in sizes.most_common()]
-    unit = Unit(raw=_raw(items), escape=_escape, styles=[style_of[key] for key in keys])
+    unit = Unit(raw=_raw(items), escape=escape, styles=[style_of[key] for key in keys])
     for item in items:
         if item.kind == "text":
             start = len(unit.text)
@@ -630,14 +637,6 @@ def _has_words(value: str) -> bool:
     return len(letters) > 1 or any(letter >= "\u2e80" for letter in letters)
 
 
-_IMPOSSIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-
-
-def _escape(text: str) -> str:
-    """Return text escaped for XML; control characters, which XML cannot hold, become U+FFFD."""
-    return escape(_IMPOSSIBLE.sub("\ufffd", text))
-
-
 def _escape_attribute(text: str) -> str:
     """Return text escaped for the value of an attribute."""
-    return html.escape(_IMPOSSIBLE.sub("\ufffd", text))
+    return html.escape(possible(text))

@@ -6,6 +6,8 @@ Styles, comments, drawings and the other fields of a line keep their bytes.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 
 from dragoman.documents.document import DocumentInfo, Untranslated
 from dragoman.documents.subtitles.cues import Cue, Film
@@ -74,8 +76,8 @@ def read_events(text: str, info: DocumentInfo) -> Film:
             skeleton.append(line)
             continue
         values = line[field.end() :].rstrip("\r\n").split(",", len(fields) - 1)
-        if len(values) < len(fields) or "Text" not in fields:
-            left.append(Untranslated(line.strip(), f"line {number}: must have {len(fields)} fields, got {len(values)}"))
+        if why := _fault(fields, values):
+            left.append(Untranslated(line.strip(), f"line {number}: {why}"))
             skeleton.append(line)
             continue
         skeleton += _event(line, field.end(), dict(zip(fields, values, strict=True)), number)
@@ -83,6 +85,16 @@ def read_events(text: str, info: DocumentInfo) -> Film:
         raise DataError(f"{info.name}: has no section [Events], so it is not {info.name[-4:].lower()}")
     space = "\\h" if "\\h" in text else "\u00a0"
     return Film(skeleton, tokenize, "\\N", left=left, no_break_space=space)
+
+
+def _fault(fields: Sequence[str], values: Sequence[str]) -> str:
+    """Return why the values of an event are not those of its fields; "" if they are."""
+    twice = next((name for name, n in Counter(fields).items() if n > 1), None)
+    if twice is not None:
+        return f"the line Format names {twice!r} twice"
+    if "Text" not in fields:
+        return "the line Format names no Text"
+    return f"must have {len(fields)} fields, got {len(values)}" if len(values) < len(fields) else ""
 
 
 def _event(line: str, start: int, values: dict[str, str], number: int) -> list[str | Cue]:

@@ -101,11 +101,9 @@ def read_paragraphs(text: str, info: DocumentInfo) -> Film:
         DataError: The root is not ``tt``.
     """
     tokens = xml.tokens(text, {})
-    root = next((token for token in tokens if token.kind in ("open", "empty")), None)
-    if root is None or _local(root) != "tt":
-        raise DataError(
-            f"{info.name}: its root must be tt, got {_local(root) if root else 'nothing'}, so it is no timed text"
-        )
+    root = xml.root_of(tokens, info)
+    if _local(root) != "tt":
+        raise DataError(f"{info.name}: its root must be tt, got {_local(root)}, so it is no timed text")
     rates = {name: int(value) for name, value in _RATE.findall(root.source)}
     styles = _ruby_styles(tokens)
     skeleton: list[str | Cue] = []

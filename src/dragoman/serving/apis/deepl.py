@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse
-from pydantic import BaseModel, BeforeValidator, Field, create_model
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, create_model
 
 from dragoman.languages.codes import primary
 from dragoman.options import must
@@ -45,12 +45,16 @@ UNLIMITED = 1_000_000_000_000
 """Limit that ``/usage`` reports: DeepL's clients require one, and this server has none."""
 
 
-def _names(tags: Any) -> Any:
-    """Return names of elements as a list; a text may hold several, separated by commas."""
-    tags = [tags] if isinstance(tags, str) else tags
-    if not isinstance(tags, list) or not all(isinstance(names, str) for names in tags):
+def _names(names: Any) -> Any:
+    """Return names as a list; a text may hold several, separated by commas."""
+    names = [names] if isinstance(names, str) else names
+    if not isinstance(names, list) or not all(isinstance(several, str) for several in names):
         raise must("be a list of names")
-    return [name.strip().lower() for names in tags for name in names.split(",") if name.strip()]
+    return [name.strip() for several in names for name in several.split(",") if name.strip()]
+
+
+def _lower(names: list[str]) -> list[str]:
+    return [name.lower() for name in names]
 
 
 IGNORED: Mapping[str, str] = {
@@ -70,8 +74,28 @@ IGNORED: Mapping[str, str] = {
 }
 """Fields of DeepL that are accepted and change nothing, each with the reason."""
 
-Tags = Annotated[list[str], BeforeValidator(_names)]
+Names = Annotated[list[str], BeforeValidator(_names)]
+Tags = Annotated[Names, AfterValidator(_lower)]
 Formality = Annotated[Literal["default", "prefer_more", "prefer_less", ""], AnyCase]
+
+
+class _WithGlossary(BaseModel):
+    glossary_id: Text = Field("", description="Stored glossary to follow; needs source_lang.")
+    glossary_ids: Names = Field([], description="The same as a list; on this server of one glossary.")
+
+    def glossary(self) -> str:
+        """Return the id of the glossary to follow; "" for none.
+
+        Raises:
+            MalformedError: Several are named.
+        """
+        ids = [id_ for id_ in (self.glossary_id, *self.glossary_ids) if id_]
+        if len(ids) > 1:
+            raise MalformedError(
+                f"glossary_id and glossary_ids must have one glossary on this server, got {len(ids)}: "
+                "store their entries as one glossary"
+            )
+        return ids[0] if ids else ""
 
 
 class _WithEffect(BaseModel):
@@ -85,7 +109,6 @@ class _WithEffect(BaseModel):
     splitting_tags: Tags = Field([], description="Elements that end a sentence.")
     non_splitting_tags: Tags = Field([], description="Elements that do not end a sentence.")
     formality: Formality = Field("default", description=f"No effect: {IGNORED['formality']}.")
-    glossary_id: Text = Field("", description="Stored glossary to follow; needs source_lang.")
 
 
 _WITHOUT_EFFECT: dict[str, Any] = {
@@ -94,7 +117,7 @@ _WITHOUT_EFFECT: dict[str, Any] = {
     if name not in _WithEffect.model_fields
 }
 DeepLRequest: Any = create_model(
-    "DeepLRequest", __base__=_WithEffect, __doc__="Fields of ``/v2/translate``.", **_WITHOUT_EFFECT
+    "DeepLRequest", __base__=(_WithGlossary, _WithEffect), __doc__="Fields of ``/v2/translate``.", **_WITHOUT_EFFECT
 )
 
 
@@ -106,7 +129,7 @@ async def translate(request: Request) -> Any:
         raise MalformedError("Parameter 'text' not specified.")
     if not fields.get("target_lang"):
         raise MalformedError("Parameter 'target_lang' not specified.")
-    body = read(DeepLRequest, fields)
+    body: Any = read(DeepLRequest, fields)
     texts, source, handling = list(body.text), body.source_lang, body.tag_handling
     state.service.limits.check_texts(texts)
     tagged = None
@@ -116,7 +139,7 @@ async def translate(request: Request) -> Any:
         tagged = await until_client_leaves(request.receive, parsed)
     plain = tagged.plain if tagged else texts
     directions = await state.service.directions(source, body.target_lang, plain, owner)
-    terms = await glossary_option(state.glossaries, owner, body.glossary_id, directions.usual, source)
+    terms = await glossary_option(state.glossaries, owner, body.glossary(), directions.usual, source)
     options = state.service.options(**terms)
 
     async def work(pair: Pair, part: Part) -> list[str]:
@@ -168,15 +191,14 @@ async def usage(request: Request) -> dict[str, int]:
 # --- documents --------------------------------------------------------------------------------------------------------
 
 
-class DocumentRequest(DocumentFields):
+class DocumentRequest(_WithGlossary, DocumentFields):
     """Fields of ``/v2/document`` next to the file."""
 
     target_lang: Text = Field(description="Target language, such as DE.")
     source_lang: Text = Field("", description="Source language; detected if it is left out.")
     filename: Text = Field("", description="Name of the file (default: that of the upload).")
     output_format: Text = Field("", description="Ending of the result; must be that of the document.")
-    formality: Formality = "default"
-    glossary_id: Text = ""
+    formality: Formality = Field("default", description=f"No effect: {IGNORED['formality']}.")
 
 
 @router.post(
@@ -195,9 +217,9 @@ async def upload_document(request: Request) -> dict[str, str]:
     if ending and not name.lower().endswith(f".{ending}"):
         raise MalformedError(f"'output_format' {ending} is not supported: a document keeps its format")
     terms: Mapping[str, Any] = {}
-    if body.glossary_id:
+    if glossary := body.glossary():
         pair = state.service.pair(source, target, [])
-        terms = await glossary_option(state.glossaries, owner, body.glossary_id, pair, source)
+        terms = await glossary_option(state.glossaries, owner, glossary, pair, source)
     options = state.service.options(**terms)
     info = body.info(name, source, target)
     # DeepL's library gives up after 10 s and sends the document again: nobody would know the id of the first.

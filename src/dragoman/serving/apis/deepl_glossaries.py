@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.languages.codes import match, variety
 from dragoman.languages.composition import compose
@@ -34,17 +34,29 @@ MOST_ENTRIES = 10_000
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*+")
 
-Name = Annotated[FullText, Field(max_length=MOST_NAME)]
+Name = Annotated[FullText, Field(max_length=MOST_NAME, description="Name of the glossary.")]
 """Name of a glossary."""
 
 
-class DictionaryRequest(BaseModel):
+class TsvResponse(PlainTextResponse):
+    """Answer with lines of source TAB target."""
+
+    media_type = "text/tab-separated-values"
+
+
+class StoredRequest(BaseModel):
+    """Fields that are stored: unknown ones are refused, as nobody would notice later that they are missing."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class DictionaryRequest(StoredRequest):
     """Terms of one language pair."""
 
-    source_lang: Text
-    target_lang: Text
+    source_lang: Text = Field(description="Source language, such as EN.")
+    target_lang: Text = Field(description="Target language, such as DE.")
     entries: FullText = Field(description="One term per line: source, tab, target; or CSV.")
-    entries_format: Annotated[Literal["tsv", "csv"], AnyCase] = "tsv"
+    entries_format: Annotated[Literal["tsv", "csv"], AnyCase] = Field("tsv", description="Form of the entries.")
 
 
 class GlossaryRequest(DictionaryRequest):
@@ -109,12 +121,11 @@ async def delete_glossary(glossary_id: str, request: Request) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/glossaries/{glossary_id}/entries", response_class=PlainTextResponse, summary="Entries of a glossary")
-async def glossary_entries(glossary_id: str, request: Request) -> PlainTextResponse:
+@router.get("/glossaries/{glossary_id}/entries", response_class=TsvResponse, summary="Entries of a glossary")
+async def glossary_entries(glossary_id: str, request: Request) -> TsvResponse:
     """Return the entries as lines of source TAB target."""
     owner, _ = await authorised_fields(request)
-    text = tsv((await _of_one_pair(request, glossary_id, owner)).dictionaries[0])
-    return PlainTextResponse(text, media_type="text/tab-separated-values")
+    return TsvResponse(tsv((await _of_one_pair(request, glossary_id, owner)).dictionaries[0]))
 
 
 def stored_glossaries(request: Request) -> Glossaries:

@@ -133,7 +133,12 @@ def languages(request: Request) -> list[Language]:
     return [Language(code=code, name=name_of(code), targets=pairs.targets_of(code)) for code in pairs.sources]
 
 
-_STREAMED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
+_EVENTS = (
+    "Server-sent events, each with JSON in its data: `sentence` with `text` and `translation` for each sentence as it "
+    "is done; at the end `done` with the JSON of an answer without `stream`, or `error` with the JSON of a refusal."
+)
+_STREAM = {"schema": {"type": "string", "description": _EVENTS}}
+_STREAMED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": _STREAM}}}
 
 
 @router.post(

@@ -32,8 +32,11 @@ from dragoman.languages.words import count_word, divides_word, is_whole
 from dragoman.translation.keeping.glossary_entries import FORMS, is_text, lines_of_csv, read_entries
 from dragoman.translation.keeping.protected import Span, find
 
-NOT_IN_A_TERM = "\t\n\r\0"
-"""Characters that no term has: a translation is one line, and a tab parts the columns of many files."""
+NOT_IN_A_TERM = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)]))
+"""Characters that no term has: a translation is one line, a tab parts columns, and XML cannot hold most others."""
+
+_ENDS = "\t\n\r\0"
+_NOT_IN_A_TERM = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 _SPACE = re.compile(r"[^\S\t]")  # a tab parts columns
 _FURTHER_SPACES = re.compile(rf"(?<={_SPACE.pattern}){_SPACE.pattern}+")
@@ -99,8 +102,12 @@ class Glossary:
         for term in (source, target or ""):
             if (place := lone_surrogate(term)) is not None:
                 raise DataError(f"{where}: character {place + 1} of {term!r} is half of a surrogate pair: replace it")
-            if any(character in term for character in NOT_IN_A_TERM):
+            odd = _NOT_IN_A_TERM.search(term)
+            if odd is not None and odd[0] in _ENDS:
                 raise DataError(f"{where}: {term!r} has a tab, a line end or a NUL, but a translation is one line")
+            if odd is not None:
+                name = f"U+{ord(odd[0]):04X}"
+                raise DataError(f"{where}: {term!r} has the control character {name}, which no text shows: remove it")
         source, target = compose(source.strip()), target and target.strip()
         known = self._terms.get(source, target)
         if source in self._terms and known != target:
