@@ -283,13 +283,15 @@ def test_what_stands_in_its_place_is_said_to_be_written_whatever_fails_then(
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "close", close_badly)
         write_text(tmp_path / "y", "new")
-    with sealed_folder(tmp_path / "x", {}) as aside:
+    says = "written, but perhaps not safe from a power failure: Input/output error"
+    with pytest.raises(DragomanError, match=f"x: {says}"), sealed_folder(tmp_path / "x", {}) as aside:
         (aside / "a").write_bytes(b"2")
     assert (tmp_path / "y").read_text(encoding="utf-8") == "new"
+    assert [record.getMessage() for record in caplog.records] == [f"{tmp_path}/y: {says}"]
     check_sealed(tmp_path / "x", "bundle")
-    assert listing(tmp_path) == ["x", "x/a", "x/exports", "x/exports/model.bin", "x/glossary.tsv", f"x/{MANIFEST}", "y"]
-    says = "written, but perhaps not safe from a power failure: Input/output error"
-    assert [record.getMessage() for record in caplog.records] == [f"{tmp_path / name}: {says}" for name in "yx"]
+    check_sealed(tmp_path / ".x.old", "bundle")  # until the new one is safe
+    assert (tmp_path / "x/a").read_bytes() + (tmp_path / ".x.old/a").read_bytes() == b"21"
+    assert (tmp_path / "x/glossary.tsv").is_file()
 
 
 def test_a_manifest_that_is_not_safe_on_the_disk_replaces_no_folder(

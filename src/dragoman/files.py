@@ -417,6 +417,8 @@ def _keep_others(folder: Path, aside: Path, name: str, unsealed: Collection[str]
         own.update(_sums(_manifest_of(folder, name)))
     except FileNotFoundError:  # there is no folder, or nothing is known of it
         return
+    except NotADirectoryError:
+        raise BundleError(f"{folder}: a file, not a folder: move it away, or choose another place") from None
     except OSError as error:
         raise _unreadable(folder / name, error) from None
     except _DAMAGE:  # which of the files are a user's is not known: all stay that the new folder has not
@@ -428,7 +430,9 @@ def _keep_others(folder: Path, aside: Path, name: str, unsealed: Collection[str]
 
 def _keep(path: Path, new: Path) -> None:
     """Link a file, or all files of a folder, to a new name, unless a file has it."""
-    # ``is_dir`` and ``exists`` take a failing disk for no.
+    if os.path.lexists(new):
+        return
+    # ``is_dir`` takes a failing disk for no.
     if stat.S_ISDIR(path.lstat().st_mode):
         shutil.copytree(path, new, symlinks=True, copy_function=_link)
         for at, _, _ in os.walk(new):
@@ -471,7 +475,10 @@ def _replace_folder(aside: Path, folder: Path) -> None:
         if moved:
             old.rename(folder)
         raise
-    flush_name(folder)
+    try:
+        flush(folder.parent)
+    except OSError as error:  # what it replaces stays: a power failure might bring back its name
+        raise DragomanError(f"{folder}: {_UNSAFE}: {error.strerror or error}") from None
     shutil.rmtree(old, ignore_errors=True)
     if os.path.lexists(old):
         logger.warning("%s: the folder that was replaced cannot be removed: remove it", old)
@@ -503,14 +510,17 @@ def flush(path: Path) -> None:
 
 
 def flush_name(path: Path) -> None:
-    """Flush the name that a file or a folder has just got, as ``flush`` does; where that fails, a warning says so.
+    """Flush the name that a file has just got, as ``flush`` does; where that fails, a warning says so.
 
     It stands in its place, whole, so an error would say of what was written that it was not.
     """
     try:
         flush(path.parent)
     except OSError as error:
-        logger.warning("%s: written, but perhaps not safe from a power failure: %s", path, error.strerror or error)
+        logger.warning("%s: %s: %s", path, _UNSAFE, error.strerror or error)
+
+
+_UNSAFE = "written, but perhaps not safe from a power failure"
 
 
 def check_sealed(folder: Path, what: str, name: str = MANIFEST) -> dict[str, Any]:

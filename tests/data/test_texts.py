@@ -112,7 +112,9 @@ def test_texts_of_different_languages_are_refused(folder: Path) -> None:
 def test_two_files_in_the_wrong_order_are_refused(folder: Path, names: tuple[str, str], langs: tuple[str, str]) -> None:
     for name in names:
         Path(name).write_text("x\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=f"^{names[0]} and {names[1]}: .* by their names, .*; swap the two files, or"):
+    with pytest.raises(
+        ConfigError, match=f"^{names[0]} and {names[1]}: .* by their names, .*; swap the two files, correct"
+    ):
         refuse_reversed(pair(*names), langs)
     refuse_reversed(pair(*names[::-1]), langs)
 

@@ -66,8 +66,9 @@ def _languages(fact: str) -> list[str]:
 EXAMPLES.update({
     ("languages/numbers.py", "pattern"): _number_words,
     ("languages/numbers.py", "self._numbers.half"): lambda: [x.half for x in _languages("numbers")],
-    ("languages/sentences.py", "f'(?<![^\\\\W\\\\d])(?:{language.no_abbreviations})[.]\\\\s+(?=[^\\\\W\\\\d_])'"): lambda: [
-        rf"(?<![^\W\d])(?:{words})[.]\s+(?=[^\W\d_])" for words in _languages("no_abbreviations")
+    ("languages/sentences.py", "f'(?<![^\\\\W\\\\d])(?:{words})[.]\\\\s+(?=[^\\\\W\\\\d_])'"): lambda: [
+        rf"(?<![^\W\d])(?:{words})[.]\s+(?=[^\W\d_])"
+        for words in [*_languages("no_abbreviations"), *_languages("may_end")]
     ],
     ("languages/sentences.py", "f\"\"\"(?<![^\\\\s(\\\\[/«„“‘'’\\\\\"¿¡–-])(?:{language.titles})[.]\\\\s+$\"\"\""): lambda: [
         rf"(?<![^\s(\[/«„“‘'’\"¿¡–-])(?:{words})[.]\s+$" for words in _languages("titles")

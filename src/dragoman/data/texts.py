@@ -122,7 +122,7 @@ def refuse_reversed(text: TextFiles, langs: Langs) -> None:
     if isinstance(text, PairOfFiles):
         raise ConfigError(
             f"{_named(text)}: {named[0]} to {named[1]} by their names, where {langs[0]} to {langs[1]} is wanted; swap "
-            "the two files, or correct src_lang and tgt_lang"
+            "the two files, correct src_lang and tgt_lang, or rename the files if their names mislead"
         )
     is_memory = form_of(text.file) == ".tmx"
     tgt, src = (text.columns or named) if is_memory else table_headings(text.file, text.columns)

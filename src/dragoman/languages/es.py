@@ -66,12 +66,14 @@ LANGUAGE = Language(
     name="Spanish",
     scripts=("latin",),
     family="ibero-romance",
-    no_abbreviations=r"EE\.\s?UU|RR\.\s?HH|FF\.\s?AA|CC\.\s?OO|JJ\.\s?OO",
+    may_end=r"EE\.\s?UU|RR\.\s?HH|FF\.\s?AA|CC\.\s?OO|JJ\.\s?OO",
     titles=(
         "Dña|Mons|(?<!y )Cía|Profa?s?|Fr|Cnel|Tte|Sgto|Exm[oa]s?|Excm[oa]s?|Ilm[oa]s?|Rvdm?[oa]|Rvmo|Pdte|Pbro|"
         "Hn[oa]s?|Sr[ae]s|Dr[ae]s|Ldo|Lda"
     ),
-    openers="él ellos ellas luego después entonces así también ese esa eso esto estos estas se me te le les en a si",
+    openers=(
+        "son fue él ellos ellas luego después entonces así también ese esa eso esto estos estas se me te le les en a si"
+    ),
     continues=is_era,
     articles="el la los las un una unos unas",
     stop_words=(

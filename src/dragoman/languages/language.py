@@ -49,10 +49,12 @@ class Language:
     """Articles, in lower case, with spaces between; "" for a language without, or where they are not known."""
     no_abbreviations: str = ""
     """Pattern of words that may end a sentence, although the sentence splitter takes them for abbreviations."""
+    may_end: str = ""
+    """Pattern of abbreviations that end a sentence before a word that begins one, as after "1990 г." and "EE. UU."."""
     titles: str = ""
     """Pattern of abbreviations before a name, which the sentence splitter does not know: ``Mme`` in "Mme. Durand"."""
     openers: str = ""
-    """Words besides stop words and articles that begin a sentence, never a name after one of ``titles``."""
+    """Words besides stop words and articles that begin a sentence, never a name after an abbreviation."""
     continues: Callable[[str, str], bool] = never
     """True if the next piece (second argument) continues the sentence whose last characters are the first argument."""
     numbers: NumberWords | None = None

@@ -87,7 +87,7 @@ def _pieces(text: str, language: Language) -> list[str]:
     """Return the pieces that sentencex finds; a sentence in brackets is a piece of its own."""
     pieces: list[str] = []
     lengths = _lengths(text, language.code or "en")
-    for start, end in pairwise([0, *_outside_brackets(text, [*accumulate(lengths)])]):
+    for start, end in pairwise([0, *_outside_brackets(text, [*accumulate(lengths)], language.spaces)]):
         piece, length = text[start:end], end - start
         closed = _CLOSED.match(piece)
         ends = [0, *([] if closed is None else [closed.end()]), *_ends_of_words(piece, language), length]
@@ -95,8 +95,12 @@ def _pieces(text: str, language: Language) -> list[str]:
     return pieces
 
 
-def _outside_brackets(text: str, ends: list[int]) -> list[int]:
-    """Return the ends of sentences, behind the marks that close a quotation, and none within a pair of brackets."""
+def _outside_brackets(text: str, ends: list[int], spaces: bool) -> list[int]:
+    """Return the ends of sentences, behind the marks that close a quotation, and none within a pair of brackets.
+
+    Args:
+        spaces: The language puts spaces between words: what touches the marks, such as a Korean particle, goes on.
+    """
     if text.isascii():  # its brackets sentencex knows
         return ends
     pairs = _pairs(text)
@@ -110,7 +114,9 @@ def _outside_brackets(text: str, ends: list[int]) -> list[int]:
             close = pairs[i][1]
             is_spaced = behind < len(text) and text[behind - 1].isspace() and not text[behind].islower()
             # 『好。』他说; but a remark in other brackets is part of what follows, as in 【注意！】请勿触摸
-            if behind <= close or not (text[close] in SPEECH_CLOSERS or is_spaced or behind == len(text)):
+            if behind <= close or not (
+                (text[close] in SPEECH_CLOSERS and not spaces) or is_spaced or behind == len(text)
+            ):
                 continue
         if behind > outside[-1]:
             outside.append(behind)
@@ -188,11 +194,27 @@ def _as_sentencex_knows(text: str) -> str:
 
 def _ends_of_words(piece: str, language: Language) -> list[int]:
     """Return the places in a piece where a sentence ends in a word that sentencex takes for an abbreviation."""
-    if not language.no_abbreviations:
+    ends = _ends_of(language.no_abbreviations, piece)
+    ends += [end for end in _ends_of(language.may_end, piece) if _begins_sentence(piece[end:], language)]
+    return [end for end in sorted(ends) if piece[end].isupper() and not _LABEL.match(piece, end)]
+
+
+def _ends_of(words: str, piece: str) -> list[int]:
+    """Return the places behind each of some words (a pattern), its full stop and its space."""
+    if not words:
         return []
-    words = re.finditer(rf"(?<![^\W\d])(?:{language.no_abbreviations})[.]\s+(?=[^\W\d_])", piece)
-    ends = [word.end() for word in words]
-    return [end for end in ends if piece[end].isupper() and not _LABEL.match(piece, end)]
+    return [word.end() for word in re.finditer(rf"(?<![^\W\d])(?:{words})[.]\s+(?=[^\W\d_])", piece)]
+
+
+def _begins_sentence(text: str, language: Language) -> bool:
+    """True if the first word of a text begins sentences, and is no name."""
+    first = _FIRST_WORDS.match(text)
+    return first is not None and first[1].lower() in _openers(language)
+
+
+@cache
+def _openers(language: Language) -> frozenset[str]:
+    return frozenset(f"{language.stop_words} {language.articles} {language.openers}".split())
 
 
 @cache
@@ -233,7 +255,7 @@ def _is_name_after_title(tail: str, piece: str, language: Language) -> bool:
     first = _FIRST_WORDS.match(piece)
     if first is None or first[1][0].islower() or first[1][0].isdigit():
         return True
-    if first[1].lower() not in f"{language.stop_words} {language.articles} {language.openers}".split():
+    if first[1].lower() not in _openers(language):
         return True
     # articles begin names too: Mme. Le Pen; not in German, where the next word may be any noun
     return language.code != "de" and first[2] is not None and first[2].isupper()

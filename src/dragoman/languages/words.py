@@ -16,6 +16,7 @@ The properties of characters are those of Unicode in the package ``regex``; a ch
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -301,12 +302,27 @@ def count_word(text: str, word: str) -> int:
     return sum(is_whole(text, start, start + len(word)) for start in starts)
 
 
-def replace_word(text: str, word: str, new: str) -> str:
-    """Return a text with ``new`` for each ``word`` that stands in it by itself."""
-    parts, end, start = list[str](), 0, text.find(word)
+def places_of(text: str, part: str) -> list[int]:
+    """Return where a word or phrase starts in a text, overlaps left out."""
+    places, start = [], text.find(part)
     while start >= 0:
+        places.append(start)
+        start = text.find(part, start + len(part))
+    return places
+
+
+def replace_word(text: str, word: str, new: str, most: int, fixed: Sequence[tuple[int, int]] = ()) -> str:
+    """Return a text with ``new`` for the first ``most`` places where ``word`` stands in it by itself.
+
+    Args:
+        word: Not empty.
+        fixed: Start and end of parts that stay as they are.
+    """
+    parts, end, start = list[str](), 0, text.find(word)
+    while start >= 0 and len(parts) < 2 * most:
         stop = start + len(word)
-        if start >= end and is_whole(text, start, stop):
+        is_free = start >= end and not any(first < stop and start < last for first, last in fixed)
+        if is_free and is_whole(text, start, stop):
             parts += [text[end:start], new]
             end = stop
         start = text.find(word, start + 1)

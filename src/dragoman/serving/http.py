@@ -137,10 +137,17 @@ def _joined(query: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]
     Raises:
         MalformedError: A field is in both, with two values.
     """
-    for name in query:
-        if name in body and query[name] != body[name]:
+    sent = {name: value for name, value in body.items() if value is not None and (value or name not in KEY_FIELDS)}
+    for name in query.keys() & sent.keys():
+        if name not in KEY_FIELDS and _as_texts(query[name]) != _as_texts(sent[name]):
             raise MalformedError(f"{name} has one value in the query and another one in the body: leave out one")
-    return {**query, **body}
+    return {**body, **query, **sent}
+
+
+def _as_texts(value: Any) -> list[str]:
+    """Return a value as a query has it: ``["3"]`` for 3 and for [3], ``["true"]`` for True."""
+    values = value if isinstance(value, list) else [value]
+    return [str(each).lower() if isinstance(each, bool) else str(each) for each in values]
 
 
 def _form_pairs(body: bytes) -> list[tuple[str, str]]:
@@ -301,7 +308,7 @@ async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
     """Return the fields of a form with one file, the file's name, and its content.
 
     Raises:
-        MalformedError: The form has no file, or under another name than ``file``.
+        MalformedError: The form has no file.
     """
     pairs = request.query_params.multi_items()
     name, content = "", None
@@ -311,10 +318,8 @@ async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
             for field, part in form.multi_items():
                 if isinstance(part, str):
                     pairs.append((field, part))
-                    continue
-                if field != "file":
-                    raise MalformedError(f"the file must be sent as field 'file', got {field[:40]!r}")
-                name, content = part.filename or "", await part.read()
+                else:
+                    name, content = part.filename or "", await part.read()
         finally:
             await form.close()
     if content is None:
@@ -358,6 +363,8 @@ def _check_query(request: Request, known: Mapping[str, bool]) -> None:
     """
     names = Counter(name for name, _ in request.query_params.multi_items())
     for name, n in names.items():
+        if name in ("_", *KEY_FIELDS):  # jQuery's way around caches; a missing key is said by its own check
+            continue
         if name not in known:
             elsewhere = ": send fields in the JSON body" if request.method == "POST" else ": leave it out"
             raise MalformedError(f"unknown field {printable(name)} in the query{elsewhere}")
@@ -508,7 +515,7 @@ def _refuse_slips(declared: type[BaseModel], names: Iterable[str]) -> None:
     meant = [name for name, field in known.items() if field.annotation is not Any and name not in KEY_FIELDS]
     unknown = (name for name in names if name not in known and len(name) <= LONGEST_SLIP and name.isprintable())
     for name in islice(unknown, MOST_SLIPS):
-        close = difflib.get_close_matches(name.lower(), meant, n=1, cutoff=0.75)
+        close = difflib.get_close_matches(name.lower(), meant, n=1, cutoff=0.84)
         if close:
             raise MalformedError(f"unknown field {name}: did you mean {close[0]}?")
 

@@ -17,6 +17,7 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.languages.casing import Case, Span, capitalised, capitals, case_of, free_words, is_capital, lower, words
 from dragoman.languages.codes import primary
 from dragoman.languages.sentences import sentences
+from dragoman.languages.words import places_of
 from dragoman.translation.keeping.protected import Span as ProtectedSpan
 from dragoman.translation.keeping.protected import find
 from dragoman.translation.plan import Plan
@@ -137,7 +138,7 @@ def _in_capitals(text: str, segment: TextSegment, plan: Plan) -> str:
     if constraints is not None:
         fixed += [(0, len(constraints.prefix))] if text.startswith(constraints.prefix) else []
         required = [word for word, _ in constraints.placed]
-        fixed += [(start, start + len(word)) for word in required for start in _places(text, word)]
+        fixed += [(start, start + len(word)) for word in required for start in places_of(text, word)]
     written, end = [], 0
     for start, stop in sorted(fixed):
         if stop > end:
@@ -146,12 +147,3 @@ def _in_capitals(text: str, segment: TextSegment, plan: Plan) -> str:
     in_capitals = "".join([*written, capitals(text[end:], plan.tgt_lang)])
     broken = constraints is not None and constraints.violations(in_capitals) != constraints.violations(text)
     return text if broken else in_capitals
-
-
-def _places(text: str, word: str) -> list[int]:
-    """Return where a word or phrase starts in a text, overlaps left out."""
-    places, start = [], text.find(word)
-    while start >= 0:
-        places.append(start)
-        start = text.find(word, start + len(word))
-    return places

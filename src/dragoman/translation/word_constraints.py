@@ -13,8 +13,9 @@ from dragoman.data.tokenizer import UNK_ID, Tokenizer
 from dragoman.decoding.beam_allocation import Phrase
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.errors import ConfigError
-from dragoman.languages.words import has_word, replace_word
+from dragoman.languages.words import has_word, places_of, replace_word
 from dragoman.translation.keeping.glossary import Match, count_term
+from dragoman.translation.keeping.protected import find
 from dragoman.translation.options import TranslateOptions
 
 
@@ -51,9 +52,13 @@ class WordConstraints:
         """Return a translation with its prefix and the glossary's terms as they were given, not as the model writes."""
         if translation.startswith(self.prefix):
             translation = self.given_prefix + translation[len(self.prefix) :]
-        for written, given in self.given_terms:
-            parts = translation.split(given)  # a term may be in its stored form already
-            translation = given.join(replace_word(part, written, given) for part in parts)
+        for written, stored in self.given_terms:
+            n = sum(word == written for word, _ in self.placed) - count_term(translation, stored)
+            if n > 0:
+                fixed = [(span.start, span.end) for span in find(translation) if span.kind != "number"]
+                starts = places_of(translation, stored)
+                fixed += [(start, start + len(stored)) for start in starts]
+                translation = replace_word(translation, written, stored, n, fixed)
         return translation
 
     def violations(self, translation: str) -> tuple[str, ...]:
@@ -116,7 +121,7 @@ class ConstraintEncoder:
         return WordConstraints(
             rules, prefix, tuple(placed), excluded, given_prefix,
             tuple(phrase for phrase in of_terms if phrase and UNK_ID not in phrase),
-            tuple((written, given) for written, given in given_terms.items() if written != given),
+            tuple((written, given) for written, given in given_terms.items() if written not in ("", given)),
         )  # fmt: skip
 
     def _written(self, text: str) -> str:

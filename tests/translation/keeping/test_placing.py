@@ -92,6 +92,14 @@ def test_a_term_arrives_as_it_is_stored(translator: Translator, term: str) -> No
     assert translator.translate("the dog sleeps", glossary={"dog": term}).text == plain.replace("wauwau", term)
 
 
+def test_only_terms_get_their_stored_form(translator: Translator) -> None:
+    source = "the dog sees https://a.b/wauwau/y"
+    assert translator.translate(source, glossary={"dog": "ｗauwau"}).text.count("/wauwau/") == 1
+    for nothing in ("\u200b", "\u00ad"):  # normalised, nothing is left of them
+        text = translator.translate("the dog sleeps", glossary={"dog": nothing}).text
+        assert text.count(nothing) <= 1
+
+
 def test_terms_that_would_take_too_long_to_search_for_are_named_in_the_notes(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from typing import NamedTuple, cast
 from dragoman.data.noise import N_MASKS
 from dragoman.decoding.request import Hypothesis
 from dragoman.decoding.words import word_numbers
-from dragoman.languages.words import is_word_character
+from dragoman.languages.words import has_word, is_word_character
 from dragoman.translation.faults import is_loop
 from dragoman.translation.keeping.cutting import Cut, put_back, without
 from dragoman.translation.keeping.places import in_subwords
@@ -170,6 +170,14 @@ def asks_for_words(segment: TextSegment) -> bool:
     return constraints is not None and bool(constraints.prefix or constraints.placed)
 
 
+def _behind_words(segment: TextSegment) -> str:
+    """Return a text without other letters behind the prefix and the words that the request asks for."""
+    constraints = segment.constraints
+    prefix = constraints.prefix.rstrip() if constraints is not None else ""
+    words = [word for word, _ in (constraints.placed if constraints is not None else ()) if not has_word(prefix, word)]
+    return " ".join([*([prefix] if prefix else []), *words, one_line(segment.text.strip())])
+
+
 def _mean_log_prob(result: SegmentResult, n_masks: int = 0) -> float:
     """Return the mean log-probability of a token, in nats; tokens of masks are nearly certain and do not count."""
     best = result.hypotheses[0]
@@ -240,7 +248,7 @@ def put_in(
         parts.append([TextPart(segment.text, numbers, segment.search.ids, ids, target)])
     texts = {i: [_unmasked(text, bare.masks) for text in results[i].texts] for i, bare in changed.items() if bare.out}
     for i in [i for i in texts if not (changed[i].cuts or changed[i].masks)]:
-        texts[i] = [f"{text.rstrip()} {one_line(segments[i].text.strip())}" for text in texts[i]]
+        texts[i] = [_behind_words(segments[i])] * len(texts[i])
     for (i, k), links in zip(flat, plan.reader.align(parts, plan.search.decode.batch_tokens), strict=True):
         constraints, text, bare = segments[i].constraints, texts[i][k], changed[i]
         if (right := _in_their_places(text, segments[i], bare, plan)) is not None:

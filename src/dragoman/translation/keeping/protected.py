@@ -20,8 +20,6 @@ from dragoman.translation.keeping.dates import TIME, Calendar, hours, is_day_and
 from dragoman.translation.keeping.same_numbers import (
     UnusedNumbers,
     groups_of,
-    has_power,
-    is_large,
     powers_of,
     scales_of,
     without_grouping,
@@ -333,17 +331,13 @@ class _Remaining(NamedTuple):
     calendar: Calendar
     numerals: Numerals
     n_dates: int  # dates with a year of the source
-    no_power: bool  # it surely has no word for a power of ten
 
 
 def _compared(
     numbers: Sequence[Span], own: Sequence[tuple[Span, Context]], sides: Sides
 ) -> tuple[list[Span], list[Span], Counter[int]]:
     """Return the numbers that a translation lacks, its own that none of them took, and the groups of digits left."""
-    words = _words(sides.translation, sides.tgt_lang)
-    no_power = words is not None and not has_power(sides.translation)
-    own_texts = [(span.text, context) for span, context in own]
-    unused = UnusedNumbers(own_texts, _symbols(numbers), no_power=no_power)
+    unused = UnusedNumbers([(span.text, context) for span, context in own], _symbols(numbers))
     # what has no partner may be written in words, or in parts, as a date with the name of its month
     contexts = {span: around(sides.src, span.start, span.end) for span in numbers}
     in_order = sorted(numbers, key=lambda span: (*_rank(span, contexts[span]), -len(span.text)))
@@ -351,10 +345,11 @@ def _compared(
     left = [own[i] for i in unused.left()]
     alone = [span for span, _ in left]
     if any(ends_of(span.text) for span in (*lost, *(alone if lost else ()))):
-        lost, left, alone = _without_ranges(lost, contexts, left, no_power)
+        lost, left, alone = _without_ranges(lost, contexts, left)
+    words = _words(sides.translation, sides.tgt_lang)
     calendar = Calendar(sides.translation, sides.src)
     n_dates = sum(_DATE.fullmatch(in_ascii(span.text)) is not None for span in numbers)
-    remaining = _Remaining(sides.translation, Counter(), words, calendar, Numerals.of(left), n_dates, no_power)
+    remaining = _Remaining(sides.translation, Counter(), words, calendar, Numerals.of(left), n_dates)
     remaining.left.update(remaining.numerals.groups)
     ones = [span for span in lost if span.text == "1"]
     others = [span for span in lost if span.text != "1"]
@@ -387,7 +382,7 @@ def _symbols(numbers: Sequence[Span]) -> list[str]:
 
 
 def _without_ranges(
-    lost: Sequence[Span], contexts: Mapping[Span, Context], own: Sequence[tuple[Span, Context]], no_power: bool
+    lost: Sequence[Span], contexts: Mapping[Span, Context], own: Sequence[tuple[Span, Context]]
 ) -> tuple[list[Span], list[tuple[Span, Context]], list[Span]]:
     """Look for both ends of each range by themselves, as of "5-10%" and "5 bis 10 %".
 
@@ -395,7 +390,6 @@ def _without_ranges(
         lost: Numbers of the source without a partner.
         contexts: The text around each.
         own: Numbers of the translation without a partner, each with the text around it.
-        no_power: See ``UnusedNumbers``.
 
     Returns:
         The numbers that are still without a partner, those of the translation with each end of a range by itself, and
@@ -410,7 +404,7 @@ def _without_ranges(
             (span, context)
         ]
         texts += [(end.text, context) for end in ends] or [(span.text, context)]
-    unused, used, there = UnusedNumbers(texts, _symbols(lost), no_power=no_power), set[int](), set[Span]()
+    unused, used, there = UnusedNumbers(texts, _symbols(lost)), set[int](), set[Span]()
     # numbers before ranges: a range of which one end is missing leaves nothing to them
     for span in sorted(lost, key=lambda span: bool(ends_of(span.text))):
         taken = _take_ends(unused, span.text, contexts[span])
@@ -442,9 +436,6 @@ def _is_there(text: str, context: Context, remaining: _Remaining) -> bool:
     """True if a number, or both ends of a range, are there in words or in parts."""
     if _is_other_mark(text, context, remaining.text):
         return False
-    if remaining.no_power and is_large(context.after):
-        values = _values(int(text), context)[1:] if text.isdecimal() and len(text) < 7 else ()
-        return remaining.words is not None and any(map(remaining.words.take, values))
     if _is_written_out(parse(text), context, remaining):
         return True
     ends, left = ends_of(text), remaining.left

@@ -59,8 +59,6 @@ _SCALE = re.compile(
     + ")",
     re.IGNORECASE,
 )
-_ANY_POWER = re.compile("|".join(words for _, words in _SCALES[1:]) + r"|\d[ \u00a0]?[MBTGKkмтМТ]\b", re.IGNORECASE)
-"""Any of these words, anywhere in a text; and the M of 5M."""
 MOST_SCALES = 4
 """Largest number of words of a power of ten: 千 and 万, or "hundred thousand", are two."""
 
@@ -87,21 +85,6 @@ def shared_powers(after: str) -> frozenset[int]:
     """Return ``powers_of`` the last number of a row: 6 for the 5 of "5 to 10 million"; none without a row."""
     row = _OTHERS_BETWEEN.match(after)
     return powers_of(after[row.end() :]) if row else frozenset()
-
-
-LEAST_TOLD = 4
-"""Smallest power of ten whose word a translation may not leave out; 千 is also the beginning of units, as in 千米."""
-_UNIT_OF_CHINESE = re.compile("[兆][瓦赫字比帕欧歐焦]")  # megawatts, no 10^12 watts
-
-
-def is_large(after: str) -> bool:
-    """True if a word for a power of ten follows a number that no translation may leave out, as "million"."""
-    return min(powers_of(after), default=0) >= LEAST_TOLD and not _UNIT_OF_CHINESE.match(after)
-
-
-def has_power(text: str) -> bool:
-    """True if a text has a word for a power of ten anywhere: in "5 bis 10 Millionen" it is of both numbers."""
-    return _ANY_POWER.search(text) is not None
 
 
 _SHORT_MILLION = re.compile(r"\s?mil\b", re.IGNORECASE)
@@ -171,15 +154,8 @@ _ANY = "any"
 class UnusedNumbers:
     """The numbers of a text; each can be taken once."""
 
-    def __init__(
-        self, numbers: Iterable[tuple[str, Context]], symbols: Iterable[str] = (), *, no_power: bool = False
-    ) -> None:
-        """Take each number with the text around it, and all symbols that ``take`` will ask for.
-
-        Args:
-            no_power: The text surely has no word for a power of ten (``has_power``).
-        """
-        self._no_power = no_power
+    def __init__(self, numbers: Iterable[tuple[str, Context]], symbols: Iterable[str] = ()) -> None:
+        """Take each number with the text around it, and all symbols that ``take`` will ask for."""
         self._numbers = list(numbers)
         self._is_used = [False] * len(self._numbers)
         self._by_key: dict[Hashable, deque[int]] = {}
@@ -240,9 +216,7 @@ class UnusedNumbers:
         scaled, decade = [*self._scaled(number.core, context)], [*self._decade(number.core, context)]
         if powers:
             # "20 million" is rather 20.000.000 than the 20 of "20 Hunde"
-            in_order = [[*equal(powers), *at_time], scaled]
-            # the 20 of "20 people" is no 20 million
-            in_order += [] if self._no_power and is_large(context.after) else [equal([None]), decade]
+            in_order = [[*equal(powers), *at_time], scaled, equal([None]), decade]
         elif number.core.isdecimal():
             # of "3 Hunde um 15 Uhr" the second number is "3 pm"; 3 is rather 3 than the 3 of "3 Millionen"
             in_order = [at_time, equal([None]), equal([_ANY]), scaled, decade]
