@@ -478,6 +478,8 @@ def _replace_folder(aside: Path, folder: Path) -> None:
     try:
         flush(folder.parent)
     except OSError as error:  # what it replaces stays: a power failure might bring back its name
+        if error.errno in _NO_SPACE:
+            raise
         raise DragomanError(f"{folder}: {_UNSAFE}: {error.strerror or error}") from None
     shutil.rmtree(old, ignore_errors=True)
     if os.path.lexists(old):

@@ -30,8 +30,8 @@ MENDED = [
     Mutation(
         "while BLEU is 0 the first validation stays the best",
         "training/loop.py",
-        "better = (validation.quality, -loss) > (best_quality, -best_loss)",
-        "better = validation.quality > best_quality",
+        "better = (quality, -loss) > (best_quality, -best_loss)",
+        "better = quality > best_quality",
         "tests/training/test_loop.py::test_of_equal_quality_the_lower_loss_is_better_and_at_0_patience_does_not_count",
     ),
     Mutation(

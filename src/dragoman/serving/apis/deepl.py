@@ -89,7 +89,7 @@ class _WithGlossary(BaseModel):
         Raises:
             MalformedError: Several are named.
         """
-        ids = [id_ for id_ in (self.glossary_id, *self.glossary_ids) if id_]
+        ids = [id_ for id_ in dict.fromkeys((self.glossary_id, *self.glossary_ids)) if id_]
         if len(ids) > 1:
             raise MalformedError(
                 f"glossary_id and glossary_ids must have one glossary on this server, got {len(ids)}: "
