@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-
-from dragoman.languages.language import Language, NumberWords
+from dragoman.languages.language import Language, NumberWords, not_after
 
 _0_TO_9 = (
     r"nul jed(?:en|n\w{1,3}) dv(?:a|ě|ou|ěma) tř(?:i|í|em|emi|ech) čtyř(?:i|em|mi|ech) pěti? šesti? sedmi? osmi? "
@@ -27,14 +25,8 @@ _LARGE = "sto stě sta set tisíc tisíce tisíců"
 _ENDS = "náct nácti dvacet dvaceti řicet řiceti desát desáti deset deseti dvěstě řista tset mset"
 
 
-def _not_after(words: str, edge: str) -> str:
-    """Return a pattern that none of some words stands before; an empty ``edge``: nor another word that ends so."""
-    by_length = groupby(sorted(words.split(), key=len), len)
-    return "".join(f"(?<!{edge}(?:{'|'.join(same)}) )" for _, same in by_length)
-
-
-_START = _not_after(_LARGE, r"\b") + _not_after(_ENDS, "")
-_ALONE = _not_after(_COUNTS, r"\b")
+_START = not_after(_LARGE.split(), r"\b") + not_after(_ENDS.split())
+_ALONE = not_after(_COUNTS.split(), r"\b")
 
 
 def spelled(n: int) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from itertools import groupby
 
-from dragoman.languages.language import Language, NumberWords
+from dragoman.languages.language import Language, NumberWords, not_after
 
 _0_TO_15 = "cero [uú]n[oa]? d[oó]s tr[eé]s cuatro cinco s[eé]is siete ocho nueve diez once doce trece catorce quince"
 _TENS = "diez veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa"
@@ -17,8 +16,7 @@ _OTHERS = (  # ends of words
     "y un|y uno|y una|nto un|nto uno|tos un|tos uno|iún|iuno|idós|tres|itrés|cuatro|cinco|seis|iséis|siete|ocho|nueve|"
     f"once|doce|trece|catorce|quince|{_TENS.replace(' ', '|')}|cien|ciento|cientos|cientas|nientos|nientas|mil"
 )
-_BY_LENGTH = groupby(sorted(_OTHERS.split("|"), key=len), len)
-_START = r"(?<!\bdos )" + "".join(f"(?<!(?:{'|'.join(same)}) )" for _, same in _BY_LENGTH)
+_START = r"(?<!\bdos )" + not_after(_OTHERS.split("|"))
 _LARGE = rf"dieci\w+|veinti\w+|{'|'.join(_WORDS[10:])}|cien(?:to)?|(?:{_HUNDREDS.replace(' ', '|')})ient[oa]s|mil"
 LONGER = rf" (?:(?:y )?(?:{'|'.join(_WORDS[1:10])})|{_LARGE})\b|(?<=im[oa])[- ](?:{_FIRST.replace(' ', '|')})"
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from itertools import groupby
 
-from dragoman.languages.language import Language, NumberWords
+from dragoman.languages.language import Language, NumberWords, not_after
 
 _0_TO_16 = "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"
 _TENS = "dix vingt trente quarante cinquante soixante septante huitante nonante"
@@ -14,8 +13,7 @@ _STEMS = [word.rstrip("e").replace("neuf", "neu[fv]").replace("huitan", "(?:hui|
 _END = r"(?:ier|aine|(?:e|u?i[èe]me)?s?)\b"  # of millier, quinzaine, quinze, quinzième, cents
 _AND = "e?s?[- ](?:et[- ](?=un|onz))?"
 _OTHERS = [*_WORDS[2:], "octante", "vingts", "cent", "cents", "mil", "mille"]
-_BY_LENGTH = groupby(sorted(_OTHERS, key=len), len)
-_START = "(?<!t[- ]un[- ])(?<!ts[- ]un[- ])" + "".join(rf"(?<!\b(?:{'|'.join(same)})[- ])" for _, same in _BY_LENGTH)
+_START = "(?<!t[- ]un[- ])(?<!ts[- ]un[- ])" + not_after(_OTHERS, r"\b", "[- ]")
 LONGER = f"[- ](?:et[- ](?=un|onz))?(?:{'|'.join(_STEMS)}|cent|mill?){_END}"
 
 

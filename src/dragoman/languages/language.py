@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import groupby
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +21,17 @@ class NumberWords:
     """Least number that ``spelled`` cannot write."""
     longer: str = ""
     """Pattern of a word after a number that makes it part of a longer number, such as "hundred"."""
+
+
+def not_after(words: Iterable[str], edge: str = "", gap: str = " ") -> str:
+    """Return the pattern of a place before which none of some words stands; a lookbehind has words of one length alone.
+
+    Args:
+        edge: Pattern of the place before a word, which takes no character; empty: nor may another word end so.
+        gap: Pattern of the one character behind a word.
+    """
+    by_length = groupby(sorted(words, key=len), len)
+    return "".join(f"(?<!{edge}(?:{'|'.join(same)}){gap})" for _, same in by_length)
 
 
 def never(tail: str, piece: str) -> bool:

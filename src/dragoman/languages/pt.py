@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-
-from dragoman.languages.language import Language, NumberWords
+from dragoman.languages.language import Language, NumberWords, not_after
 
 _0_TO_19 = (
     "zero uma? (?:dois|duas) tr[eê]s quatro cinco seis sete oito nove dez onze doze treze (?:ca|qua)torze quinze "
@@ -20,8 +18,7 @@ _OTHERS = (  # ends of words
     f"{_TENS.replace(' ', '|')}|cem|cento|cento e|zentos|zentas|zentos e|zentas e|centos|centas|centos e|centas e|"
     "nhentos|nhentas|nhentos e|nhentas e|mil|mil,|mil e"
 )
-_BY_LENGTH = groupby(sorted(_OTHERS.split("|"), key=len), len)
-_START = "".join(f"(?<!(?:{'|'.join(same)}) )" for _, same in _BY_LENGTH)
+_START = not_after(_OTHERS.split("|"))
 LONGER = (
     rf" mil\b| e (?:{'|'.join(_WORDS[1:10])})\b|(?<=[oa]s|il),?(?: e)? (?:{'|'.join(_WORDS[10:])})\b"
     rf"|(?<=il),?(?: e)? (?:cem|cento|(?:{_HUNDREDS.replace(' ', '|')})ent[oa]s)\b"

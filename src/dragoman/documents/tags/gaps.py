@@ -9,6 +9,7 @@ from functools import cached_property
 
 from dragoman.documents.tags.pieces import Pieces
 from dragoman.documents.tags.tree import Mark
+from dragoman.languages.words import places_of
 
 _BRACKETS = dict(zip("([{（［【〔《〈「『", ")]}）］】〕》〉」』", strict=True))
 
@@ -107,7 +108,7 @@ class Gaps:
         """
         signs = self.src[start:end]
         if signs not in self._places:
-            self._places[signs] = _places(self.src, signs), _places(self.tgt, signs)
+            self._places[signs] = places_of(self.src, signs), places_of(self.tgt, signs)
         src, tgt = self._places[signs]
         number = bisect_left(src, start)
         return tgt[number] if len(src) == len(tgt) and number < len(src) and src[number] == start else -1
@@ -131,12 +132,3 @@ def _brackets(text: str, signs: Sequence[int]) -> dict[int, int]:
             first = opened.pop()
             partner[first], partner[i] = i, first
     return partner
-
-
-def _places(text: str, part: str) -> list[int]:
-    """Return the places where a part stands in a text; they do not overlap."""
-    places, at = [], text.find(part)
-    while at >= 0:
-        places.append(at)
-        at = text.find(part, at + len(part))
-    return places
