@@ -55,7 +55,9 @@ Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 +
 - Zen 4 decodes a model that Marian trained for 30 minutes and `dragoman import` read. Hugging Face's model has other
   positions, so it is left out there.
 """
-MACHINES = {"": "AMX", "avx512-bf16": "AVX-512 bf16", "zen4": "Zen 4", "zen3": "Zen 3", "without-amx": "no bf16"}
+MACHINES = {
+    "": "AMX", "avx512-bf16": "AVX-512 bf16", "zen4": "Zen 4", "zen5": "Zen 5", "zen3": "Zen 3", "without-amx": "no bf16",
+}  # fmt: skip
 """Folders of results, and the name of that kind of machine at the head of its column."""
 CORPORA = {"multi30k": "Multi30k English-German", "tatoeba-en-de": "Tatoeba English-German"}
 ABOUT = {
@@ -63,6 +65,7 @@ ABOUT = {
     "AVX-512 bf16": "Two cores of an Intel Xeon with AVX-512 in bf16, without AMX. Products in bf16 are half as fast "
     "as in float32, so `precision: auto`, which times both, trains in float32.",
     "Zen 4": "Two cores of AMD Zen 4, which has AVX-512 in bf16 too: 411 GFLOP/s in bf16 and 151 in float32.",
+    "Zen 5": "Two cores of AMD Zen 5, which has AVX-512 in bf16 too.",
     "Zen 3": "Two cores of AMD Zen 3, which has AVX2 and no bf16.",
     "no bf16": "Two cores of AMD Zen 1, which has AVX2 and no bf16.",
 }
