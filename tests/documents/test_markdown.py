@@ -341,6 +341,20 @@ def test_words_in_the_arguments_of_shortcodes_in_brackets_are_named() -> None:
     assert all(f'="{text}"' in content for text in named)
 
 
+def test_words_that_stay_in_html_are_named_once() -> None:
+    source = (
+        '<div>\n[y label="Two cats"] and <ruby>dog<rt>one</rt></ruby>\n<i title=\'[z a="A big cow"]\'>a</i>\n</div>\n\n'
+        'A <i title=\'[z a="One big dog"]\'>cat</i> <iframe srcdoc="<p>The sun</p>"></iframe>.^[<i title=\'[z a="So it is"]\'>b</i>]\n\n'
+        "> <div>\n> values <min are ignored\n\nA cow.\n"
+    )
+    content, report = translated(source)
+    assert [segment.text for segment in report.left] == [
+        "Two cats", "one", "A big cow", "One big dog", "<p>The sun</p>", "So it is", "<min are ignored",
+    ]  # fmt: skip
+    assert all(segment.text in content for segment in report.left)
+    assert content.endswith(f"{letters('A cow.').text}\n")
+
+
 def test_links_keep_their_words_beside_half_of_an_html_element() -> None:
     source = "Add <source> to ([one](x)), closes [two](y)\n"
     assert translated(source, "reversed")[0] == "[тшо](y) цлосес ([оне](x)), <source> то Адд\n"

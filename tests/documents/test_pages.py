@@ -90,6 +90,7 @@ def test_only_text_that_a_browser_shows_is_translated(source: str) -> None:
         ("<p translate=no>no<p>yes", ["yes"]),
         ("<li translate=no>no<li>yes", ["yes"]),
         ("<img translate=no alt=no><img alt=yes>", ["yes"]),
+        ("<img alt=a\u00a0b\u3000c\x0bd title=e>", ["a b c d", "e"]),  # only ASCII spaces end a value without quotes
         ("<a href='?translate=no' data-translate=no title='translate=no'>yes</a>", ["translate=no", "yes"]),
         ("press <button>ok</button> now", ["press", "ok", "now"]),
         ("<select><option>one<option>two</select>", ["one", "two"]),
@@ -159,6 +160,11 @@ TEMPLATES = [
         "[% IF a > b %]one[% ELSE %]two[% END %][%# no %][%- no | html -%] <i>[%]</i> [%a] %]",
         ["one", "two", "[%] [%a] %]"],
     ),
+    (
+        "[% FOREACH a IN ['no]', \"n\\\"o[\", b.0] %]one[% END %][%# it's no ] %]{% set a = {'b': '}'} %}two{%# it's } %}",
+        ["one", "two"],
+    ),
+    ("<%= no 'no', a: \"<td width='50'>no</td>\" %> one", ["one"]),
     ("one [[${no}]] ${a.b()} %sveltekit.body%", ["one"]),
     ("one {f:no(key: 'a} b', x: {y: z})} two {no.no -> f:no()}", ["one two"]),
     ("{{ t('no', a='<a class=\"no\">no</a>', b=\"it's <b id='no'>\") }} one", ["one"]),
@@ -205,7 +211,10 @@ def test_directives_of_smarty_blade_and_mako_are_no_text(source: str, expected: 
     assert translated(source, stand_in="same")[0].decode().split() == source.split()
 
 
-@pytest.mark.parametrize("source", ["{$a", "{if ", "@if(", "@if('", "<%def ", "{*", "% if a:\n", "{$a{$b}", "@a(("])
+@pytest.mark.parametrize(
+    "source",
+    ["{$a", "{if ", "@if(", "@if('", "<%def ", "{*", "% if a:\n", "{$a{$b}", "@a((", "[% ' ] %]", "{% '\\", "<%<a width=1"],
+)  # fmt: skip
 def test_directives_take_linear_time(source: str) -> None:
     with cpu_limit(5):
         cut(f"@csrf {source * 5_000}", PageOptions())
@@ -221,6 +230,9 @@ def test_directives_take_linear_time(source: str) -> None:
         "{a: one} {a -> b}",
         "{# one",
         "<% one",
+        "one [% it's two] three, it's [four %] five",
+        "one {% two} three {four %} five",
+        "one [% two three [four %] five",
         "one } two",
         "[one two] [one",
         "one [",
@@ -231,6 +243,22 @@ def test_directives_take_linear_time(source: str) -> None:
 )
 def test_what_only_looks_like_code_is_text(source: str) -> None:
     assert upper(source).replace("&lt;", "<") == source.upper()
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            "<th>Share [% of GDP]</th><th class='a]'>Jobs</th><th>Growth [in %]</th>",
+            ["Share [% of GDP]", "Jobs", "Growth [in %]"],
+        ),
+        ("<th>Share {% of GDP}</th><th>Jobs</th><th>{in %}</th>", ["Share {% of GDP}", "Jobs", "{in %}"]),
+        ("<p>less than <% of all</p><table width=50%><td>Jobs</table>", ["less than <% of all", "Jobs"]),
+    ],
+)
+def test_a_percent_sign_of_a_text_hides_no_elements(source: str, expected: list[str]) -> None:
+    """Before, it began a directive up to a percent sign elsewhere: the words between stayed, and nobody was told."""
+    assert sentences(source) == expected
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,18 @@ def test_a_table_with_tabs_may_have_quotes_or_not() -> None:
     assert result == 'id\ttext\n1\t"а\tдог"\n2\t"а" дог\n3\t5" пипе\n4\t"а ""цат"""\n'
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv"])
+def test_two_quotation_marks_of_a_table_with_tabs_are_no_cell_over_two_rows(name: str, end: str) -> None:
+    """Before, they became one cell: texts of other columns and identifiers were translated, and nobody was told."""
+    rows = ["id\ttext\tby", '1\t"Come here, he said.\tAnn', '2\tAnd then we left."\tAnn', f'3\t"a dog{end}a cat"\tAnn']
+    source = expected = end.join([*rows, ""])
+    for text in ("Come here, he said.", "And then we left.", "a dog", "a cat"):
+        expected = expected.replace(text, letters(text).text)
+    result, report = translated(source, "text", name=name)
+    assert (result, report.left) == (expected, ())
+
+
 def test_rows_are_those_of_the_csv_module() -> None:
     from random import Random
 
@@ -135,6 +147,12 @@ def test_rows_take_linear_time(unit: str) -> None:
     with cpu_limit():  # under a second; a search of what is left of the text, at each quotation mark, takes minutes
         places = [row.cells[-1][1] for row in rows_of(text, ",")]
     assert places[-1] in range(len(text) - len(unit), len(text) + 1)
+
+
+@pytest.mark.parametrize("unit", ['"a\t\n', '\t""\n', '"\n\t""'])
+def test_rows_with_tabs_take_linear_time(unit: str) -> None:
+    with cpu_limit():
+        assert [row for row in rows_of(f'"a{unit * 300_000}"', "\t") if row.fault] == []
 
 
 def test_plain_text_keeps_its_lines_columns_and_indentation() -> None:

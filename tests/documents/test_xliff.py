@@ -95,6 +95,28 @@ def test_a_page_that_stands_in_a_source_keeps_its_tags() -> None:
     assert target("a &lt; b &lt;c&gt;") == "а &lt; б &lt;c&gt;"
 
 
+def test_words_that_stay_in_a_page_in_a_source_are_named() -> None:
+    page = '<p>A dog.</p> [button text="Read more now" url="/a"] <ruby>cat<rt>one</rt></ruby>'.replace("<", "&lt;")
+    unit = f"<trans-unit id='1'><source>{page}</source></trans-unit>"
+    _, report = translated(old(unit))
+    assert [(segment.text, segment.why) for segment in report.left] == [
+        ("Read more now", "text in a shortcode"), ("one", "the reading of a word of the source (ruby)"),
+    ]  # fmt: skip
+    segment = "<segment><source>a</source></segment>"
+    assert translated(new(f"<unit id='u'>{segment.replace('a', page, 1)}{segment}</unit>"))[1].left == report.left
+
+
+@pytest.mark.parametrize(
+    "text", ["values <min are ignored", "values <min ignored <b>here</b>", "use <?php ignored", "use <!-- ignored"]
+)
+def test_a_sign_without_an_end_hides_no_words_of_a_source(text: str) -> None:
+    """Before, they stayed in a target that was marked as translated."""
+    source = f"<b>Tip:</b> {text}".replace("<", "&lt;")
+    result, report = translated(old(f"<trans-unit id='1'><source>{source}</source></trans-unit>"))
+    assert letters("ignored").text in result
+    assert report.left == ()
+
+
 def test_lines_stay_where_white_space_counts() -> None:
     assert target("The dog\nA cat", attributes=' xml:space="preserve"') == "Тхе дог\nА цат"
     assert target("a\tdog    cat", attributes=' xml:space="preserve"') == "а\tдог    цат"

@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection
 from typing import Literal
 
+from dragoman.documents.html.tokens import SPACES
 from dragoman.documents.html.units import PageOptions, cut
 from dragoman.documents.units import Part, Tag, Unit
 
@@ -21,14 +22,16 @@ Kind = Literal["html", "xml"]
 
 TOKEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?[A-Za-z].*?(?:\?>|\Z)|<![A-Za-z][^<>]*>"
-    r"|</?[A-Za-z_:][^\s/>\"'<]*+(?:\s(?:[^\"'<>]++|\"[^\"]*+\"|'[^']*+')*+)?+/?>",
+    rf"|</?[A-Za-z_:][^{SPACES}/>\"'<]*+(?:[{SPACES}](?:[^\"'<>]++|\"[^\"]*+\"|'[^']*+')*+)?+/?>",
     re.DOTALL,
 )
 """Of XML: a comment, CDATA or processing instruction (each may lack its end), a doctype or a tag. Any other ``<`` is
 text."""
 
-_NAME = re.compile(r"</?([A-Za-z_:][^\s/>\"'<]*)")
-_ATTRIBUTE = re.compile(r"\s([\w:.-]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++))")
+_NAME = re.compile(rf"</?([A-Za-z_:][^{SPACES}/>\"'<]*)")
+_ATTRIBUTE = re.compile(
+    rf"[{SPACES}]([\w:.-]++)[{SPACES}]*+=[{SPACES}]*+(?:\"([^\"]*+)\"|'([^']*+)'|([^{SPACES}\"'>]++))"
+)
 
 
 def parse(

@@ -15,6 +15,7 @@ from dragoman.budget import Budget
 from dragoman.documents import checking, markup
 from dragoman.documents.document import Document, DocumentInfo, DocumentOptions, Untranslated
 from dragoman.documents.formats import check_options, reference_of, referenced
+from dragoman.documents.tags.spaces import SPECIAL
 from dragoman.documents.units import AlignedText, Lost, Part, Translations, Unit, is_like_a_tag, units_of, write
 from dragoman.errors import DataError
 from dragoman.languages.known import is_unspaced
@@ -139,12 +140,12 @@ def tagged_texts(sources: Sequence[str], kind: markup.Kind, elements: Mapping[st
 
     Returns:
         ``units``, the plain text of each unit of all texts; ``counts``, the number of units of each text; ``tagged``,
-        true if any unit has tags.
+        true if any unit has tags, or spaces that need an alignment to return to their places.
     """
     units = [_units(markup.parse(source, kind, **elements)) for source in sources]
     return {
         "units": [unit.plain for own in units for unit in own], "counts": [len(own) for own in units],
-        "tagged": any(unit.tags for own in units for unit in own),
+        "tagged": any(unit.tags or SPECIAL.search(unit.text) for own in units for unit in own),
     }  # fmt: skip
 
 

@@ -32,6 +32,7 @@ def rows_of(text: str, separator: str) -> Iterator[Row]:
 
     A quoted cell begins and ends with a quotation mark, beside a separator or a line end; marks inside it are doubled.
     Where one does not end so, its row ends with the line and has a fault. A quotation mark elsewhere is part of a text.
+    So are two in a table with tabs that have a line end and a tab between them: they belong to cells of two rows.
     A line ends at LF or CR LF; in a text without LF at CR.
     """
     scan = _Scan(text, separator)
@@ -82,7 +83,7 @@ class _Scan:
             end = self.plain.match(self.text, at).end()  # type: ignore[union-attr]
             return (at, self._without_cr(at, end)), end, ""
         close = self._close(start)
-        if close is not None:
+        if close is not None and not self._is_over_cells(start, close):
             end = self._behind_blanks(close)
             if end == len(self.text) or self.text.startswith((self.separator, self.newline, "\r\n"), end):
                 behind = end + 1 if self.text.startswith("\r\n", end) and self.newline == "\n" else end
@@ -99,6 +100,9 @@ class _Scan:
             return first_end
         following = bisect_left(self.odd_ends, first_end + 1)
         return self.odd_ends[following] if following < len(self.odd_ends) else None
+
+    def _is_over_cells(self, start: int, end: int) -> bool:
+        return self.separator == "\t" and all(self.text.find(sign, start, end) >= 0 for sign in ("\t", self.newline))
 
     def _behind_blanks(self, at: int) -> int:
         return _BLANKS.match(self.text, at).end()  # type: ignore[union-attr]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated
 from dragoman.documents.gettext.placeholders import ordered
@@ -48,6 +48,7 @@ class _Segment:
     content: list[Part]
     after: str
     states: tuple[dict[str, str], dict[str, str]]  # attributes of a whole translation, and of one with a text missing
+    left: Sequence[Untranslated] = ()  # what of its source stays
 
     def written(self, render: Callable[[Sequence[Part]], str]) -> str:
         """Return the segment with its target; as it is in the file if none of its texts has a translation."""
@@ -197,6 +198,7 @@ def _read_segment(file: _File, at: int, about: tuple[_Scope, str | None], result
         segment = file.segment(at, scope, tgt_lang)
     if isinstance(segment, _Segment):
         result.pieces.append(segment)
+        result.left += segment.left
         return
     result.pieces.append(file.source(at, after))
     if (source := file.source_text(at)).strip():
@@ -299,7 +301,7 @@ class _File:
             why_kept = "a message in it cannot be parsed"
         if content is None:
             return why_kept
-        return self._with_target(start, (source, target), content)
+        return replace(self._with_target(start, (source, target), content), left=settings.left)
 
     def content(self, place: tuple[int, int], settings: Settings) -> list[Part] | None:
         """Return the content of a source, or of each segment of a ``<seg-source>``, as parts."""

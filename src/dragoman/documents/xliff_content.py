@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from dragoman.documents import markup
+from dragoman.documents.document import Untranslated
+from dragoman.documents.html.units import PageOptions, cut
 from dragoman.documents.icu import has_message, raw_of, with_messages
 from dragoman.documents.units import Part, Tag, Unit, escape
 from dragoman.documents.xml import Token
@@ -45,6 +46,7 @@ class Settings:
     tgt_lang: str | None
     is_old: bool  # XLIFF 1, in which the same code may come twice
     keeps_space: bool  # xml:space="preserve"
+    left: list[Untranslated] = field(default_factory=list)  # what stays though the source is read
 
 
 @dataclass
@@ -193,9 +195,11 @@ def _finished(reading: _Reading, settings: Settings) -> list[Part] | None:
         parsed = with_messages(unit, settings.tgt_lang, settings.is_old)
         return None if parsed is None else _lines(parsed, settings.keeps_space)
     if not unit.tags and _HTML.search(unit.text):
-        page = markup.parse(unit.text, "html", attributes=True)
-        lines = (_lines(part, settings.keeps_space) if isinstance(part, Unit) else [part] for part in page)
-        return _escaped([part for parts in lines for part in parts])
+        page = cut(unit.text, PageOptions(attributes=True))
+        if page.is_whole:  # else a sign such as that of ``<min`` is text
+            settings.left.extend(page.left)
+            lines = (_lines(part, settings.keeps_space) if isinstance(part, Unit) else [part] for part in page.parts)
+            return _escaped([part for parts in lines for part in parts])
     return _lines(unit, settings.keeps_space)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import cached_property
+from itertools import accumulate
 
 from dragoman.documents.html.directives import Code, Directives, balanced
 from dragoman.documents.icu import branch_braces, message_spans
@@ -50,6 +51,10 @@ _PERCENT = re.compile(r"%(?:[A-Za-z]+(?:[._][A-Za-z]+)+|[A-Z]{3,})%")
 _PHP_VALUE = re.compile(r"<\?(?:=|php\s+(?:echo|print|_e)\b)")
 _PHP = re.compile(r"<\?(?:php\b|=|\s)", re.IGNORECASE)
 _FREEMARKER = re.compile(r"</?[#@][A-Za-z][^<>\n]{0,500}>")
+_STRING = re.compile(r"(?<![\w\\])(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")(?!\w)", re.DOTALL)
+"""A string of a directive; the apostrophe of a word begins none."""
+_END_OF_TAG = re.compile(r"<[A-Za-z][^<>]*\s(?:width|height|size)=\d+\Z")
+"""A tag such as ``<td width=50%>`` up to the percent sign: no code ends so."""
 _TOOLKIT_STATEMENT = re.compile(r"\[%[-+=~]?\s*+(?:#|[A-Z]{2,}\b)")
 _BODY_IS_CODE = frozenset(["comment", "doc", "highlight", "javascript", "schema", "stylesheet", "style"])
 """Statements of Django and Liquid whose body is no text."""
@@ -136,7 +141,7 @@ class Templates:
         end = self._find(mark, at + 2)
         if end < 0 or end - at > longest or 0 <= self._find(self._source[at : at + 2], at + 2) < end:
             return None
-        return Code(end + len(mark), is_value)
+        return Code(end + len(mark), is_value) if _may_be_code(self._source[at + 2 : end], mark) else None
 
     def _line(self, at: int, mark: str, longest: int) -> Code | None:
         """Return a value that ends on its line."""
@@ -264,3 +269,18 @@ class Templates:
     @cached_property
     def _shortcodes(self) -> Shortcodes:
         return Shortcodes.of(self._source)
+
+
+def _may_be_code(inside: str, mark: str) -> bool:
+    """Return whether code up to its end ``mark`` can have this text in it; comments can have any.
+
+    Outside strings its brackets nest, unlike those of ``Share [% of GDP], growth [in %]``.
+    """
+    if mark == "%>":
+        return _END_OF_TAG.search(inside) is None
+    opening = {"%]": "[", "%}": "{"}.get(mark)
+    if opening is None or inside.lstrip("-+=~ \t\r\n").startswith("#"):
+        return True
+    signs = _STRING.sub("", inside)
+    depths = list(accumulate(((sign == opening) - (sign == mark[1]) for sign in signs), initial=0))
+    return min(depths) == depths[-1] == 0

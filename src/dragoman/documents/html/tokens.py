@@ -37,13 +37,16 @@ _COMMENT = re.compile(r"<!--(?:-?>|.*?(?:--!?>|\Z))", re.DOTALL)
 _DOCTYPE = re.compile(r"<!DOCTYPE(?:[^<>\"'\[]++|\"[^\"]*+\"|'[^']*+')*+(?:>|(\[))")
 """That of XML: its addresses may have any sign, and declarations stand in brackets."""
 _TAG = re.compile(r"</?[A-Za-z]")
-_GAP = re.compile(r"[\s/]*")
-_NAME = re.compile(r"[^\s/>{<]*")
-_ATTRIBUTE = re.compile(r"=?[^\s/>={<]*")
-_EQUALS = re.compile(r"\s*=\s*")
-_INSIDE = {'"': re.compile(r'[^"{<]*'), "'": re.compile(r"[^'{<]*"), "": re.compile(r"[^\s>{<]*")}
-_SCRIPT = re.compile(r"<!--|-->|<(/?)script(?=[\s/>])", re.IGNORECASE)
-_END_TAG = re.compile(r"</(style|xmp|iframe|noembed|noframes|textarea|title)(?=[\s/>])", re.IGNORECASE)
+SPACES = r" \t\n\f\r"
+"""What divides the parts of a tag; a no-break space, for one, is part of a value without quotes."""
+
+_GAP = re.compile(rf"[{SPACES}/]*")
+_NAME = re.compile(rf"[^{SPACES}/>{{<]*")
+_ATTRIBUTE = re.compile(rf"=?[^{SPACES}/>={{<]*")
+_EQUALS = re.compile(rf"[{SPACES}]*=[{SPACES}]*")
+_INSIDE = {'"': re.compile(r'[^"{<]*'), "'": re.compile(r"[^'{<]*"), "": re.compile(rf"[^{SPACES}>{{<]*")}
+_SCRIPT = re.compile(rf"<!--|-->|<(/?)script(?=[{SPACES}/>])", re.IGNORECASE)
+_END_TAG = re.compile(rf"</(style|xmp|iframe|noembed|noframes|textarea|title)(?=[{SPACES}/>])", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

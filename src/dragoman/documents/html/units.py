@@ -65,6 +65,7 @@ class Page:
 
     parts: list[Part]
     left: list[Untranslated]
+    is_whole: bool = True  # False if a tag or a comment has no end, or another tag in it: browsers show less than all
 
 
 def cut(source: str, options: PageOptions) -> Page:
@@ -78,7 +79,7 @@ def cut(source: str, options: PageOptions) -> Page:
     if not has_message(source):
         return page
     left = list(page.left)
-    return Page(_with_messages(page.parts, options.tgt_lang, left), left)
+    return replace(page, parts=_with_messages(page.parts, options.tgt_lang, left), left=left)
 
 
 @dataclass(frozen=True)
@@ -181,10 +182,12 @@ class _Reader:
         self._open: list[_Element] = []
         self._places: dict[str, list[int]] = defaultdict(list)  # for a name: where it stands among the open elements
         self._scopes: list[int] = []
+        self._is_whole = True
 
     def read(self, token: Token) -> None:
         """Read the next token."""
         raw = self._source[token.start : token.end]
+        self._is_whole &= _has_end(token, raw)
         if token.kind == "open":
             self._opened(token)
         elif token.kind == "close":
@@ -217,7 +220,7 @@ class _Reader:
         """Return the page."""
         self._leave(0)
         self._boundary([])
-        return Page(self._parts, self._tags.left)
+        return Page(self._parts, self._tags.left, self._is_whole)
 
     @property
     def _top(self) -> _Element:
@@ -372,3 +375,10 @@ class _Reader:
         text = "".join(region.text).strip()
         if region.name != "rp" and any(map(str.isalpha, text)):
             self._tags.left.append(Untranslated(text, _RUBY))
+
+
+def _has_end(token: Token, raw: str) -> bool:
+    """Return whether markup ends before the page does and before the next tag, unlike ``values <min are <b>``."""
+    if token.kind == "text" or (token.kind == "hidden" and token.name):
+        return True
+    return (raw.endswith(">") or not raw.startswith("<")) and not any("<" in own.name for own in token.attributes)

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from dragoman.documents import markup
 from dragoman.documents.document import Document, DocumentInfo, Untranslated, decode
+from dragoman.documents.html.units import PageOptions, cut
 from dragoman.documents.markdown import front_matter
 from dragoman.documents.markdown.arguments import words_of_tag, words_of_tags
 from dragoman.documents.markdown.blocks import Block, Blocks, blocks_of, is_mdx
@@ -26,7 +26,7 @@ from dragoman.documents.markdown.inline import Paragraph, Wrapped, shown_in, tit
 from dragoman.documents.markdown.jsx import texts_in
 from dragoman.documents.markdown.masks import spans
 from dragoman.documents.markdown.wrapping import WRAPPING_SIGNS, Wrapper
-from dragoman.documents.shortcodes import words_in, words_of
+from dragoman.documents.shortcodes import words_of
 from dragoman.documents.units import Part, Unit
 from dragoman.errors import DataError
 
@@ -167,7 +167,6 @@ class _Body:
         start, end = block.lines[0][0], block.lines[-1][1]
         source = self.lines.between(start, end)
         if block.kind == "html":
-            self.left += [] if _IS_CODE.match(source) else words_in(source)
             page = self._html(block)
             if page is None:
                 self.left.append(Untranslated(" ".join(source.split()), "the markers of its quote differ"))
@@ -200,10 +199,11 @@ class _Body:
             self.left.append(Untranslated(" ".join(text.split()), "its Markdown could not be followed"))
             return None
         self.wrapped += made[1]
+        self.left += made[2]
         if ("[" in text and "=" in text) or "{{" in text or "{%" in text:
             for span in spans(text, self.mdx, self.blocks.references):
                 if span.name == "shortcode" and text[span.start] == "[":
-                    self.left += words_of(text[span.start : span.end])
+                    self.left += [words for words in words_of(text[span.start : span.end]) if words not in made[2]]
                 elif span.kind in ("point", "open") and text[span.start] == "{":
                     self.left += words_of_tag(text[span.start : span.end])
         if self.mdx and "<" in text:
@@ -226,8 +226,9 @@ class _Body:
         inner = [self.lines.between(*lines[0])]
         for line, end, space in zip(lines[1:], ends, spaces, strict=True):
             inner += [end, space, self.lines.between(*line)]
-        parts = markup.parse("".join(inner), "html", attributes=True)
-        return _with_marks(parts, mark) if mark else parts
+        page = cut("".join(inner), PageOptions(attributes=True))
+        self.left += page.left
+        return _with_marks(page.parts, mark) if mark else page.parts
 
     def _name_texts_in(self, code: str) -> None:
         """Name the text of elements in JavaScript, which stays as it is."""

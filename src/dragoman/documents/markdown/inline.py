@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from dragoman.documents import markup
+from dragoman.documents.document import Untranslated
 from dragoman.documents.html.attributes import quoted
+from dragoman.documents.html.units import PageOptions, cut
 from dragoman.documents.markdown.escaping import in_quotes, in_title
 from dragoman.documents.markdown.masks import CODE_ELEMENTS, INLINE_FOOTNOTE, MASK, Span, masked, spans
 from dragoman.documents.markdown.programs import TEXT_OF_YAML
@@ -97,14 +98,17 @@ class Wrapped:
 
 def units(
     paragraph: Paragraph, references: dict[str, Any], mdx: bool, escape: Callable[[str], str]
-) -> tuple[list[Part], list[Wrapped]] | None:
-    """Return the units of a paragraph, divided by hard line breaks; None if its tokens are not in its order."""
+) -> tuple[list[Part], list[Wrapped], list[Untranslated]] | None:
+    """Return the units of a paragraph, divided by hard line breaks, and words in its tags that stay.
+
+    Returns None if its tokens are not in its order.
+    """
     tokens, found_spans = tokens_of(paragraph.text, references, mdx)
     walk = _Walk(paragraph, found_spans, escape, lambda inside: units(inside, references, mdx, escape))
     if not walk.follow(tokens, 0) or walk.at != len(paragraph.text):
         return None
     walk.end_unit()
-    return walk.parts, walk.wrapped
+    return walk.parts, walk.wrapped, walk.left
 
 
 class _Walk:
@@ -112,7 +116,7 @@ class _Walk:
 
     def __init__(
         self, paragraph: Paragraph, found_spans: Sequence[Span], escape: Callable[[str], str],
-        inside: Callable[[Paragraph], tuple[list[Part], list[Wrapped]] | None],
+        inside: Callable[[Paragraph], tuple[list[Part], list[Wrapped], list[Untranslated]] | None],
     ) -> None:  # fmt: skip
         self.source, self.between, self.escape, self.inside = paragraph.text, paragraph.between, escape, inside
         self.line_ends = [match.start() for match in re.finditer("\n", paragraph.text)]
@@ -123,6 +127,7 @@ class _Walk:
         self.entities: dict[str, str] = {}  # by character: the entity that wrote it
         self.escaped = Counter[str]()  # brackets of the open unit that have a backslash
         self.wrapped: list[Wrapped] = []
+        self.left: list[Untranslated] = []
         self.breaks: list[tuple[int, str]] = []  # of the open unit, see ``Wrapped``
         self.start, self.shrunk = 0, 0  # where the open unit begins, and how much shorter spaces are than its breaks
         self.elements = set(_OPENED.findall(paragraph.text)) & set(_CLOSED.findall(paragraph.text))
@@ -260,6 +265,7 @@ class _Walk:
         """Return a footnote such as ``^[A dog.]`` with units of its own: its words are no part of the sentence."""
         first, last = bisect_left(self.line_ends, start), bisect_left(self.line_ends, end)
         made = self.inside(Paragraph(self.source[start + 2 : end - 1], self.between[first:last]))
+        self.left += [] if made is None else made[2]
         return [self.original(start, end)] if made is None else ["^[", *made[0], "]"]
 
     def _special(self, start: int, end: int, text: str) -> None:
@@ -309,7 +315,8 @@ class _Walk:
                 kind = "point"
             else:
                 self.open_elements[named[1]] += 1 if kind == "open" else -1
-        shown = shown_in(source) if span is not None or _HAS_CONTENT.match(source) else attributes(source)
+        is_component = span is not None or _HAS_CONTENT.match(source)
+        shown = shown_in(source) if is_component else attributes(source, self.left)
         self._tag(start, end, kind, named[1] if named else "", *self._with_markers(shown, start))
 
     def _with_markers(self, parts: Sequence[Part], start: int) -> list[Part]:
@@ -419,12 +426,14 @@ MOST_ELEMENTS = 40
 """Number of open elements among which the opening tag of a closing one is sought."""
 
 
-def attributes(tag: str) -> list[Part]:
-    """Return an HTML tag as parts, with a unit for each attribute that people read."""
+def attributes(tag: str, left: list[Untranslated]) -> list[Part]:
+    """Return an HTML tag as parts, with a unit for each attribute that people read; words that stay go to ``left``."""
     if "=" not in tag:
         return [tag]
     parts: list[Part] = []
-    for part in markup.parse(tag, "html", attributes=True):
+    page = cut(tag, PageOptions(attributes=True))
+    left += page.left
+    for part in page.parts:
         is_text = isinstance(part, str) or bool(part.plain)
         parts += [part] if is_text else [piece for inside in part.tags for piece in inside.parts]  # type: ignore[union-attr]
     written = "".join(part if isinstance(part, str) else "".join(map(str, part.raw)) for part in parts)
