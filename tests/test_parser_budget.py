@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +27,8 @@ from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.translate import open_document
 from dragoman.errors import ConfigError, DataError
-from limits import LONG_S
+from failing import fail_once
+from limits import LONG_S, wait_until
 
 ENOUGH = Budget(memory=256 << 20, cpu_s=60, wall_s=LONG_S)
 
@@ -131,6 +134,32 @@ def test_one_owner_leaves_a_worker_to_the_others(tmp_path: Path) -> None:
     assert stuck[0].result(LONG_S) == {}  # a call that has begun is not broken off
 
 
+def test_S28_calls_whose_caller_has_left_are_forgotten_with_their_arguments(
+    tmp_path: Path, figure: Callable[[str, str], None]
+) -> None:
+    """Their uploads stayed in memory until a worker was free, and counted as waiting, while no limit counted them."""
+    pool, sign = Workers(1), tmp_path / "sign"
+    running = pool.submit(ENOUGH, "a", worker_tasks.wait_for, owner="a", sign=str(sign))
+    wait_until(running.running)
+    uploads = [NoticedList() for _ in range(4)]
+    alive = [weakref.ref(upload) for upload in uploads]
+    left = [pool.submit(ENOUGH, "a", worker_tasks.echo, owner="a", data=upload) for upload in uploads]
+    kept = pool.submit(ENOUGH, "a", worker_tasks.echo, owner="a", c=1)
+    assert all(future.cancel() for future in left)
+    del uploads, left
+    gc.collect()
+    assert pool.n_waiting("a") == 1
+    assert [each() for each in alive] == [None] * 4
+    sign.touch()
+    assert (running.result(LONG_S), kept.result(LONG_S)) == ({}, {"c": 1})
+    pool.close()
+    figure("S28", "4 uploads whose clients left while all workers were busy: 0 in memory, 0 counted")
+
+
+class NoticedList(list[bytes]):
+    """A list can be referred to weakly."""
+
+
 def test_calls_that_come_together_do_not_wait_for_one_idle_worker(tmp_path: Path) -> None:
     """Two found the same thread idle, so the second waited for the end of the first, though others were free."""
     pool, sign = Workers(3), tmp_path / "sign"
@@ -232,3 +261,15 @@ def test_workers_end_with_a_process_that_is_killed() -> None:
         time.sleep(0.3)  # the busy one is inside its regular expression
         parent.kill()
     assert psutil.wait_procs(orphans, LONG_S)[1] == []
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_S29_a_driver_that_dies_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counted as idle for ever, so the next text had no end."""
+    pool = Workers(1)
+    pool.run(ENOUGH, "a", worker_tasks.echo, c=1)
+    failed = fail_once(monkeypatch, threading.Condition, "wait", "_take")
+    assert pool.run(ENOUGH, "a", worker_tasks.echo, c=2) == {"c": 2}  # the thread meets the fault at its next wait
+    wait_until(lambda: failed)
+    assert pool.submit(ENOUGH, "a", worker_tasks.echo, c=3).result(LONG_S) == {"c": 3}
+    pool.close()

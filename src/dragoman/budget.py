@@ -75,7 +75,7 @@ class Budget:
     advice: str = "split it, or save it again"  # for who meets a limit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Call:
     """A function with its arguments, waiting for a worker."""
 
@@ -130,6 +130,7 @@ class Workers:
                 self._start_thread()
             self._waiting.setdefault(owner, deque()).append(call)
             self._lock.notify()
+        call.result.add_done_callback(partial(self._forget_cancelled, call))
         return call.result
 
     def run(
@@ -153,31 +154,51 @@ class Workers:
         for call in calls:
             call.result.cancel()
 
+    def _forget_cancelled(self, call: _Call, result: Future[dict[str, Any]]) -> None:
+        """Take a call that nobody waits for out of the queue, with its arguments, which may be large."""
+        if not result.cancelled():
+            return
+        with self._lock:
+            calls = self._waiting.get(call.owner, deque())
+            with contextlib.suppress(ValueError):  # a thread has taken it, or all have been cancelled
+                calls.remove(call)
+                if not calls:
+                    del self._waiting[call.owner]
+
     def _drive(self) -> None:
         """Take calls and run them in one process, until there is nothing to do for ``IDLE_S``."""
         process: _Process | None = None
+        is_counted = True
         try:
             while (call := self._take()) is not None:
                 if not call.result.set_running_or_notify_cancel():
                     self._finished(call)
                     continue
+                outcome: dict[str, Any] | BaseException
                 try:
                     if process is None or not process.is_usable():
                         _end(process)
                         process = _Process(self._preload, self._manners)
-                    values = process.run(call)
+                    outcome, is_sound = process.run(call), True
                 except BaseException as error:
-                    _end(process)
-                    process = None
+                    outcome, is_sound = error, False
+                try:
+                    if not is_sound:
+                        _end(process)
+                        process = None
                     self._finished(call)
-                    call.result.set_exception(error)
-                else:
-                    self._finished(call)
-                    if isinstance(values, DragomanError):
-                        call.result.set_exception(values)
+                finally:
+                    if isinstance(outcome, BaseException):
+                        call.result.set_exception(outcome)
                     else:
-                        call.result.set_result(values)
+                        call.result.set_result(outcome)
+            is_counted = False
         finally:
+            if is_counted:  # it dies, perhaps for want of memory: another thread goes on
+                with self._lock:
+                    self._threads -= 1
+                    if self._waiting and not self._is_closed:
+                        self._start_thread()
             _end(process)
 
     def _start_thread(self) -> None:
@@ -202,8 +223,8 @@ class Workers:
             while True:
                 for owner, calls in self._waiting.items():
                     if self._running[owner] < most:
-                        call = calls.popleft()
                         self._running[owner] += 1
+                        call = calls.popleft()
                         self._waiting.move_to_end(owner)
                         if not calls:
                             del self._waiting[owner]
@@ -213,8 +234,10 @@ class Workers:
                     self._threads -= 1
                     return None
                 self._idle += 1
-                self._lock.wait(left_s)
-                self._idle -= 1
+                try:
+                    self._lock.wait(left_s)
+                finally:
+                    self._idle -= 1
 
     def _finished(self, call: _Call) -> None:
         with self._lock:

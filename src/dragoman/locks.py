@@ -100,8 +100,10 @@ def one_at_a_time(folder: Path, most_s: float | None = None) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # the lock is free all the same, and what the body did has taken effect
+        try:  # noqa: SIM105  (without memory ``suppress`` cannot be made, and the lock would stay)
             os.close(descriptor)
+        except OSError:  # the lock is free all the same, and what the body did has taken effect
+            pass
 
 
 def _acquired_within(folder: Path, most_s: float) -> int:

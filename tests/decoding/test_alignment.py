@@ -64,6 +64,8 @@ def test_each_target_word_is_linked_to_the_source_word_its_subwords_look_at_most
     assert links(attention, [[], [0, 1], [2]], [[0]]) == ((2, 0),)
     assert links(attention, [[0, 1], []], [[0], [1, 2]]) == ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2))
     assert links(attention, [], [[0]]) == links(attention, [[0]], []) == links(attention, [[]], [[]]) == ()
+    far = 10**9  # as in a part of a long line: no matrix has a row or column for the words of other parts
+    assert links(attention, [[far], [far + 1, far + 2], []], [[far], [far], [far + 1]]) == ((far, far), (far, far + 1))
     assert pharaoh(((0, 1), (1, 0))) == "0-1 1-0"
 
 

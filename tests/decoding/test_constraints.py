@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Callable
+import string
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -14,7 +16,9 @@ from dragoman.config import DecodeConfig, ModelConfig
 from dragoman.decoding import constraints
 from dragoman.decoding.constraints import Rules, Spelling, completing, following, repeating, restrict
 from dragoman.decoding.request import Hypothesis
+from dragoman.languages.words import joins
 from dragoman.model.transformer import Transformer
+from limits import cpu_limit
 from searching import beam_search, greedy_search, search_all
 
 SPELLED = [b"", b"?", b"", b"", b" a", b"b", b" ab"]
@@ -93,6 +97,50 @@ def test_a_word_is_banned_where_it_would_stand_alone_however_it_is_cut() -> None
     assert set(completing(b" ein Hun", word, spelling)) == {4, 8, 12}  # "Hun" + "d", but not + "de"
     assert set(completing(b" Windhun", word, spelling)) == {4, 12}
     assert set(completing(b" \xe7\x8c\xab", word, spelling)) == {4, 5, 12}  # a Chinese character ends any word
+
+
+def test_answers_are_those_of_asking_every_piece() -> None:
+    chance = random.Random(1)
+
+    def some(most: int) -> bytes:
+        return "".join(chance.choices(" ab.ü", k=chance.randint(0, most))).encode()
+
+    def of_each(question: Callable[[Spelling], list[int]], pieces: Sequence[bytes]) -> list[int]:
+        """Ask about one piece at a time."""
+        return [i for i, piece in enumerate(pieces) if question(Spelling([piece]))]
+
+    for _ in range(300):
+        pieces = [some(4) for _ in range(30)] + [b"\xff", b"\xc3", b"\xbc"]
+        spelling, text, word = Spelling(pieces), some(9), some(5) or b"a"
+        for question in (
+            lambda spelling, text=text: spelling.along(text), lambda spelling, word=word: spelling.holding(word),
+            lambda spelling, word=word: spelling.closing(word, len(word) // 2),
+            lambda spelling, text=text: spelling.gluing(text),
+        ):  # fmt: skip
+            assert question(spelling) == of_each(question, pieces), (text, word)
+        assert spelling.along(text) == [
+            i for i, piece in enumerate(pieces) if piece and (text.startswith(piece) or piece.startswith(text))
+        ]
+        expected = spelling.holding(word)
+        for n in range(min(len(word) - 1, len(text)) + 1):
+            before = text[: len(text) - n].decode(errors="ignore")
+            if text.endswith(word[:n]) and not joins(before, word.decode()):
+                expected = expected + spelling.closing(word, n)
+        assert sorted(completing(text, word, spelling)) == sorted(expected)
+
+
+def test_S27_words_that_one_key_excludes_hold_up_no_other_key(figure: Callable[[str, str], None]) -> None:
+    """One batch may ask about 50,000 words of clients that nobody asked about before, in one step of the search."""
+    chance = random.Random(1)
+
+    def some(n: int) -> bytes:
+        return "".join(chance.choices(string.ascii_lowercase, k=n)).encode()
+
+    spelling = Spelling([b" " * (i % 2) + some(2 + i % 7) for i in range(37_000)])
+    with cpu_limit():  # seconds; asking each piece takes minutes
+        for i in range(20_000):
+            completing(b" the dog sees a c", some(3 + i % 37), spelling)
+    figure("S27", "20,000 new words, 37,000 subwords: none asks every subword")
 
 
 def test_a_character_of_several_bytes_is_begun_and_ended() -> None:

@@ -1,4 +1,4 @@
-"""Rows R1 and S26: search threads outlive every error, and every request ends; what one key forces delays no other."""
+"""Rows R1, S26 and S29: search threads outlive every error, every request ends; no key holds up another."""
 
 from __future__ import annotations
 
@@ -17,10 +17,15 @@ from leaving_clients import SENTENCE, StubPlan, answer, crowd, ended, race, sear
 
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.request import Segment
+from dragoman.serving import tickets
+from dragoman.serving import turns as module_of_turns
+from dragoman.serving.admission import Starts
 from dragoman.serving.batcher import LEAST_SHARE, Batcher
 from dragoman.serving.refusals import UnfinishedError
 from dragoman.serving.tickets import Batch, Ticket
+from dragoman.serving.turns import Turns
 from dragoman.translation.segments import SegmentResult, TextSegment
+from failing import fail_once
 from limits import LONG_S, wait_until
 
 Figure = Callable[[str, str], None]
@@ -241,3 +246,63 @@ def test_S26_a_batch_that_is_given_up_ends_requests_of_the_key_alone_that_held_i
         assert all(len(ticket.results.result(LONG_S)) == 1 for ticket in honest)
     assert (batcher.n_waiting, batcher.n_running) == (0, 0)
     figure("S26", "a batch of three keys that is given up: 0 of 3 requests of the other keys fail")
+
+
+def test_S29_a_lack_of_memory_in_the_queue_costs_one_request(monkeypatch: pytest.MonkeyPatch, figure: Figure) -> None:
+    """The queue stood still for all keys, and nothing said so."""
+    plan = StubPlan(engine=answer)
+    for name, caller in (("notify_all", "submit"), ("wait", "take")):
+        with search_threads(1) as (batcher, _), monkeypatch.context() as patch:
+            fail_once(patch, threading.Condition, name, caller)
+            requests = [plan.ticket(owner=owner) for owner in ("ann", "bob", "ann")]
+            for ticket in requests:
+                try:
+                    batcher.submit(ticket)
+                except MemoryError:
+                    ticket.fail(MemoryError())
+            ended = [ticket.results.exception(LONG_S) for ticket in requests]
+            assert sum(error is None for error in ended) >= 2
+        assert (batcher.n_waiting, batcher.n_waiting_by_owner(), batcher.n_running) == (0, {}, 0)
+    figure("S29", "one failing allocation in the queue: one request ends with an error, 0 of the others")
+
+
+def test_S29_a_lack_of_memory_at_the_end_of_a_request_leaves_it_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticket = StubPlan(engine=answer).ticket(owner="ann")
+    fail_once(monkeypatch, tickets, "_deliverable")
+    with pytest.raises(MemoryError):
+        ticket.fail(RuntimeError("first"))
+    ticket.fail(RuntimeError("second"))
+    assert str(ticket.results.exception(LONG_S)) == "second"
+
+
+def test_S29_a_lack_of_memory_loses_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> list[str]:
+        turns, came = Turns(1), list[str]()
+
+        async def work(owner: str) -> None:
+            async with turns.of(owner):
+                came.append(owner)
+                await asyncio.sleep(0)
+
+        waiting = [asyncio.ensure_future(work(owner)) for owner in ("ann", "bob", "carol")]
+        await asyncio.gather(*waiting, return_exceptions=True)
+        async with asyncio.timeout(LONG_S):
+            await work("dave")
+        return came
+
+    fail_once(monkeypatch, module_of_turns, "taken_in_turn")
+    assert asyncio.run(run())[-1] == "dave"
+
+
+def test_S29_a_lack_of_memory_in_a_round_lets_the_next_requests_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        starts = Starts()
+        loop = asyncio.get_running_loop()
+        with monkeypatch.context() as patch:
+            fail_once(patch, loop, "call_soon")
+            with pytest.raises(MemoryError):
+                await starts.turn("ann")
+        async with asyncio.timeout(LONG_S):
+            await asyncio.gather(*(starts.turn(owner) for owner in "abc" for _ in range(20)))
+
+    asyncio.run(run())

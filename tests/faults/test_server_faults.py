@@ -360,6 +360,7 @@ def test_S11_every_answer_has_the_headers_and_no_origin_is_let_in(serve: Any, fi
                     assert "frame-ancestors 'none'" in found["content-security-policy"], where
                     assert "unsafe" not in found["content-security-policy"], where
                     assert found["referrer-policy"] == "no-referrer", where
+                    assert "no-store" in found["cache-control"], where  # what one key may see is in no cache
                     assert "server" not in found
                     let_in = found.get("access-control-allow-origin")
                     known = port == named.port and origin == "https://a.org"

@@ -9,7 +9,7 @@ import json
 import logging
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ import pytest
 from docs.site import tables
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.errors import ConfigError
-from dragoman.serving import explaining
+from dragoman.serving import batcher, explaining
 from dragoman.serving.apis.deepl import IGNORED
 from dragoman.serving.batcher import Batcher
 from dragoman.serving.http import translate_markup
@@ -30,7 +30,9 @@ from dragoman.serving.parsing import tagged
 from dragoman.serving.refusals import UnfinishedError
 from dragoman.serving.service import Answer, Part, Service
 from dragoman.translation.assemble import Translation
+from dragoman.translation.notes import Note
 from dragoman.translation.options import TranslateOptions
+from dragoman.translation.segments import SegmentResult
 from dragoman.translation.translator import Translator
 from echo import Echo
 from limits import cpu_limit, wait_until
@@ -850,3 +852,44 @@ def test_each_line_has_its_own_prefix_whatever_its_language(
             refused = server("/v1/translate", {**asked, "prefix": ["der "] * n, "stream": stream})
             assert refused.status == 400
             assert f"{n} prefixes for 6 lines" in refused.json["error"]["message"]
+    monkeypatch.setattr(TranslateOptions, "of", None)  # nor is any of too many prefixes read
+    most = server.state.service.limits.sentences
+    refused = server("/v1/translate", {**asked, "prefix": ["der "] * (most + 1)})
+    assert (refused.status, f"at most {most:,} prefixes" in refused.json["error"]["message"]) == (413, True)
+
+
+def test_a_sentence_without_memory_is_no_empty_translation(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients of DeepL and LibreTranslate see no notes: the answer was 200, and a sentence was missing."""
+    server = serving()
+
+    def without_memory(segments: Sequence[Any], plan: Any) -> list[SegmentResult]:
+        return [SegmentResult(note=Note("memory", "it does not fit")) for _ in segments]
+
+    monkeypatch.setattr(batcher, "translate_segments", without_memory)
+    for path, body in (
+        ("/translate", {"q": "the dog", "source": "en", "target": "de"}),
+        ("/v2/translate", {"text": ["the dog"], "target_lang": "DE"}),
+        ("/v1/translate", {"text": "the dog", "target": "de"}),
+    ):
+        answer = server(path, body)
+        assert (answer.status, "no memory for this text" in answer.body.decode()) == (503, True), path
+        assert answer.headers["retry-after"]
+    streamed = server("/v1/translate", {"text": "the dog", "target": "de", "stream": True}).body.decode()
+    assert "event: error" in streamed
+    assert "event: done" not in streamed
+
+
+def test_a_stream_says_that_it_has_failed_whatever_fails(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serving()
+
+    def broken(segments: Sequence[Any], plan: Any) -> list[SegmentResult]:
+        raise RuntimeError("a kernel failed")
+
+    monkeypatch.setattr(batcher, "translate_segments", broken)
+    streamed = server("/v1/translate", {"text": "the dog", "target": "de", "stream": True}).body.decode()
+    assert "event: error" in streamed
+    assert "kernel" not in streamed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -65,11 +66,31 @@ def test_a_sentence_counts_for_what_its_forced_words_cost(served: Translator) ->
     assert tokens(served.plan(include=[LONG_WORD[:20]]), "the dog") < many / 20  # its beam is narrower too
     assert tokens(served.plan(prefix="qxzj " * 40), "the dog") >= n + 200
     assert tokens(served.plan(exclude=["baum"]), "the dog") == n
+    assert tokens(served.plan(exclude=[f"baum{i}" for i in range(100)]), "the dog") == n + 25
     terms = served.plan(glossary={"dog": LONG_WORD[:60]})
     assert tokens(terms, "the dog") > n + 60
     assert tokens(terms, "the cat") == n  # without the term
     unsearched = served.plan(glossary={"dog": LONG_WORD})  # no search places so many ids
     assert tokens(unsearched, "the dog") == n
+
+
+def test_a_sentence_counts_for_its_characters_where_its_tokens_do_not_tell(served: Translator) -> None:
+    """Without bytes in a vocabulary any number of unknown characters is one token."""
+    plan = served.plan()
+    (job,) = ticket(plan, "", "the dog").waiting
+    unknown = replace(job, segment=replace(job.segment, text="☌" * 50_000))
+    assert (job.n_tokens, unknown.n_tokens) == (job.n_src, 3125)
+
+
+def test_a_batch_that_has_just_ended_is_not_given_up(served: Translator) -> None:
+    """The watchdog looks at a copy of the list; the other sentences of the request were dropped, or it failed."""
+    plan, batcher = served.plan(), Batcher(threads=0)
+    request = submit(batcher, plan, "ann", "the dog", "a cat")
+    batch = taken(batcher)
+    batch.is_searched = True
+    batcher.give_up(batch)
+    assert not request.cancellation.cancelled
+    assert not request.results.done()
 
 
 def test_the_metrics_count_tokens_of_the_source(served: Translator) -> None:

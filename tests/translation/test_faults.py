@@ -17,6 +17,8 @@ from dragoman.translation.faults import (
     LOOP_PERIOD,
     LOST_TOKENS,
     MAX_REPETITION,
+    MOST_SCANS,
+    Run,
     Sizes,
     differ,
     faults,
@@ -27,7 +29,9 @@ from dragoman.translation.faults import (
     repetition,
     runs,
     without_loops,
+    without_runs,
 )
+from limits import cpu_limit
 
 
 def seen(src: str, output: str, *, src_lang: str | None = "en", tgt_lang: str | None = "de") -> tuple[str, ...]:
@@ -262,6 +266,40 @@ def test_a_very_long_text_is_judged_in_time() -> None:
     assert seen(words, words[::-1]) == ()
     assert seen("a dog", "z" * 100_000) == ("loop", "long")
     assert ordinary_words("a" * 200_000) == ["a" * 200_000]
+    with cpu_limit():  # looking for the end of the cluster from each mark took minutes
+        assert runs("e" + "\u0301\u0301\u0302\u0302" * 12_500, 2) == []
+
+
+def nested(depth: int) -> str:
+    """Return a text with loops that a loop that is removed leaves, around the place of the first."""
+    text, (w, x, y, z) = "d a b c", "dabc"
+    for _ in range(depth):
+        text = f"{x} {y} {z} {text} {y} {z} {w} {x} {y} {z} {w}"
+        w, x, y, z = x, y, z, w
+    return text
+
+
+@pytest.mark.parametrize(
+    ("text", "once"),
+    [
+        (" ".join(f"w{i} w{i} w{i} w{i}" for i in range(3000)), " ".join(f"w{i}" for i in range(3000))),
+        (nested(2), "b c d a"),
+        (nested(500), None),
+    ],
+)
+def test_the_number_of_loops_costs_no_scans(text: str, once: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scanning both texts anew for each loop of a long line took minutes."""
+    n_scans = 0
+
+    def counted(text: str, least: int) -> list[Run]:
+        nonlocal n_scans
+        n_scans += 1
+        assert n_scans <= 1 + MOST_SCANS  # that of the source
+        return runs(text, least)
+
+    monkeypatch.setattr("dragoman.translation.faults.runs", counted)
+    shorter = without_runs("a man", text)
+    assert len(shorter) < len(text) if once is None else shorter == once
 
 
 FEW = st.lists(st.sampled_from(["a", "b", "Der", "hund", "läuft", ",", ".", "日", "12", "x@y", "UND"]), max_size=30)

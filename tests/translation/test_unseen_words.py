@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 
 import dragoman
 from dragoman.bundle import Bundle, Tables, amend_bundle, load_bundle, save_bundle
+from dragoman.data.seen_words import words_of
 from dragoman.model.weights import untied
 from dragoman.translation.confidence import FEATURES, Confidence
 from dragoman.translation.notes import Note
@@ -129,16 +130,41 @@ def test_notes_are_equal_by_what_they_say() -> None:
     assert Tables() == Tables(None, None)
 
 
-def test_a_word_that_the_model_never_saw_lowers_the_quality_of_its_sentence_alone(translator: Translator) -> None:
+def with_confidence(translator: Translator) -> Translator:
+    """Return a translator of the same bundles that is sure of all that it translates."""
     sure = Confidence(
         centres=(0,) * len(FEATURES), weights=(0,) * len(FEATURES), bias=1.0, said=(1.0,), found=(1.0,), sentences=100,
         rank_correlation=1.0,
     )  # fmt: skip
     able = Translator(*translator.bundles, device="cpu")
     able.confidence = sure
+    return able
+
+
+def test_a_word_that_the_model_never_saw_lowers_the_quality_of_its_sentence_alone(translator: Translator) -> None:
+    able = with_confidence(translator)
     texts = ["the dog sees a cat", "the dog sees the quetzal", "the dog sees. " * 4 + "the quetzal sees."]
     known, new, paragraph = able.translate(texts, guard=False)
     assert (known.quality, new.quality) == ("good", "doubtful")
     assert known.confidence == new.confidence == 1
     assert paragraph.quality == "good"  # one of five sentences is doubtful
     assert able.translate(texts[1], guard=False, glossary={"quetzal": "hund"}).quality == "good"
+
+
+def test_the_words_of_terms_are_looked_for_once_in_a_line(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looking for them in each part of a line took a minute for thousands of parts and terms."""
+    looked_at: list[str] = []
+
+    def counted(term: str) -> Iterator[str]:
+        looked_at.append(term)
+        return words_of(term)
+
+    monkeypatch.setattr("dragoman.translation.unseen_words.words_of", counted)
+    terms = {f"quetzal{letter}": "hund" for letter in "abcdefgh"}
+    text = " ".join(f"the {term} sees the axolotl." for term in terms)
+    translated = with_confidence(translator).translate(text, guard=False, glossary=terms)
+    assert (translated.n_parts, translated.terms) == (len(terms), tuple(terms))
+    assert [note.words for note in translated.notes if note.kind == "unseen"] == [("axolotl",)]
+    assert sorted(looked_at) == sorted([*terms] * 2)  # for the quality of the parts, and for the note

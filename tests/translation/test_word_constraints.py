@@ -21,7 +21,7 @@ from dragoman.translation.notes import QUIET
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import ModelFacts, Plan
 from dragoman.translation.segments import segment
-from dragoman.translation.word_constraints import ConstraintEncoder, WordConstraints
+from dragoman.translation.word_constraints import ConstraintEncoder, Target, WordConstraints
 
 TEXT = ["der hund sieht eine katze", "die katze mag den hund", "我有一只狗", "小狗跑得快", "他的狗很小，很快"] * 8
 TOKENIZER = Tokenizer.learn(TEXT, TokenizerConfig(vocab_size=330))
@@ -32,7 +32,7 @@ def constraints(
     encoder: ConstraintEncoder, terms: Sequence[Match] = (), prefix: str = "", is_first: bool = True, **options: Any
 ) -> WordConstraints:
     """Those of one translation."""
-    return encoder.encode(TranslateOptions.of(None, options), prefix, terms, is_first)
+    return encoder.encode(TranslateOptions.of(None, options), prefix, terms, is_first, {})
 
 
 def of_texts(encoder: ConstraintEncoder, texts: list[str], **options: Any) -> list[WordConstraints | None]:
@@ -88,6 +88,17 @@ def test_words_are_compared_as_any_tokenizer_writes_them() -> None:
     assert found.violations("der hund katze") == ()
     terms = Glossary([("dog", "der\u00a0hund")]).find("a dog")
     assert constraints(ConstraintEncoder(nfkc, False), terms).violations("der hund") == ()
+
+
+def test_a_term_is_encoded_once_however_often_it_comes() -> None:
+    """A text may have 25,000 times a term of a thousand ids: a gigabyte."""
+    glossary, encoder = Glossary([("dog", "hund" * 50)]), ConstraintEncoder(TOKENIZER, unspaced=False)
+    known: dict[tuple[str, str], Target] = {}
+    options = TranslateOptions.of(None, {"glossary": glossary})
+    first, second = (encoder.encode(options, "", glossary.find("a dog, a dog"), False, known) for _ in range(2))
+    assert len(known) == 1
+    assert len({id(phrase) for phrase in (*first.terms, *second.terms)}) == 1
+    assert len({id(written) for written, _ in (*first.placed, *second.placed)}) == 1
 
 
 def test_a_glossary_adds_the_terms_of_the_text() -> None:

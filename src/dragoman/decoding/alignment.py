@@ -58,8 +58,12 @@ def longest_unread(attention: Tensor) -> int:
     return longest
 
 
+MOST_UNKNOWN = 16
+"""Most words of an unknown token: without bytes in a vocabulary it may stand for a whole line of unknown characters."""
+
+
 def token_words(pieces: Sequence[bytes | None], text: str, numbers: Sequence[int]) -> list[list[int]]:
-    """Return for each token the numbers of the words that it is a part of.
+    """Return for each token the numbers of the words that it is a part of; of an unknown token the first ones.
 
     Args:
         pieces: The bytes of each token (``Tokenizer.spelled``); None for an unknown token, which may spell anything.
@@ -81,7 +85,8 @@ def token_words(pieces: Sequence[bytes | None], text: str, numbers: Sequence[int
             end = len(data) if end < 0 else end
         else:
             end = start + len(piece)
-        words.append(sorted({number for number in owner[start:end] if number >= 0}))
+        its_words = sorted({number for number in owner[start:end] if number >= 0})
+        words.append(its_words if piece is not None else its_words[:MOST_UNKNOWN])
         start = end
     return words
 
@@ -93,18 +98,20 @@ def links(attention: Tensor, src_words: Sequence[Sequence[int]], tgt_words: Sequ
         attention: ``(T, S)`` or larger: rows and columns after the tokens, those of eos, are left out.
         src_words, tgt_words: The words that each token is a part of.
     """
-    to_src = _membership(src_words)  # (S, source words)
-    to_tgt = _membership(tgt_words)  # (T, target words)
-    if not to_src.numel() or not to_tgt.numel():
+    src_numbers, to_src = _membership(src_words)
+    tgt_numbers, to_tgt = _membership(tgt_words)
+    if not src_numbers or not tgt_numbers:
         return ()
     seen = to_tgt.T @ attention[: len(tgt_words), : len(src_words)].double() @ to_src  # (target words, source words)
     best = seen.amax(dim=1, keepdim=True)
-    linked = ((seen >= best * (1 - 1e-6)) & (to_tgt.sum(dim=0) > 0)[:, None] & (to_src.sum(dim=0) > 0)).nonzero()
-    return tuple(sorted((src, tgt) for tgt, src in linked.tolist()))
+    linked = (seen >= best * (1 - 1e-6)).nonzero().tolist()
+    return tuple(sorted((src_numbers[src], tgt_numbers[tgt]) for tgt, src in linked))
 
 
 def attention_to(attention: Tensor, of_term: Sequence[bool], tgt_words: Sequence[Sequence[int]]) -> list[float]:
     """Return the share of each target word's attention, the mean of its subwords, that goes to some source tokens.
+
+    That of a word of which there is no token, up to the last one, is 0.
 
     Args:
         attention: ``(T, S)`` or larger, as for ``links``.
@@ -112,17 +119,24 @@ def attention_to(attention: Tensor, of_term: Sequence[bool], tgt_words: Sequence
         tgt_words: The words that each target token is a part of.
     """
     shares = attention[: len(tgt_words), : len(of_term)].double() @ torch.tensor(of_term, dtype=torch.float64)  # (T,)
-    to_tgt = _membership(tgt_words)  # (T, target words)
-    return ((to_tgt.T @ shares) / to_tgt.sum(dim=0).clamp_min(1e-9)).tolist()
+    tgt_numbers, to_tgt = _membership(tgt_words)
+    attended = [0.0] * (1 + max(tgt_numbers, default=-1))
+    for number, share in zip(tgt_numbers, ((to_tgt.T @ shares) / to_tgt.sum(dim=0)).tolist(), strict=True):
+        attended[number] = share
+    return attended
 
 
-def _membership(words: Sequence[Sequence[int]]) -> Tensor:
-    """Return ``(tokens, words)``: the share of each token that belongs to each word."""
-    n_words = 1 + max((number for numbers in words for number in numbers), default=-1)
-    shares = torch.zeros(len(words), n_words, dtype=torch.float64)
+def _membership(words: Sequence[Sequence[int]]) -> tuple[list[int], Tensor]:
+    """Return the words that have tokens, and ``(tokens, words)``: the share of each token that belongs to each of them.
+
+    A part of a long line has few of the line's words.
+    """
+    present = sorted({number for numbers in words for number in numbers})
+    column = {number: place for place, number in enumerate(present)}
+    shares = torch.zeros(len(words), len(present), dtype=torch.float64)
     for token, numbers in enumerate(words):
-        shares[token, list(numbers)] = 1 / max(1, len(numbers))
-    return shares
+        shares[token, [column[number] for number in numbers]] = 1 / max(1, len(numbers))
+    return present, shares
 
 
 def pharaoh(pairs: Links) -> str:

@@ -16,7 +16,10 @@ Where constraints conflict, the prefix wins, then the words that must appear, th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 import torch
@@ -30,6 +33,9 @@ MOST_ANSWERS = 4_000_000
 
 LEAST_ANSWER = 100
 """Size of an answer without its text and its ids."""
+
+NO_TEXT = b"\xff"
+"""A byte that UTF-8 has nowhere."""
 
 
 class Spelling:
@@ -53,17 +59,21 @@ class Spelling:
 
     def along(self, text: bytes) -> list[int]:
         """Return ids that spell the beginning of ``text``, or all of it and more."""
-        ids = self._find("along", text, lambda piece: text.startswith(piece) or piece.startswith(text))
-        return [i for i in ids if i not in self._shadowed]
+
+        def found() -> list[int]:
+            parts = (self._ids_of(text[:n]) for n in range(1, min(len(text), self._longest + 1)))
+            return sorted({*self._beginning_with(text), *chain(*parts)})
+
+        return [i for i in self._answer("along", text, found) if i not in self._shadowed]
 
     def closing(self, word: bytes, n: int) -> list[int]:
         """Return ids that spell a word after its first ``n`` bytes and stop there, or go on outside of it."""
         end, text = word[n:], _end(word)
-        return self._find(
-            "closing",
-            b"%d " % n + word,
-            lambda piece: piece.startswith(end) and not joins(text, _start(piece[len(end) :])),
-        )
+
+        def found() -> list[int]:
+            return [i for i in self._beginning_with(end) if not joins(text, _start(self.spelled[i][len(end) :]))]
+
+        return self._answer("closing", b"%d " % n + word, found)
 
     def holding(self, word: bytes) -> list[int]:
         """Return ids that have ``word`` inside, as a word of its own, after other text."""
@@ -76,22 +86,64 @@ class Spelling:
             before, after = _end(piece[:start]), _start(piece[start + len(word) :])
             return not joins(before, first) and not joins(last, after)
 
-        return self._find("holding", word, holds)
+        return self._answer("holding", word, lambda: [i for i in self._containing(word) if holds(self.spelled[i])])
 
     def gluing(self, text: bytes) -> list[int]:
         """Return ids that would continue the word in which a text ends, or that begin with a part of a character."""
         end = ending(_end(text))
         is_inside = joins(end, LETTER)
-        return self._find(
-            "gluing",
-            end.encode(),
-            lambda piece: joins(end, _start(piece)) or (is_inside and piece[0] > 127 and not _start(piece)),
+
+        def glues(piece: bytes) -> bool:
+            return joins(end, _start(piece)) or (is_inside and piece[0] > 127 and not _start(piece))
+
+        # The ends are few, so every piece is asked.
+        return self._answer(
+            "gluing", end.encode(), lambda: [i for i, piece in enumerate(self.spelled) if piece and glues(piece)]
         )
 
-    def _find(self, question: str, about: bytes, wanted: Callable[[bytes], bool]) -> list[int]:
+    @cached_property
+    def _sorted(self) -> tuple[list[bytes], list[int]]:
+        """The pieces in order, and their ids."""
+        pairs = sorted((piece, i) for i, piece in enumerate(self.spelled) if piece)
+        return [piece for piece, _ in pairs], [i for _, i in pairs]
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self.spelled), default=0)
+
+    @cached_property
+    def _joined(self) -> tuple[bytes, list[int]]:
+        """All pieces, divided by a byte that no text has, and where each begins."""
+        return NO_TEXT.join(self.spelled), [0, *accumulate(len(piece) + 1 for piece in self.spelled)]
+
+    def _ids_of(self, text: bytes) -> list[int]:
+        """Return the ids that spell exactly ``text``."""
+        pieces, ids = self._sorted
+        return ids[bisect_left(pieces, text) : bisect_right(pieces, text)]
+
+    def _beginning_with(self, text: bytes) -> list[int]:
+        """Return the ids whose pieces begin with ``text``."""
+        pieces, ids = self._sorted
+        first = last = bisect_left(pieces, text)
+        while last < len(pieces) and pieces[last].startswith(text):
+            last += 1
+        return sorted(ids[first:last])
+
+    def _containing(self, text: bytes) -> Iterator[int]:
+        """Yield the ids whose pieces have ``text`` in them."""
+        if len(text) > self._longest:
+            return
+        pieces, starts = self._joined
+        at = pieces.find(text)
+        while at >= 0:
+            i = bisect_right(starts, at) - 1
+            yield i
+            at = pieces.find(text, starts[i + 1])
+
+    def _answer(self, question: str, about: bytes, found: Callable[[], list[int]]) -> list[int]:
         ids = self.answers.get((question, about))
         if ids is None:
-            ids = [i for i, piece in enumerate(self.spelled) if piece and wanted(piece)]
+            ids = found()
             # Texts of clients are without number: a server would keep the answers about all of them.
             if self._size > MOST_ANSWERS:
                 self.answers, self._size = {}, 0
@@ -199,8 +251,11 @@ def repeating(ids: Sequence[int], n: int) -> list[int]:
 def completing(text: bytes, word: bytes, spelling: Spelling) -> list[int]:
     """Return ids that would complete ``word`` after ``text``, as a word of its own."""
     ids = list(spelling.holding(word))
-    for n in range(min(len(word) - 1, len(text)) + 1):  # bytes of the word that the text ends in
-        before = text[: len(text) - n]
-        if text.endswith(word[:n]) and not joins(_end(before), _start(word)):
-            ids += spelling.closing(word, n)
+    first = len(text)  # where the word begins, if the text ends in a part of it
+    while word and first >= 0:
+        n = len(text) - first
+        closing = spelling.closing(word, n) if word.startswith(text[first:]) else []
+        if closing and not joins(_end(text[:first]), _start(word)):
+            ids += closing
+        first = text.rfind(word[:1], max(0, len(text) - len(word) + 1), first)
     return ids

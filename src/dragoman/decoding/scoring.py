@@ -17,6 +17,7 @@ from torch import Tensor
 from dragoman.config import SPECIAL_IDS
 from dragoman.decoding.alignment import CrossAttention
 from dragoman.decoding.batches import length_batches, padded, run_halving
+from dragoman.decoding.cancellation import Cancellation
 from dragoman.decoding.request import Progress, Segment
 from dragoman.decoding.search import NOT_FINITE
 from dragoman.errors import DecodeError
@@ -74,14 +75,18 @@ def read_all(
 
 
 def attend_all(
-    model: Reader, pairs: Sequence[Pair], device: torch.device, batch_tokens: int = 4096
-) -> list[Tensor | None]:
+    model: Reader, pairs: Sequence[Pair], device: torch.device, batch_tokens: int = 4096,
+    cancellation: Cancellation | None = None,
+) -> list[Tensor | None]:  # fmt: skip
     """Return the cross-attention that ``read_all`` returns, without the probabilities.
 
     A Transformer then leaves out its predictions: a product over the whole vocabulary, and its softmax.
 
+    Args:
+        cancellation: Once cancelled, no further batch is read.
+
     Returns:
-        ``(T, S)`` for each pair, in order, both with eos, on the CPU; None for a pair that ran out of memory.
+        ``(T, S)`` for each pair, in order, both with eos, on the CPU; None for a pair without memory, or left.
 
     Raises:
         DecodeError: As ``read_all``.
@@ -98,7 +103,8 @@ def attend_all(
             raise DecodeError(NOT_FINITE)
         return _rows(attention, batch)
 
-    return _in_batches(pairs, batch_tokens, attend)
+    searches = None if cancellation is None else [Segment(ids=[], cancellation=cancellation)] * len(pairs)
+    return _in_batches(pairs, batch_tokens, attend, searches=searches)
 
 
 def _in_batches(

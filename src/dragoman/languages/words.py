@@ -16,7 +16,7 @@ The properties of characters are those of Unicode in the package ``regex``; a ch
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -290,16 +290,20 @@ def cluster_end(text: str, place: int) -> int:
 
 def has_word(text: str, word: str) -> bool:
     """True if ``word`` (one word or several) stands in ``text`` by itself: "dog" in "a dog." but not in "dogma"."""
-    return count_word(text, word) > 0
+    return any(_whole_places(text, word))
 
 
 def count_word(text: str, word: str) -> int:
     """Return how often ``word`` stands in ``text`` by itself."""
-    starts, start = [], text.find(word)
+    return sum(_whole_places(text, word))
+
+
+def _whole_places(text: str, word: str) -> Iterator[bool]:
+    """Yield for each place of ``word`` in ``text`` whether it is a word there, by itself."""
+    start = text.find(word)
     while start >= 0:
-        starts.append(start)
+        yield is_whole(text, start, start + len(word))
         start = text.find(word, start + 1)
-    return sum(is_whole(text, start, start + len(word)) for start in starts)
 
 
 def places_of(text: str, part: str) -> list[int]:

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 
 from dragoman.serving.refusals import BusyError
+from dragoman.serving.turns import Waiting, taken_in_turn
 
 AT_ONCE = 8
 """Number of requests that start in one round of the event loop, which takes some milliseconds for each."""
@@ -29,14 +30,14 @@ class Starts:
     def __init__(self) -> None:
         """Begin without requests."""
         self._n_started, self._is_counting = 0, False  # in this round of the event loop
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # by owner; the first owner has the next turn
+        self._waiting: Waiting = OrderedDict()
 
     async def turn(self, owner: str) -> None:
         """Wait until a request of ``owner`` may start: at once, unless many others start now."""
         # The next round begins when the event loop has looked for new connections, and what has come on the others.
         if not self._is_counting:
-            self._is_counting = True
             asyncio.get_running_loop().call_soon(self._begin_round)
+            self._is_counting = True
         if self._n_started < AT_ONCE and not self._waiting:
             self._n_started += 1
             return
@@ -45,19 +46,18 @@ class Starts:
         await future
 
     def _begin_round(self) -> None:
-        self._n_started = 0
-        while self._waiting and self._n_started < AT_ONCE:
-            owner = next(iter(self._waiting))
-            own = self._waiting.pop(owner)
-            future = own.popleft()
-            if own:
-                self._waiting[owner] = own  # its next turn is after all other owners
-            if not future.done():  # done: its client has left
-                self._n_started += 1
-                future.set_result(None)
-        self._is_counting = self._n_started > 0
-        if self._is_counting:
-            asyncio.get_running_loop().call_soon(self._begin_round)
+        self._n_started, self._is_counting = 0, False
+        try:
+            while self._waiting and self._n_started < AT_ONCE:
+                owner = next(iter(self._waiting))
+                future = taken_in_turn(self._waiting, owner)
+                if not future.done():  # done: its client has left
+                    self._n_started += 1
+                    future.set_result(None)
+        finally:  # without memory for one request, the others start all the same
+            if self._n_started or self._waiting:
+                asyncio.get_running_loop().call_soon(self._begin_round)
+                self._is_counting = True
 
 
 class Places:

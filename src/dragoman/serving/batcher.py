@@ -123,18 +123,25 @@ class Batcher:
             self.refuse_if_full(ticket.owner)
             self._last_came[ticket.owner] = time.monotonic()
             if ticket.waiting:
-                self._tickets.append(ticket)
                 self._count_waiting(ticket, 1, *ticket.waiting)
-                self._changed.notify_all()
+                try:
+                    self._tickets.append(ticket)
+                    self._changed.notify_all()
+                except BaseException:
+                    self.forget(ticket)
+                    raise
 
     def _count_waiting(self, ticket: Ticket, sign: int, *jobs: Job) -> None:
         """Add sentences of a ticket to the counts of the queue (``sign`` 1), or subtract them (-1)."""
         n, tokens = sign * len(jobs), sign * sum(job.n_tokens for job in jobs)
-        self.n_waiting += n
-        self._tokens_waiting += tokens
-        n_before, tokens_before = self._waiting.pop(ticket.owner, (0, 0))
+        n_before, tokens_before = self._waiting.get(ticket.owner, (0, 0))
+        n_of_all, tokens_of_all = self.n_waiting + n, self._tokens_waiting + tokens
+        # All or nothing changes, also where memory is short: the queue would stand still for ever.
         if n_before + n:
             self._waiting[ticket.owner] = n_before + n, tokens_before + tokens
+        else:
+            self._waiting.pop(ticket.owner, None)
+        self.n_waiting, self._tokens_waiting = n_of_all, tokens_of_all
 
     @property
     def expected_wait_s(self) -> float:
@@ -224,7 +231,9 @@ class Batcher:
         each key's apart, and fail the second time.
         """
         with self._changed:
-            if len(batch.owners) > 1 and not batch.is_searched:
+            if batch.is_searched:  # it has ended in this moment, and its results count
+                return
+            if len(batch.owners) > 1:
                 for ticket in list(batch.tickets):
                     if not ticket.cancellation.cancelled and self._search_again(ticket, batch):
                         batch.tickets.remove(ticket)
@@ -307,18 +316,25 @@ class Batcher:
         """
         if not self._tickets:
             return
+        queued: list[Ticket] = []
+        # No error of another request may end the batch that waits here.
         with self._changed:
-            passing = self.deal_passing(batch)
-            if passing is None:
+            try:
+                queued = list(self._tickets)
+                passing = self.deal_passing(batch)
+                if passing is None:
+                    return
+                self._running[_passing(number)] = passing
+            except BaseException as error:
+                self._fail_queue(error, {*queued, *self._tickets})
                 return
-            self._running[_passing(number)] = passing
         try:
             self._search(passing)
             self.end_batch(_passing(number))
+            self.count(passing.jobs, False, passing.seconds, passing.is_searched)
         except BaseException as error:
             self.outlive(_passing(number), error)
         batch.let_pass(passing)
-        self.count(passing.jobs, False, passing.seconds, passing.is_searched)
 
     def deal_passing(self, batch: Batch) -> Batch | None:
         """Remove sentences from the queue that may pass a batch now; if several, of ``LEAST_SHARE`` tokens at most."""

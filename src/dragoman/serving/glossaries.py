@@ -22,7 +22,7 @@ from typing import Annotated
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from dragoman.errors import ConfigError
-from dragoman.files import explained, remove_leftovers, write_text
+from dragoman.files import explained, names_in, remove_leftovers, write_text
 from dragoman.languages.composition import compose
 from dragoman.locks import one_at_a_time
 from dragoman.serving.limits import Shares
@@ -242,7 +242,8 @@ class Glossaries:
 
     def _paths(self) -> tuple[Path, ...]:
         """Return the files of all glossaries; others in the folder are not of this server."""
-        return tuple(path for path in self.folder.glob("*.json") if _ID.fullmatch(path.stem))
+        paths = (self.folder / name for name in names_in(self.folder))
+        return tuple(path for path in paths if path.suffix == ".json" and _ID.fullmatch(path.stem))
 
     def _all(self) -> Iterator[Outline]:
         """Yield the outlines of all glossaries; only those that have changed are read again."""

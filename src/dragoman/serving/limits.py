@@ -95,9 +95,22 @@ class Limits:
         Raises:
             TooMuchError: The limit is exceeded.
         """
-        most = max(self.texts, self.chars // SHORT)
-        if n > most:
-            raise TooMuchError(f"a request may have at most {most:,} lines and sentences, got {n:,}")
+        if n > self.sentences:
+            raise TooMuchError(f"a request may have at most {self.sentences:,} lines and sentences, got {n:,}")
+
+    def check_prefixes(self, n: int) -> None:
+        """Refuse more prefixes than a request may have lines, before each of them is read.
+
+        Raises:
+            TooMuchError: The limit is exceeded.
+        """
+        if n > self.sentences:
+            raise TooMuchError(f"a request may have at most {self.sentences:,} prefixes, got {n:,}")
+
+    @property
+    def sentences(self) -> int:
+        """Number of lines and sentences that a request may have."""
+        return max(self.texts, self.chars // SHORT)
 
     def check_options(self, options: TranslateOptions) -> None:
         """Refuse a search that is too expensive.

@@ -159,5 +159,14 @@ class UnfinishedError(RefusalError):
         super().__init__("the translation was given up because of an error of the server: try again")
 
 
+class NoMemoryError(LaterError):
+    """There was no memory for a sentence, and an answer without it would be a wrong one."""
+
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("there was no memory for this text: try again later, or send shorter texts", 30.0)
+
+
 class ClientLeft(Exception):  # noqa: N818  (neither our fault nor the client's)
     """The client closed the connection; an answer would reach nobody."""

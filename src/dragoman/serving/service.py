@@ -6,10 +6,13 @@ import asyncio
 import contextlib
 import re
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, TypeVar
 
+from dragoman.arguments import is_listable
+from dragoman.decoding.cancellation import Cancellation
 from dragoman.errors import ConfigError
 from dragoman.languages import detection
 from dragoman.languages.codes import match
@@ -20,7 +23,7 @@ from dragoman.serving.limits import Limits
 from dragoman.serving.memory import TextCache
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.pairs import Pair, Pairs
-from dragoman.serving.refusals import BusyError, UnservedError
+from dragoman.serving.refusals import BusyError, NoMemoryError, UnservedError
 from dragoman.serving.tickets import Ticket
 from dragoman.translation.assemble import Translation, assemble
 from dragoman.translation.notes import Events, Note
@@ -194,12 +197,16 @@ class Service:
 
         Raises:
             ConfigError: An option is unknown, reserved for the operator, impossible, or beyond the limits.
+            TooMuchError: There are too many prefixes.
         """
         for name in changes:
             if name in OPERATOR_OPTIONS:
                 raise ConfigError(f"{name} is set for the whole server: leave it out")
             if name in LANGUAGE_OPTIONS:
                 raise ConfigError(f"{name} follows from source and target: leave it out")
+        prefixes = changes.get("prefix")
+        if prefixes is not None and is_listable(prefixes):
+            self.limits.check_prefixes(len(prefixes))
         # Sampling uses no beam: the operator's beam settings would make such a request invalid.
         unused = {"beam_size": None, "patience": None} if changes.get("sample") else {}
         options = TranslateOptions.of(self.defaults, {**unused, **changes})
@@ -253,12 +260,14 @@ class Service:
             BusyError: The queue is full.
             ConfigError: See ``plan``.
             TooMuchError: The texts have too many sentences.
+            NoMemoryError: There was no memory for a sentence.
         """
         if not part.waits:
             self.batcher.refuse_if_full(owner)
         short = _short(texts, options)
         work = await self._off_the_loop(short, owner, self.prepare, texts, pair, options, True, part.others)
         results = await self._searched(Ticket(work.plan, work.segments, owner=owner), part.waits)
+        _refuse_lost(results)
         return await self._finished(work, results, owner)
 
     async def translate_document(
@@ -291,8 +300,14 @@ class Service:
 
     async def _finished(self, work: _Work, results: Sequence[SegmentResult], owner: str) -> list[Answer]:
         """Return the answers of a request from the results of its sentences."""
-        short = work.lines if not work.plan.options.alignments else None
-        return await self._off_the_loop(short, owner, work.finish, results)
+        options = work.plan.options
+        # Checking words and terms, and reading for alignments, takes long even for a short text.
+        is_plain = not (options.alignments or options.constrains or options.glossary or options.n_best > 1)
+        try:
+            return await self._off_the_loop(work.lines if is_plain else None, owner, work.finish, results)
+        except asyncio.CancelledError:
+            work.cancellation.cancel()
+            raise
 
     async def _off_the_loop(
         self, texts: Sequence[str] | None, owner: str, work: Callable[..., T], *arguments: Any
@@ -334,7 +349,7 @@ class Service:
             for number in sorted(part.others):
                 yield number, texts[number]
             all_results = asyncio.wrap_future(ticket.results)
-            all_results.add_done_callback(lambda _: arrivals.put_nowait(None))  # so that a failure ends the wait
+            all_results.add_done_callback(partial(_note_end, arrivals))  # so that a failure ends the wait
             for number, source in enumerate(work.segments):
                 while number not in early and (arrival := await arrivals.get()) is not None:
                     early[arrival[0]] = arrival[1]
@@ -343,7 +358,8 @@ class Service:
                 hypotheses = early.pop(number).texts
                 yield work.text_of_line[source.owner], hypotheses[0] if hypotheses else ""
             results = await all_results
-        yield await self.helpers.run(owner, work.finish, results)
+        _refuse_lost(results)
+        yield await self._finished(work, results, owner)
 
     @contextlib.asynccontextmanager
     async def _queued(self, ticket: Ticket, waits: bool) -> AsyncIterator[None]:
@@ -380,11 +396,13 @@ class Service:
             numbers = f"{len(options.prefix):,} prefixes for {len(lines):,} lines"
             raise ConfigError(f"{numbers}: give one for all, or one for each line of all texts")
         text_of_line = [number for number, parts in enumerate(pieces) for _ in parts[::2]]
-        segments = segment(lines, plan, Events())
+        cancellation = Cancellation()
+        segments = segment(lines, plan, Events(cancellation=cancellation))
         if limited:
             self.limits.check_sentences(len(segments))
             self.limits.check_forced(s.search.rules for s in segments if s.search.rules is not None)
-        return _Work(plan, pieces, lines, text_of_line, segments, {i: texts[i] for i in unchanged})
+        own_texts = {i: texts[i] for i in unchanged}
+        return _Work(plan, pieces, lines, text_of_line, segments, own_texts, cancellation)
 
 
 @dataclass(frozen=True)
@@ -424,9 +442,22 @@ def _few(texts: Sequence[str]) -> Sequence[str] | None:
     return texts if len(texts) <= FEW_DETECTED else None
 
 
+def _refuse_lost(results: Iterable[SegmentResult]) -> None:
+    """Refuse an answer that would lack a sentence: most clients see no notes."""
+    if any(result.note is not None and result.note.kind == "memory" for result in results):
+        raise NoMemoryError
+
+
+def _note_end(arrivals: asyncio.Queue[Any], results: asyncio.Future[Any]) -> None:
+    """Put a last arrival into the queue; an error is taken for seen, as the client may have left."""
+    if not results.cancelled():
+        results.exception()
+    arrivals.put_nowait(None)
+
+
 def _short(texts: Sequence[str], options: TranslateOptions) -> Sequence[str] | None:
-    """Return the texts whose length says how long preparing them takes; None if a glossary may take long."""
-    return None if options.glossary else texts
+    """Return the texts whose length says how long preparing them takes; None if something else may take longer."""
+    return None if options.glossary or len(options.prefixes) > FEW else texts
 
 
 @dataclass(frozen=True)
@@ -439,6 +470,7 @@ class _Work:
     text_of_line: list[int]
     segments: list[TextSegment]
     unchanged: Mapping[int, str]  # texts that are returned as they are, by number
+    cancellation: Cancellation  # of what is left to do once all sentences are translated
 
     def finish(self, results: Sequence[SegmentResult]) -> list[Answer]:
         """Join the translated sentences; return one answer for each text."""

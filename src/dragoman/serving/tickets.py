@@ -25,6 +25,12 @@ from dragoman.translation.segments import SegmentResult, TextSegment
 USUAL_BEAM = 4
 """Beam of most requests. Words to place need a wider one: each of their tokens counts for as much more."""
 
+CHARACTERS_PER_TOKEN = 16
+"""Number of characters of a sentence that count as one token at least; ordinary text has four."""
+
+EXCLUDED_PER_TOKEN = 4
+"""Number of words to exclude that cost a step of the search as much as a token of the source."""
+
 
 class Ticket:
     """A request in the queue: the sentences that still wait, and the results so far."""
@@ -93,12 +99,14 @@ class Ticket:
 
     def fail(self, error: BaseException) -> None:
         """End the request with an error, unless it has ended."""
+        deliverable = _deliverable(error)  # before it has ended: without memory for it, another call ends it
         if self._is_first_end():
-            self.results.set_exception(_deliverable(error))
+            self.results.set_exception(deliverable)
 
     def _complete(self) -> None:
+        results = [self._by_number[i] for i in range(self._n_segments)]
         if self._is_first_end():
-            self.results.set_result([self._by_number[i] for i in range(self._n_segments)])
+            self.results.set_result(results)
 
     def _is_first_end(self) -> bool:
         with self._changing:
@@ -132,12 +140,16 @@ class Job:
 
     @cached_property
     def n_tokens(self) -> int:
-        """Number of tokens for which it counts in the queue: those of the source, and what forced ones cost."""
+        """Number of tokens for which it counts in the queue: those of the source, and what words of the client cost."""
+        rules = self.segment.search.rules
+        # A tokenizer without bytes makes one token of any number of unknown characters.
+        n_src = max(self.n_src, len(self.segment.text) // CHARACTERS_PER_TOKEN)
+        n_src += len(rules.exclude) // EXCLUDED_PER_TOKEN if rules is not None else 0
         if self.forced is None:
-            return self.n_src
+            return n_src
         n_placed = sum(map(len, self.forced.include))
         beam = min(max(CONSTRAINED_BEAM, n_placed + 1), MOST_CONSTRAINED_BEAM)
-        return self.n_src + self.forced.room + n_placed * beam // USUAL_BEAM
+        return n_src + self.forced.room + n_placed * beam // USUAL_BEAM
 
     @cached_property
     def forced(self) -> Rules | None:

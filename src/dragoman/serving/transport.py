@@ -48,6 +48,7 @@ LINGER_S = 5.0
 """Longest time for reading and discarding the rest of a refused body, in seconds."""
 
 HEADERS = {
+    b"cache-control": b"no-store",
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
     b"referrer-policy": b"no-referrer",
@@ -55,7 +56,10 @@ HEADERS = {
     b"cross-origin-resource-policy": b"same-origin",
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 }
-"""Security headers of every answer; a page sets its own content security policy."""
+"""Headers of every answer; a page sets its own content security policy.
+
+What a key may see may be in no cache, which would give it to another.
+"""
 
 ErrorBody = Callable[[str, str], Any]
 """Makes the JSON body of an error from the path of the request and the message; see ``apis.api.error_of``."""

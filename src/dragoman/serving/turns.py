@@ -10,8 +10,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator
+
+AGAIN_S = 0.1
+"""Time in seconds after which a turn is given on if that failed."""
+
+Waiting = OrderedDict[str, deque[asyncio.Future[None]]]
+"""What waits for a turn, by owner; the first owner has the next one."""
+
+
+def taken_in_turn(waiting: Waiting, owner: str) -> asyncio.Future[None]:
+    """Take the first of an owner out; its next turn is after all other owners."""
+    own = waiting[owner]
+    future = own.popleft()
+    if own:
+        waiting.move_to_end(owner)
+    else:
+        del waiting[owner]
+    return future
 
 
 class Turns:
@@ -21,21 +38,21 @@ class Turns:
         """Let ``at_once`` tasks run at a time, and ``of_owner`` of each owner (default: all of them)."""
         self._free, self._of_owner = at_once, of_owner or at_once
         self._held: Counter[str] = Counter()  # by owner
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # by owner; the first owner has the next turn
+        self._waiting: Waiting = OrderedDict()
 
     def n_waiting(self, owner: str) -> int:
         """Return the number of tasks of an owner that wait for a turn."""
-        return len(self._waiting.get(owner, ()))
+        return sum(not waiting.done() for waiting in self._waiting.get(owner, ()))  # done: it has left
 
     @contextlib.asynccontextmanager
     async def of(self, owner: str) -> AsyncIterator[Turn]:
         """Wait for a turn of ``owner``, and hold it while the body runs."""
+        turn = Turn(self, owner)
         if self._free and self._held[owner] < self._of_owner:
-            self._free -= 1
             self._held[owner] += 1
+            self._free -= 1
         else:
             await self._granted(self._queued(owner), owner)
-        turn = Turn(self, owner)
         try:
             yield turn
         finally:
@@ -74,17 +91,26 @@ class Turns:
         Args:
             ended: Owner of the turn that has ended.
         """
-        self._held -= Counter([ended])  # leaves out those that have none
-        while (owner := next((name for name in self._waiting if self._held[name] < self._of_owner), None)) is not None:
-            own = self._waiting.pop(owner)
-            turn = own.popleft()
-            if own:
-                self._waiting[owner] = own  # its next turn is after all other owners
+        self._held[ended] -= 1
+        if self._held[ended] <= 0:
+            del self._held[ended]
+        self._free += 1
+        try:
+            self._give_free_ones()
+        except BaseException:  # such as a lack of memory: the turn is free, and others wait for it
+            asyncio.get_running_loop().call_later(AGAIN_S, self._give_free_ones)
+            raise
+
+    def _give_free_ones(self) -> None:
+        while self._free:
+            owner = next((name for name in self._waiting if self._held[name] < self._of_owner), None)
+            if owner is None:
+                return
+            turn = taken_in_turn(self._waiting, owner)
             if not turn.done():  # done: its task was cancelled while it waited
                 self._held[owner] += 1
+                self._free -= 1
                 turn.set_result(None)
-                return
-        self._free += 1
 
 
 class Turn:

@@ -16,7 +16,7 @@ from dragoman.translation.plan import Plan
 from dragoman.translation.quality import Quality, lowered, n_words_of, of_text, quality_of
 from dragoman.translation.scoring import TextPart
 from dragoman.translation.segments import SegmentResult, TextSegment, by_text, one_line
-from dragoman.translation.unseen_words import may_have_unseen, note_on_words, unseen_words
+from dragoman.translation.unseen_words import TermWords, may_have_unseen, note_on_words, unseen_words
 
 
 @dataclass(frozen=True, repr=False)
@@ -233,7 +233,7 @@ def _with_unseen(src: str, translation: Translation, plan: Plan) -> Translation:
     """Add a note if the source has words that the model never saw, unless it cannot read the source at all."""
     if not translation.n_tokens or any(note.kind == "script" and note.left for note in translation.notes):
         return translation
-    words = unseen_words(src, plan, translation.terms)
+    words = unseen_words(src, plan, TermWords.of(translation.terms))
     return replace(translation, notes=(*translation.notes, note_on_words(words))) if words else translation
 
 
@@ -276,7 +276,8 @@ def _align(
                 ids = plan.tgt_tokenizer.encode([results[i].texts[0]])[0]
             target, is_copy = results[i].texts[0], results[i].is_copy
             parts[-1].append(TextPart(segment.text, numbers, segment.search.ids, ids, target, is_copy))
-    return plan.reader.align(parts, plan.search.decode.batch_tokens)
+    cancellation = segments[0].search.cancellation if segments else None  # all of a request share it
+    return plan.reader.align(parts, plan.search.decode.batch_tokens, cancellation)
 
 
 def _with_confidence(
@@ -305,9 +306,10 @@ def _with_confidence(
         value = quality = None
         if translation.n_tokens:
             value = sum(known[i] * (len(best[i].ids) + 1) for i in group) / translation.n_tokens
+            terms = TermWords.of(translation.terms)
             of_parts = [(i, _quality(parts[i][1], known[i], plan)) for i in group if not parts[i][1].is_copy]
             quality = of_text(
-                lowered(own) if text in suspects and unseen_words(text, plan, translation.terms) else own
+                lowered(own) if text in suspects and unseen_words(text, plan, terms) else own
                 for text, own in ((parts[i][0].text, own) for i, own in of_parts)
             )
         confident.append(replace(translation, confidence=value, quality=quality))

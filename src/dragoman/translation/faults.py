@@ -9,8 +9,11 @@ translated so, and names, numbers or addresses may be copied. Nothing here needs
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from operator import eq
 from typing import NamedTuple
@@ -26,8 +29,7 @@ from dragoman.languages.words import (
     MARKS,
     SIGN,
     UNSPACED,
-    cluster_end,
-    cluster_start,
+    divides_cluster,
     kind_of,
     kinds,
 )
@@ -48,6 +50,11 @@ SHARES_OF_WORD = {IDEOGRAPH: 0.5, UNSPACED: 0.25, BINDER: 0.25}
 CLUSTERS_OF_WORD = 3
 """Units of a text in an alphabet without spaces, such as Thai, that count as one unit of another: periods, n-grams and
 lengths grow by this factor."""
+
+ONE_BY_ONE = 8
+MOST_SCANS = 16
+"""A text is scanned so often for loops that are removed. The first scans remove the longest loop alone, as that may
+change others or leave a new one; further scans remove all that are apart, as a long line may have thousands."""
 
 REPETITION_UNITS = 24
 MAX_REPETITION = 0.33
@@ -118,11 +125,11 @@ def faults(src: str, output: str, sizes: Sizes, src_lang: str | None, tgt_lang: 
 def is_loop(src: str, output: str) -> bool:
     """True if the translation repeats itself far more than its source does."""
     repeated = repetition(output)
-    return _loop(src, output) is not None or (repeated > MAX_REPETITION and repeated > 1.5 * repetition(src))
+    return bool(_loops(src, output)) or (repeated > MAX_REPETITION and repeated > 1.5 * repetition(src))
 
 
-def _loop(src: str, output: str) -> Run | None:
-    """Return the longest repeated part of ``output``; None if there is none, or the source repeats itself as often."""
+def _loops(src: str, output: str) -> list[Run]:
+    """Return the repeated parts of ``output``, but those that the source repeats as often."""
     long = [
         run
         for run in runs(output, 2)
@@ -137,14 +144,20 @@ def _loop(src: str, output: str) -> Run | None:
         or (run.words and _is_phrase_twice(output, run))
     ]
     if not long:  # the usual case
-        return None
-    most = {True: 1, False: 1}  # most repeats in the source, of text with letters and without
-    for run in runs(src, 2):
+        return []
+    most = _most_repeats(src)
+    return [run for run in long if run.repeats > 1.5 * most[_has_letters(output, run)]]
+
+
+@lru_cache(maxsize=4)  # a translation is compared with its source again when a loop is removed
+def _most_repeats(text: str) -> Mapping[bool, int]:
+    """Return the largest number of repeats in a text, of text with letters (True) and without."""
+    most = {True: 1, False: 1}
+    for run in runs(text, 2):
         if run.words or run.repeats > 2 or run.end - run.start >= 4:  # counts "haha", but not the l of "hello"
-            letters = _has_letters(src, run)
+            letters = _has_letters(text, run)
             most[letters] = max(most[letters], run.repeats)
-    loops = [run for run in long if run.repeats > 1.5 * most[_has_letters(output, run)]]
-    return max(loops, key=lambda run: run.end - run.once, default=None)
+    return most
 
 
 def _has_letters(text: str, run: Run) -> bool:
@@ -201,10 +214,12 @@ def runs(text: str, least: int) -> list[Run]:
                 last = min(first + repeats * period, i) - 1
                 repeated.append(Run(repeats, spans[first][0], spans[first + period][0], spans[last][1], True))
             same = 0
+    is_plain = simple is text
+    edges = [] if is_plain else [place for place in range(len(text) + 1) if not divides_cluster(text, place)]
     for match in _STRETCH.finditer(text):
         period, (start, end) = len(match[1]), match.span()
-        if simple is not text:  # no cluster is divided where the stretch begins and ends
-            start, end = cluster_end(text, start), cluster_start(text, end)
+        if not is_plain:  # no cluster is divided where the stretch begins and ends
+            start, end = edges[bisect_left(edges, start)], edges[bisect_right(edges, end) - 1]
         repeats = (end - start) // period
         if repeats >= least:
             repeated.append(Run(repeats, start, start + period, start + repeats * period, False))
@@ -274,10 +289,32 @@ def differ(src_lang: str | None, tgt_lang: str | None) -> bool:
 
 def without_runs(src: str, output: str) -> str:
     """Return ``output`` with each loop reduced to its first repeat, unless the source repeats itself too."""
-    while run := _loop(src, output):
-        once = output[: run.once]
-        output = (once.rstrip() if run.words else once) + output[run.end :]
+    for scan in range(MOST_SCANS):
+        loops = sorted(_loops(src, output), key=lambda run: run.once - run.end)
+        if not loops:  # the usual case
+            break
+        output = _with_first_repeats(output, loops[:1] if scan < ONE_BY_ONE else _apart(loops))
     return output
+
+
+def _apart(loops: Sequence[Run]) -> list[Run]:
+    """Return the first loops that neither overlap nor touch, in the order of the text."""
+    chosen: list[Run] = []
+    for run in loops:
+        place = bisect_left(chosen, run.start, key=lambda other: other.end)
+        if place == len(chosen) or run.end < chosen[place].start:
+            chosen.insert(place, run)
+    return chosen
+
+
+def _with_first_repeats(text: str, loops: Sequence[Run]) -> str:
+    """Return a text with each of some loops, in its order, reduced to the first repeat."""
+    parts, end = list[str](), 0
+    for run in loops:
+        once = text[end : run.once]
+        parts.append(once.rstrip() if run.words else once)
+        end = run.end
+    return "".join([*parts, text[end:]])
 
 
 def without_loops(src: str, output: str) -> str:

@@ -202,7 +202,7 @@ def _least_bad(src: str, result: SegmentResult, candidates: Sequence[_Candidate]
     hypothesis = best.hypothesis
     if text != best.text:
         hypothesis = hypothesis._replace(ids=plan.tgt_tokenizer.encode([text])[0])
-    note = Note(cast(Kind, candidates[0].faults[0]), message, left=True)
+    note = Note(cast(Kind, best.faults[0]), message, left=True)
     return _put_first(result, replace(best, hypothesis=hypothesis, text=text), note, False, plan)
 
 

@@ -12,6 +12,7 @@ import torch
 from dragoman.config import DecodeConfig, LengthPenalty
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from dragoman.decoding.alignment import links, longest_unread, token_words
+from dragoman.decoding.cancellation import Cancellation
 from dragoman.decoding.request import OUT_OF_MEMORY, Progress, Segment
 from dragoman.decoding.scoring import Read, Reader, attend_all, read_all
 from dragoman.decoding.search import penalised
@@ -198,19 +199,23 @@ class PairReader:
         ]
 
     def _attended(
-        self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int
-    ) -> list[torch.Tensor | None]:
-        """Return the attention of each translation to its source; None for one that runs out of memory."""
+        self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int,
+        cancellation: Cancellation | None = None,
+    ) -> list[torch.Tensor | None]:  # fmt: skip
+        """Return the attention of each translation to its source; None for one that runs out of memory, or is left."""
         with autocast(self.precision, self.device):
-            return attend_all(self.model, pairs, self.device, batch_tokens)
+            return attend_all(self.model, pairs, self.device, batch_tokens, cancellation)
 
-    def align(self, parts: Sequence[Sequence[TextPart]], batch_tokens: int) -> list[Links]:
+    def align(
+        self, parts: Sequence[Sequence[TextPart]], batch_tokens: int, cancellation: Cancellation | None = None
+    ) -> list[Links]:
         """Align the parts of some texts with their translations.
 
-        A part that runs out of memory, or has more tokens than the model has positions for, has no links.
+        A part that runs out of memory, or has more tokens than the model has positions for, has no links; nor have
+        those that are left once ``cancellation`` is cancelled.
         """
         read = [part for group in parts for part in group if self._can_align(part)]
-        attended = iter(self._attended([(part.src_ids, part.tgt_ids) for part in read], batch_tokens))
+        attended = iter(self._attended([(part.src_ids, part.tgt_ids) for part in read], batch_tokens, cancellation))
         result = []
         for group in parts:
             pairs_of_words: set[tuple[int, int]] = set()

@@ -22,7 +22,7 @@ from dragoman.translation.keeping.glossary import Match
 from dragoman.translation.keeping.protected import Span, find, has_letters, without_spans
 from dragoman.translation.notes import Events, Note
 from dragoman.translation.plan import Plan
-from dragoman.translation.word_constraints import WordConstraints
+from dragoman.translation.word_constraints import Target, WordConstraints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,14 +92,14 @@ def segment(texts: Sequence[str], plan: Plan, events: Events, first_number: int 
     prefixes = [options.prefix] * len(texts) if isinstance(options.prefix, str) else list(options.prefix)
     if len(prefixes) != len(texts):
         raise ConfigError(f"{len(prefixes):,} prefixes for {len(texts):,} texts: give one for all or one for each")
-    segments = []
+    segments, targets = [], dict[tuple[str, str], Target]()
     has_words = [bool(prefix or options.include) for prefix in prefixes]
     for number, (text, parts) in enumerate(zip(texts, _parts(texts, has_words, plan, events), strict=True)):
         starts = [0, *accumulate(sum(not character.isspace() for character in part.text) for part in parts[:-1])]
         terms = _terms_by_part(text, starts, plan.glossary.find(text) if plan.glossary else [])
         for part, start, terms_of_part in zip(parts, starts, terms, strict=False):  # a blank text has no part
             constraints = (
-                plan.encoder.encode(options, prefixes[number], terms_of_part, start == 0)
+                plan.encoder.encode(options, prefixes[number], terms_of_part, start == 0, targets)
                 if options.constrains or plan.glossary
                 else None
             )

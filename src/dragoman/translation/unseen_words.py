@@ -6,6 +6,7 @@ Bundles of an earlier version, imported models and parsers keep no words of thei
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple, Self
 
 from dragoman.data.seen_words import HAN_RUN, words_of
 from dragoman.translation.keeping.protected import find, without_spans
@@ -16,21 +17,32 @@ MOST = 8
 """Largest number of words that the text of a note names."""
 
 
-def unseen_words(text: str, plan: Plan, terms: Iterable[str] = ()) -> tuple[str, ...]:
+class TermWords(NamedTuple):
+    """Words of glossary terms."""
+
+    folded: frozenset[str]
+    unspaced: tuple[str, ...]  # terms with several Chinese characters in a row
+
+    @classmethod
+    def of(cls, terms: Iterable[str]) -> Self:
+        """Return the words of some terms."""
+        words = frozenset(word.casefold() for term in terms for word in words_of(term))
+        return cls(words, tuple(term for term in terms if HAN_RUN.search(term)))
+
+
+def unseen_words(text: str, plan: Plan, terms: TermWords) -> tuple[str, ...]:
     """Return the words of a source that the model never saw, each once; none if that is not known.
 
     Args:
-        text: Source; words in protected spans, such as addresses, do not count.
-        terms: Terms of the glossary in it, whose words do not count either.
+        text: Source, or a part of it; words in protected spans, such as addresses, do not count.
+        terms: Words of the terms that the source contains, which do not count either.
     """
     seen, tokenizer = plan.facts.seen_words, plan.src_tokenizer
     if seen is None:
         return ()
-    known = {word.casefold() for term in terms for word in words_of(term)}
-    unspaced = [term for term in terms if HAN_RUN.search(term)]
     words = [
         word for word in seen.unseen(without_spans(text, find(text)))
-        if word.casefold() not in known and not any(word in term or term in word for term in unspaced)
+        if word.casefold() not in terms.folded and not any(word in term or term in word for term in terms.unspaced)
     ]  # fmt: skip
     # what the tokenizer reads as other letters, such as full-width ones, the model has seen as these
     readings = tokenizer.decode(tokenizer.encode(words)) if words else []

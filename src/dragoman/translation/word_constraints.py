@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from dragoman.data.tokenizer import UNK_ID, Tokenizer
 from dragoman.decoding.beam_allocation import Phrase
@@ -54,7 +55,7 @@ class WordConstraints:
             translation = self.given_prefix + translation[len(self.prefix) :]
         for written, stored in self.given_terms:
             n = sum(word == written for word, _ in self.placed) - count_term(translation, stored)
-            if n > 0:
+            if n > 0 and written in translation:
                 fixed = [(span.start, span.end) for span in find(translation) if span.kind != "number"]
                 starts = places_of(translation, stored)
                 fixed += [(start, start + len(stored)) for start in starts]
@@ -68,6 +69,23 @@ class WordConstraints:
         if not translation.startswith(self.prefix):
             sentences.append(f"it does not start with {self.prefix!r}")
         return tuple(dict.fromkeys(sentences))
+
+
+LONGEST_SHOWN = 80
+"""Most characters of a term that a note shows: each line of a request may have a note on it."""
+
+
+def _short(term: str) -> str:
+    half = LONGEST_SHOWN // 2
+    return term if len(term) <= LONGEST_SHOWN else f"{term[:half]} ... {term[-half:]}"
+
+
+class Target(NamedTuple):
+    """A glossary's term for one of its source terms, encoded."""
+
+    written: str  # as the model writes it
+    name: str  # in notes
+    phrase: Phrase
 
 
 class ConstraintEncoder:
@@ -93,7 +111,10 @@ class ConstraintEncoder:
             if UNK_ID in ids:
                 raise ConfigError(f"the prefix {prefix!r} has a character that is not in this run's subword vocabulary")
 
-    def encode(self, options: TranslateOptions, prefix: str, terms: Sequence[Match], is_first: bool) -> WordConstraints:
+    def encode(
+        self, options: TranslateOptions, prefix: str, terms: Sequence[Match], is_first: bool,
+        targets: dict[tuple[str, str], Target],
+    ) -> WordConstraints:  # fmt: skip
         """Return the constraints of a translation.
 
         Args:
@@ -101,13 +122,19 @@ class ConstraintEncoder:
             prefix: Beginning of the translation.
             terms: Glossary terms of its source.
             is_first: True for the first part of a text: only this part gets the prefix and the words to include.
+            targets: Terms that were encoded for other parts, by source and target; those of this one are added. A text
+                may have thousands of times a term of a thousand ids.
         """
         given_prefix, include = (prefix, options.include) if is_first else ("", ())
         prefix = self._written(given_prefix)
         placed = [(self._written(word.strip()), repr(word.strip())) for word in include]
         phrases = [self._phrase(word) for word, _ in placed]
         for match in terms:
-            placed.append((self._written(match.target), f"{match.target!r} (the glossary's for {match.source!r})"))
+            if (key := (match.source, match.target)) not in targets:
+                name = f"{_short(match.target)!r} (the glossary's for {_short(match.source)!r})"
+                targets[key] = Target(self._written(match.target), name, self._phrase(match.target))
+        of_terms = [targets[match.source, match.target] for match in terms]
+        placed += [(target.written, target.name) for target in of_terms]
         excluded = tuple(self._written(word.strip()) for word in options.exclude)
         rules = Rules(
             self.spelling,
@@ -116,11 +143,10 @@ class ConstraintEncoder:
             exclude=tuple(word.encode() for word in excluded),
             no_repeat_ngram=options.no_repeat_ngram,
         )
-        of_terms = [self._phrase(match.target) for match in terms]
-        given_terms = {self._written(match.target): match.target for match in terms}
+        given_terms = {target.written: match.target for target, match in zip(of_terms, terms, strict=True)}
         return WordConstraints(
             rules, prefix, tuple(placed), excluded, given_prefix,
-            tuple(phrase for phrase in of_terms if phrase and UNK_ID not in phrase),
+            tuple(target.phrase for target in of_terms if target.phrase and UNK_ID not in target.phrase),
             tuple((written, given) for written, given in given_terms.items() if written not in ("", given)),
         )  # fmt: skip
 

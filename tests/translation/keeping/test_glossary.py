@@ -10,6 +10,7 @@ import pytest
 from dragoman.errors import DataError
 from dragoman.translation.keeping.glossary import Glossary, Match
 from dragoman.translation.keeping.glossary_entries import read_entries
+from limits import cpu_limit
 
 TERMS = Glossary(
     [
@@ -96,7 +97,14 @@ def test_of_terms_that_begin_alike_the_longest_whole_one_is_found() -> None:
     assert {text: [match.source for match in glossary.find(text)] for text in expected} == expected
 
 
-def test_the_number_of_lengths_of_terms_costs_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("terms", "text", "most"),
+    [
+        (["ab " * n + "a" for n in range(1, 700)], "ab " * 2000, 3),
+        (["!" * n for n in range(4, 700)], "!!!?" * 1500, 15),  # the text differs from the longest after three signs
+    ],
+)
+def test_the_number_of_lengths_of_terms_costs_no_time(terms: list[str], text: str, most: int) -> None:
     """A megabyte holds terms of 1,400 lengths; trying each at each word took minutes for 50,000 characters."""
     looked_at = 0
 
@@ -109,9 +117,17 @@ def test_the_number_of_lengths_of_terms_costs_no_time(monkeypatch: pytest.Monkey
         def __getitem__(self, key: Any) -> Counted:
             return Counted(super().__getitem__(key))
 
-    glossary = Glossary([("ab " * n + "a", "x") for n in range(1, 700)])
-    assert glossary.find(Counted("ab " * 2000)) == []
-    assert 0 < looked_at <= 3 * 6000
+    glossary = Glossary([(term, "x") for term in terms])
+    assert glossary.find(Counted(text)) == []
+    assert 0 < looked_at <= most * len(text)
+
+
+@pytest.mark.parametrize(("text", "last"), [("{}", "{"), ("!1,0", "!1")])
+def test_terms_that_fit_but_end_where_none_may_end_cost_no_time(text: str, last: str) -> None:
+    """Each ends inside a placeholder or a number; trying all at each place took minutes."""
+    glossary = Glossary([(text * n + last, "x") for n in range(1, 1024 // len(text))])
+    with cpu_limit():
+        assert glossary.find(text * 25_000) == []
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\t", "\0"])
@@ -159,11 +175,12 @@ def test_a_part_of_what_must_arrive_unchanged_is_no_term(text: str) -> None:
         ("see the file dog@a.org", ["see", "the file"]),  # the longest term ends inside, a shorter one before
         ("5 % of 5 and 24/7, part 5.5", ["%", "24/7", "part"]),  # a number is cut between its digits alone
         ("part 5:2015, part 5-1, part 5/6, 50 m²", ["part 5", "part 5", "part 5", "m²"]),
+        ("a $50.5 bill", ["$"]),  # the longer one would cut the number between its digits
     ],
 )
 def test_a_term_has_the_whole_of_what_must_arrive_unchanged_or_nothing(text: str, sources: list[str]) -> None:
-    terms = ["#dog", "🙂", "{name}", "see", "%", "24/7", "part", "m²"]
-    longer = ["the file", "the file dog.txt", "the dog", "see the file dog", "part 5"]
+    terms = ["#dog", "🙂", "{name}", "see", "%", "24/7", "part", "m²", "$"]
+    longer = ["the file", "the file dog.txt", "the dog", "see the file dog", "part 5", "$50"]
     glossary = Glossary([(term, "x") for term in [*terms, *longer]])
     assert [match.source for match in glossary.find(text)] == sources
 

@@ -112,6 +112,26 @@ def test_terms_that_would_take_too_long_to_search_for_are_named_in_the_notes(
     assert {note.kind for note in beyond.notes} == {"constraint"}
 
 
+def test_a_line_with_many_long_terms_is_not_read_at_thousands_of_tokens(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The memory of a reading grows with the square of its tokens: a server was ended by a line of twelve terms."""
+    lengths: list[int] = []
+
+    def recorded(model: Any, pairs: Any, *arguments: Any, **how: Any) -> Any:
+        lengths.extend(len(tgt) for _, tgt in pairs)
+        return read_all(model, pairs, *arguments, **how)
+
+    monkeypatch.setattr(scoring, "read_all", recorded)
+    terms = {word: f"{i}" * 1000 for i, word in enumerate(["dog", "likes", "the", "big", "here"])}
+    line = "a dog likes the big cat here"
+    one = translator.translate(line, glossary=terms, alignments=True)
+    assert 1000 < max(lengths) < 2000
+    placed = [term for term in terms.values() if term in one.text]
+    assert len(placed) == 1
+    assert sum("could not be placed" in note.text for note in one.notes) == len(terms) - 1
+
+
 def test_it_needs_no_search_of_its_own_so_it_goes_with_ctranslate2(tiny_run: Path, tmp_path: Path) -> None:
     pytest.importorskip("ctranslate2")
     shutil.copytree(tiny_run, tmp_path / "run")

@@ -6,6 +6,7 @@ The fields of a request are made from the declarations in ``TranslateOptions``.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
@@ -25,6 +26,8 @@ from dragoman.serving.transport import until_client_leaves
 from dragoman.translation.keeping.glossary import Glossary
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.quality import Quality
+
+logger = logging.getLogger(__name__)
 
 router = APIRouter(prefix="/v1", tags=["dragoman"], route_class=JsonRoute)
 
@@ -236,6 +239,11 @@ async def _events(
         refusal = refusal_for(request, error)
         request.scope["failed"] = refusal.status  # for the log and the metrics: the answer has its status already
         yield _event("error", API.error(shortened(str(refusal))))
+        return
+    except Exception as error:
+        logger.error("a stream failed", exc_info=error)
+        request.scope["failed"] = 500
+        yield _event("error", API.error("internal error"))
         return
     count()
     answers = [answers_of[pair][i] for i, pair in enumerate(directions.pairs)]

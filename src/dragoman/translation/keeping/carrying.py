@@ -160,7 +160,8 @@ def _search_with_masks(
 
 def _lost(segment: TextSegment, result: SegmentResult, plan: Plan, out: Sequence[Span]) -> list[Span]:
     """Return the spans that the best translation lacks, except those in ``out``."""
-    spans = [span for span in _spans(segment, plan) if span not in out]
+    without = set(out)
+    spans = [span for span in _spans(segment, plan) if span not in without]
     return missing(spans, result.texts[0], segment.text, plan.tgt_lang, plan.src_lang) if spans else []
 
 

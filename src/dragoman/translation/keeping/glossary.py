@@ -28,9 +28,9 @@ from dragoman.data.text_names import form_of
 from dragoman.data.tokenizer import lone_surrogate
 from dragoman.errors import ConfigError, DataError
 from dragoman.languages.composition import compose, composed_places
-from dragoman.languages.words import count_word, divides_word, is_whole
+from dragoman.languages.words import count_word, divides_word
 from dragoman.translation.keeping.glossary_entries import FORMS, is_text, lines_of_csv, read_entries
-from dragoman.translation.keeping.protected import Span, find
+from dragoman.translation.keeping.protected import find
 
 NOT_IN_A_TERM = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)]))
 """Characters that no term has: a translation is one line, a tab parts columns, and XML cannot hold most others."""
@@ -117,7 +117,7 @@ class Glossary:
         self._terms[source] = target
 
     def _index(self) -> None:
-        """Sort the forms of the terms, and find for each the longest other forms with which it begins."""
+        """Sort the forms of the terms, and find for each the lengths of all shorter ones with which it begins."""
         self._by_form: dict[str, str] = {}  # term of each form; of several, the one that is written so
         for is_typed in (False, True):
             for term in self._terms:
@@ -125,16 +125,13 @@ class Glossary:
                 self._by_form.setdefault(_typed(form) if is_typed else form, term)
         self._sorted = sorted(self._by_form)
         self._longest = max(map(len, self._sorted), default=0)
-        self._beginning: list[int] = []  # index of that other term; -1 for none
-        self._whole: list[int] = []  # the same for the longest after which no word continues
+        self._shorter: list[int] = []  # bit n is set for a length of n characters
         beginnings: list[int] = []
         for number, term in enumerate(self._sorted):
             while beginnings and not term.startswith(self._sorted[beginnings[-1]]):
                 beginnings.pop()
-            other = beginnings[-1] if beginnings else -1
-            self._beginning.append(other)
-            is_cut = other >= 0 and not is_whole(term, 0, len(self._sorted[other]))
-            self._whole.append(self._whole[other] if is_cut else other)
+            last = beginnings[-1] if beginnings else None
+            self._shorter.append(0 if last is None else self._shorter[last] | 1 << len(self._sorted[last]))
             beginnings.append(number)
 
     @classmethod
@@ -196,30 +193,29 @@ class Glossary:
         """Return the form of the term that stands at ``start``; "" if there is none."""
         if divides_word(line.text, start):
             return ""
-        end = start + self._longest
         # lower case matches only terms without capitals; of equally long terms the exact one is taken
-        while form := max((self._form_at(line, written[start:end], start) for written in line.forms), key=len):
-            span = line.span_cut(start, start + len(form))
-            if span is None:
-                return form
-            end = bisect_left(line.places, span.start)  # a shorter term may end before the span
-            if end <= start:
-                break
-        return ""
+        return max((self._form_at(line, written, start) for written in line.forms), key=len)
 
-    def _form_at(self, line: _Line, there: str, start: int) -> str:
-        """Return the longest form with which the text ``there`` at ``start`` begins, if a word ends there; else "".
+    def _form_at(self, line: _Line, written: str, start: int) -> str:
+        """Return the longest form that stands at ``start`` of ``written`` and ends where a term may end; else "".
 
-        The time does not grow with the number of different lengths of terms: a glossary may have thousands.
+        The time grows neither with the number of different lengths of terms (a glossary may have thousands) nor with
+        the number of terms that fit but end inside a word or span.
         """
+        there = written[start : start + self._longest]
         # The form that sorts right before the text begins with all forms with which the text begins.
         number = bisect_right(self._sorted, there) - 1
-        while number >= 0 and not there.startswith(self._sorted[number]):
-            number = self._beginning[number]
-        # What parts two words in a form may be a letter in the text, as U+02BC is.
-        while number >= 0 and not is_whole(line.text, start, start + len(self._sorted[number])):
-            number = self._whole[number]
-        return self._sorted[number] if number >= 0 else ""
+        if number < 0:
+            return ""
+        form, lengths = self._sorted[number], self._shorter[number]
+        if there.startswith(form):
+            lengths |= 1 << len(form)
+        elif lengths:
+            n_same = bisect_left(range(len(form)), True, key=lambda place: not there.startswith(form[: place + 1]))
+            lengths &= (2 << n_same) - 1
+        if lengths:
+            lengths &= line.edges_from(start, lengths.bit_length())
+        return form[: lengths.bit_length() - 1] if lengths else ""
 
 
 @dataclass(frozen=True)
@@ -244,40 +240,39 @@ class _Line:
         return cls(original, text, [*forms], [*places, len(original)])
 
     @cached_property
-    def spans(self) -> list[Span]:
-        """Spans of the original that must arrive unchanged, in order."""
-        return find(self.original)
+    def _edges(self) -> str:
+        """The places of ``text``, last first: "1" where a term may begin or end, else "0".
 
-    def span_cut(self, start: int, end: int) -> Span | None:
-        """Return a span that must arrive unchanged and of which only a part is in ``text[start:end]``.
-
-        A number is cut only between its digits: "%" is a term of "5 %".
+        No term ends inside a word, nor inside a span that must arrive unchanged. A number is cut only between its
+        digits: "%" is a term of "5 %".
         """
-        start, end = self.places[start], self.places[end]
-        at_start = bisect_right(self.spans, start, key=_start) - 1
-        at_end = bisect_left(self.spans, end, key=_start) - 1
-        for span in [self.spans[i] for i in dict.fromkeys((at_start, at_end)) if i >= 0]:
-            before, after = max(0, start - span.start), max(0, span.end - end)
-            if start >= span.end or not before + after:
-                continue
-            cuts = [place for place in (before, len(span.text) - after) if 0 < place < len(span.text)]
-            if span.kind != "number" or any(_is_in_digits(span.text, place) for place in cuts):
-                return span
-        return None
+        closed = {
+            place
+            for span in find(self.original)
+            for place in range(bisect_right(self.places, span.start), bisect_left(self.places, span.end))
+            if span.kind != "number" or _is_in_digits(span.text, self.places[place] - span.start)
+        }
+        places = reversed(range(len(self.places)))
+        return "".join("0" if place in closed or divides_word(self.text, place) else "1" for place in places)
+
+    def edges_from(self, start: int, n: int) -> int:
+        """Return the places from ``start`` on where a term may end, as ``n`` bits; 0 if none may begin at ``start``."""
+        end = len(self.places) - start
+        bits = int(self._edges[end - n : end], 2)
+        return bits if bits & 1 else 0
 
 
 _JOINS_DIGITS = ".,'’\u066b\u066c_ \u00a0\u2009\u202f"
 """Signs between digits of one number; others are between two, such as "9001:2015"."""
+_MOST_JOINS = 8
+"""Largest number of such signs in a row, and a digit; no number has so many."""
 
 
 def _is_in_digits(number: str, place: int) -> bool:
     """True if a place in a number is between its digits, or between digits and a fraction such as ½."""
-    before, after = number[:place].rstrip(_JOINS_DIGITS)[-1:], number[place:].lstrip(_JOINS_DIGITS)[:1]
+    before, after = number[max(0, place - _MOST_JOINS) : place], number[place : place + _MOST_JOINS]
+    before, after = before.rstrip(_JOINS_DIGITS)[-1:], after.lstrip(_JOINS_DIGITS)[:1]
     return before.isdecimal() and (after.isdecimal() or (after.isnumeric() and not after.isdigit()))
-
-
-def _start(span: Span) -> int:
-    return span.start
 
 
 def _typed(text: str) -> str:

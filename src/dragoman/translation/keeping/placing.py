@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import NamedTuple
 
 from dragoman.decoding.request import Hypothesis
@@ -34,6 +35,12 @@ See ``benchmarks/questions/glossary_weights.py``.
 
 MOST_PLACED = 100
 """Largest number of ids of words that a constrained search must place: its time grows with their square."""
+
+MOST_REPLACING = 1_500
+"""Largest number of bytes of terms that replace words of one translation.
+
+The model reads the new text in one piece, in memory that grows with the square of its tokens. Notes name other terms.
+"""
 
 
 class _Lacking(NamedTuple):
@@ -127,12 +134,17 @@ def _replace_words(
     whole, places = _places(lacking, results, segments, plan)
     for term, possible in zip(lacking, places, strict=True):
         taken = chosen.setdefault((term.i, term.rank), [])
+        if sum(len(target.encode()) for target in (term.match.target, *(other for _, other in taken))) > MOST_REPLACING:
+            continue
         free = (run for run in sorted(possible, key=lambda run: -run.log_odds)
                 if all(run.end <= other.start or other.end <= run.start for other, _ in taken))  # fmt: skip
         taken += [(run, term.match.target) for run in [*free][:1]]
     chosen = {key: sorted(replacements) for key, replacements in chosen.items() if replacements}
     texts = [_changed(results[i].texts[rank], chosen[i, rank]) for i, rank in chosen]
     ids = plan.tgt_tokenizer.encode([text for text, _ in texts])
+    if (longest := plan.reader.longest) is not None:
+        fits = [len(new) < longest for new in ids]
+        chosen, texts, ids = dict(compress(chosen.items(), fits)), [*compress(texts, fits)], [*compress(ids, fits)]
     reads = plan.reader.read(
         [(segments[i].search.ids, new) for (i, _), new in zip(chosen, ids, strict=True)],
         plan.search.decode.batch_tokens,
