@@ -1,5 +1,6 @@
 """Configuration: YAML in and out, presets, overrides, and one clear line for what cannot be."""
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dragoman.config import PRESETS, Config, ModelConfig, fields_of, read_yaml, sections_in, with_overrides
+from dragoman.config import (
+    PRESETS,
+    Config,
+    DecodeConfig,
+    ModelConfig,
+    fields_of,
+    read_yaml,
+    sections_in,
+    with_overrides,
+)
 from dragoman.errors import ConfigError, DragomanError
 
 FILES: dict[str, Any] = {"data": {"train": {"src": "train.en", "tgt": "train.de"}}}
@@ -213,6 +223,16 @@ def test_presets_are_the_sizes_of_the_plan(preset: str, sizes: tuple[float, ...]
 def test_what_is_said_beside_a_preset_wins() -> None:
     model = Config.from_mapping({"model": {"dropout": 0.2, "preset": "big", "n_heads": 8}, **FILES}).model
     assert (model.dropout, model.n_heads, model.d_model) == (0.2, 8, 1024)
+
+
+def test_settings_of_the_search_that_were_set_are_known_though_they_equal_a_default() -> None:
+    data = {"train": {"src": "a", "tgt": "b"}}
+    of_mapping = Config.from_mapping({"data": data, "decode": {"beam_size": 4}}).decode
+    for decode in (of_mapping, copy.deepcopy(of_mapping), DecodeConfig(beam_size=4)):
+        assert decode == DecodeConfig()
+        assert decode.set_values == {"beam_size": 4}
+        assert Config.model_validate({"data": data, "decode": decode}).decode.set_values == {"beam_size": 4}
+    assert DecodeConfig().set_values == Config.from_mapping({"data": data}).decode.set_values == {}
 
 
 def test_a_preset_that_is_set_takes_the_place_of_sizes_and_of_nothing_else() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from dragoman import files, locks
-from dragoman.errors import BundleError, DragomanError
+from dragoman.errors import BundleError, DragomanError, UnreadableError
 from dragoman.files import MANIFEST, check_sealed, sealed_folder, sha256, standing, write_text
 
 Listing = Callable[[Path], list[str]]
@@ -335,6 +335,35 @@ def test_what_cannot_be_locked_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("behind", [1, 2])
+def test_ctrl_c_between_two_renames_leaves_a_whole_folder_in_its_place(
+    behind: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The older one was there under a hidden name alone; or the new one was said to be unwritten."""
+    rename, calls = Path.rename, list[Path]()
+    with sealed_folder(tmp_path / "x", {}) as aside:
+        (aside / "a").write_bytes(b"old")
+
+    def interrupted(path: Path, target: Path) -> Any:
+        moved = rename(path, target)
+        if path.name == "x" or path.suffix == ".tmp":
+            calls.append(path)
+            if len(calls) == behind:
+                raise KeyboardInterrupt
+        return moved
+
+    def replace_it() -> None:
+        with sealed_folder(tmp_path / "x", {}) as aside:
+            (aside / "a").write_bytes(b"new")
+            monkeypatch.setattr(Path, "rename", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        replace_it()
+    monkeypatch.undo()
+    check_sealed(tmp_path / "x", "bundle")
+    assert (tmp_path / "x/a").read_bytes() == (b"old", b"new")[behind - 1]
+
+
 def test_if_the_second_rename_fails_the_first_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for content in (b"1", b"2"):
         calls: list[Path] = []
@@ -423,7 +452,7 @@ def test_a_file_that_cannot_be_read_now_is_not_said_to_be_damaged(
     for name, file in (("read_text", MANIFEST), ("open", "a")):
         with monkeypatch.context() as patch:
             patch.setattr(Path, name, broken)
-            with pytest.raises(BundleError, match=rf"x/{file}: cannot be read \(Too many open files\)$"):
+            with pytest.raises(UnreadableError, match=rf"x/{file}: cannot be read \(Too many open files\)$"):
                 files.read_manifest(tmp_path / "x", "bundle") if file == MANIFEST else files.check_files(
                     tmp_path / "x", "bundle", {"files": {"a": {"bytes": 3, "sha256": ""}}}
                 )

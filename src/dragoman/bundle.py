@@ -173,14 +173,19 @@ _OF_WRITING = ("files", "sha256", "dragoman")
 """Entries of a manifest that are made again whenever a bundle is written."""
 
 
-def amend_bundle(path: Path, shortlist: Shortlist | None = None, **facts: Any) -> None:
+def amend_bundle(path: Path, shortlist: Shortlist | None = None, *, of: str | None = None, **facts: Any) -> None:
     """Replace the bundle of a run by one that also has a shortlist, or ``facts`` in its manifest.
 
+    Args:
+        of: SHA-256 of the bundle that these belong to.
+
     Raises:
-        BundleError: There is none, or it is damaged.
+        BundleError: There is none, it is damaged, or another one has taken its place.
         DragomanError: The folder cannot be written.
     """
     bundle = load_bundle(path)
+    if of is not None and bundle.facts.sha256 != of:
+        raise BundleError(f"{path}: another bundle has taken its place meanwhile, so nothing was stored; do it again")
     manifest = {name: fact for name, fact in bundle.manifest.items() if name not in _OF_WRITING} | facts
     tables = Tables(shortlist=shortlist or bundle.shortlist, words=bundle.words)
     save_bundle(

@@ -17,8 +17,19 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    ModelWrapValidatorHandler,
+    Tag,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
+from pydantic_core import ArgsKwargs
 
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.options import SearchOptions, must, nearest, no_switch_for_a_number, option, option_group, refusals
@@ -496,6 +507,10 @@ class LengthPenalty(NamedTuple):
         raise unknown("decode.length_penalty_form", self.form)
 
 
+_SET_NAMES = "_set_names"
+"""Attribute of a ``DecodeConfig`` with the names of the settings that were set."""
+
+
 @option_group
 class DecodeConfig(SearchOptions):
     """A run's own settings of the search; the defaults are the paper's (section 6.1)."""
@@ -508,6 +523,20 @@ class DecodeConfig(SearchOptions):
     max_extra_tokens: int = option(
         50, "Search", "A translation has at most N subwords more than its source.", ge=1, le=10_000
     )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _note_set_names(cls, values: Any, make: ModelWrapValidatorHandler[Self]) -> Self:
+        made = make(values)
+        if made is not values:  # pydantic notes which settings of a model were set, but not those of a dataclass
+            names = values.kwargs if isinstance(values, ArgsKwargs) else values
+            object.__setattr__(made, _SET_NAMES, frozenset(names or ()))
+        return made
+
+    @property
+    def set_values(self) -> dict[str, Any]:
+        """The settings that were set, by name; one that was set to its default is among them."""
+        return {name: getattr(self, name) for name in self.names() if name in vars(self)[_SET_NAMES]}
 
     def changed_by(self, options: SearchOptions) -> Self:
         """Return these settings with those that ``options`` has instead."""

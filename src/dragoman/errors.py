@@ -5,6 +5,7 @@
         ├── ConfigError          a setting is unknown, impossible or missing (also a ValueError)
         ├── DataError            a corpus, a line or a tokenizer cannot be used
         ├── BundleError          a trained model or a checkpoint on disk cannot be used
+        ├── UnreadableError      a file or folder is there, but cannot be read now
         ├── DecodeError          a translation cannot be made with the given constraints
         └── ServeError           the server cannot do what a request asks for
 
@@ -35,6 +36,10 @@ class DataError(DragomanError):
 
 class BundleError(DragomanError):
     """A trained model or a checkpoint on disk is missing, damaged or not dragoman's."""
+
+
+class UnreadableError(DragomanError):
+    """A file or folder is there, but cannot be read now: nothing may be written or removed in its place."""
 
 
 class DecodeError(DragomanError):

@@ -31,7 +31,7 @@ from itertools import combinations, count
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dragoman.errors import BYTES_OF_NAMES, BundleError, ConfigError, DragomanError
+from dragoman.errors import BYTES_OF_NAMES, BundleError, ConfigError, DragomanError, UnreadableError
 from dragoman.locks import acquire, flock
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ def below(folder: Path, hidden: tuple[str, ...] = ()) -> list[Path]:
         hidden: How the names of files and folders begin that are left out.
 
     Raises:
-        DragomanError: A folder cannot be read.
+        UnreadableError: A folder cannot be read.
     """
     paths = []
     for at, folders, names in os.walk(folder, onerror=_refuse_folder):
@@ -62,8 +62,31 @@ def below(folder: Path, hidden: tuple[str, ...] = ()) -> list[Path]:
     return sorted(paths)
 
 
+def names_in(folder: Path) -> list[str]:
+    """Return the names in a folder, sorted; none where there is no folder.
+
+    ``Path.glob`` takes a folder that cannot be read for an empty one.
+
+    Raises:
+        UnreadableError: The folder is there, but cannot be read.
+    """
+    try:
+        return sorted(path.name for path in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise unreadable(folder, error) from error
+
+
+def unreadable(path: Path, error: OSError) -> DragomanError:
+    """Return the error of a file or folder that was there when something else was read, and cannot be read."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return BundleError(f"{path}: is gone; copy it again or use another one")
+    return UnreadableError(f"{path}: cannot be read ({error.strerror or error})")
+
+
 def _refuse_folder(error: OSError) -> None:
-    raise DragomanError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions") from error
+    raise UnreadableError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions") from error
 
 
 def sha256(path: Path) -> str:
@@ -410,7 +433,8 @@ def _keep_others(folder: Path, aside: Path, name: str, unsealed: Collection[str]
     """Link what a folder has beside the files of its manifest into the one that replaces it.
 
     Raises:
-        BundleError, OSError: What the folder has cannot be read now: it may not be replaced.
+        UnreadableError, OSError: What the folder has cannot be read now: it may not be replaced.
+        BundleError: A file has the folder's name.
     """
     own = {name, *unsealed}
     try:
@@ -420,7 +444,7 @@ def _keep_others(folder: Path, aside: Path, name: str, unsealed: Collection[str]
     except NotADirectoryError:
         raise BundleError(f"{folder}: a file, not a folder: move it away, or choose another place") from None
     except OSError as error:
-        raise _unreadable(folder / name, error) from None
+        raise unreadable(folder / name, error) from error
     except _DAMAGE:  # which of the files are a user's is not known: all stay that the new folder has not
         logger.warning("%s: damaged, so nothing of this folder is removed that the new one does not replace", folder)
     for path in folder.iterdir():
@@ -466,13 +490,13 @@ def _replace_folder(aside: Path, folder: Path) -> None:
     """Rename ``aside`` to ``folder``. Between two renames an older folder is at ``.NAME.old``; see ``standing``."""
     old = _old(folder)
     moved = folder.exists()
-    if moved:
-        shutil.rmtree(old, ignore_errors=True)
-        folder.rename(old)
     try:
-        aside.rename(folder)
-    except BaseException:
         if moved:
+            shutil.rmtree(old, ignore_errors=True)
+            folder.rename(old)
+        aside.rename(folder)
+    except BaseException:  # Ctrl-C may come behind each of the renames
+        if moved and not folder.exists():
             old.rename(folder)
         raise
     try:
@@ -537,6 +561,7 @@ def check_sealed(folder: Path, what: str, name: str = MANIFEST) -> dict[str, Any
 
     Raises:
         BundleError: The folder or its manifest is missing, or a file is missing or changed.
+        UnreadableError: A file cannot be read now.
     """
     manifest = read_manifest(folder, what, name)
     check_files(folder, what, manifest)
@@ -553,7 +578,7 @@ def read_manifest(folder: Path, what: str, name: str = MANIFEST) -> dict[str, An
             raise BundleError(f"{folder}: no such {what}") from None
         raise BundleError(f"{folder}: not a {what} of dragoman, or an unfinished one (no {name})") from None
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from error
     except _DAMAGE as error:
         raise BundleError(f"{path}: the manifest is damaged ({type(error).__name__})") from None
 
@@ -573,10 +598,6 @@ def _manifest_of(folder: Path, name: str) -> dict[str, Any]:
     return manifest
 
 
-def _unreadable(path: Path, error: OSError) -> BundleError:
-    return BundleError(f"{path}: cannot be read ({error.strerror or error})")
-
-
 def _sums(manifest: dict[str, Any]) -> dict[str, tuple[int, str]]:
     """Return the size and SHA-256 of each file according to the manifest."""
     return {file: (entry["bytes"], entry["sha256"]) for file, entry in manifest["files"].items()}
@@ -591,6 +612,6 @@ def check_files(folder: Path, what: str, manifest: dict[str, Any]) -> None:
                 raise BundleError(f"{file}: missing from this {what}; copy it again or use another one")
             whole = file.stat().st_size == size and sha256(file) == digest
         except OSError as error:
-            raise _unreadable(file, error) from None
+            raise unreadable(file, error) from error
         if not whole:
             raise BundleError(f"{file}: damaged (its SHA-256 is not the manifest's); copy it again or use another one")

@@ -122,6 +122,49 @@ def test_a_demo_that_was_killed_before_its_training_begins_again(tmp_path: Path)
         demo.run_demo("de", tmp_path / "run", ("train.max_steps=0",))
 
 
+SMALL = {"train": (300, "train", 1), "valid": (20, "held_out", 2), "held_out": (20, "held_out", 3)}
+
+
+@pytest.mark.parametrize("more", ["", "linked", "config.yaml", "longer"])
+def test_text_of_another_author_is_refused_by_name_and_stays(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, listing: Callable[[Path], list[str]], more: str
+) -> None:
+    """It was overwritten in place, through links, also where the folder was refused afterwards."""
+    monkeypatch.setattr(demo, "SPLITS", SMALL)
+    monkeypatch.setattr(demo, "estimate", lambda _: "")
+    corpus, mine = tmp_path / "run/corpus", tmp_path / "mine.de"
+    corpus.mkdir(parents=True)
+    text = "".join(f"{german}\n" for _, german in phrasebook.pairs(20, seed=3, split="held_out"))
+    text = f"{text}Noch ein Satz.\n" if more == "longer" else text.replace("\n", " Ja.\n", 3)
+    mine.write_text(text, encoding="utf-8")
+    if more == "linked":
+        (corpus / "held_out.de").symlink_to(mine)
+    else:
+        mine.rename(corpus / "held_out.de")
+    if more == "config.yaml":
+        (tmp_path / "run/config.yaml").write_text("mine: 1\n", encoding="utf-8")
+    before = listing(tmp_path)
+    with pytest.raises(ConfigError, match=r"corpus/held_out\.de: the demo would replace this file, .* another --out"):
+        demo.run_demo("de", tmp_path / "run", (*TINY, "train.max_steps=4"))
+    assert (corpus / "held_out.de").read_text(encoding="utf-8") == text
+    assert listing(tmp_path) == before
+
+
+def test_the_beginning_that_a_killed_demo_leaves_is_replaced_by_the_whole(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(demo, "SPLITS", SMALL)
+    files = demo.files_of(tmp_path, "de")
+    demo.write_corpus(files, "de", Ticker(quiet=True))
+    whole = {path: path.read_bytes() for sides in files.values() for path in sides.values()}
+    for path in files["train"].values():
+        path.write_bytes(whole[path][:1001])
+    files["valid"]["src"].write_bytes(b"")
+    demo.refuse_other_text(files, "de", Ticker(quiet=True))
+    demo.write_corpus(files, "de", Ticker(quiet=True))
+    assert {path: path.read_bytes() for path in whole} == whole
+
+
 def test_a_demo_that_diverged_ends_with_the_error_that_training_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

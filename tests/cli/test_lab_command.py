@@ -38,6 +38,17 @@ def test_options_without_use_and_folders_that_cannot_be_are_refused(command: Com
     assert "no such file" in command("lab", "scaling", "--config", tmp_path / "none.yaml", cwd=tmp_path).error
 
 
+@pytest.mark.parametrize("name", ["heads", "parsing"])
+def test_a_configuration_next_to_a_trained_model_is_refused(
+    command: Command, tmp_path: Path, tiny_run: Path, name: str
+) -> None:
+    """It was ignored, and then written into the numbers."""
+    config = tiny_run / "config.yaml"
+    done = command("lab", name, "--quick", "--run", tiny_run, "--config", config, cwd=tmp_path)
+    assert done.status == 2
+    assert "--config says what to train, but --run names a trained model: leave out one of them" in done.error
+
+
 def test_an_experiment_that_a_signal_stops_ends_with_its_number(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

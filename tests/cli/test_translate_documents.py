@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import dragoman
 from dragoman.data.text_names import is_plain_text
+from dragoman.decoding import batches
 from dragoman.documents.translate import translate_document
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.translation.translator import Translator
@@ -77,6 +79,28 @@ def test_what_was_left_is_named(command: Any, tiny_run: Path, tmp_path: Path) ->
     done = command("translate", tiny_run, tmp_path / "a.po", "--out", tmp_path / "b.po")
     assert "not translated (translated already): the dog" in done.err
     assert "0 of 1 segments translated; 1 left: translated already" in done.err
+
+
+def test_a_text_that_runs_out_of_memory_is_no_success(
+    command: Any, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row X4; the status was 0."""
+    real = batches.beam_search
+
+    def beam_search(model: Any, batch: Any, settings: Any) -> Any:
+        if batch.src.numel() > 16:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+        return real(model, batch, settings)
+
+    monkeypatch.setattr(batches, "beam_search", beam_search)
+    lost = " ".join(["the dog sees a cat"] * 4)
+    (tmp_path / "a.md").write_text(f"the dog\n\n{lost}\n", encoding="utf-8")
+    done = command("translate", tiny_run, "a.md", "--out", "b.md", cwd=tmp_path)
+    assert done.status == 2
+    assert done.error.startswith("error: b.md: 1 texts ran out of memory and are not translated; free some memory")
+    assert f"not translated (out of memory): {lost}" in done.err
+    assert "1 of 2 segments translated; 1 left: out of memory" in done.err
+    assert (tmp_path / "b.md").read_text(encoding="utf-8").endswith(f"\n\n{lost}\n")
 
 
 @pytest.mark.parametrize(

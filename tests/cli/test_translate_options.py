@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from dragoman.translation import scoring
+
 Command = Callable[..., Any]
 
 LINES = b"the dog sees a cat\n\na man finds the house\n"
@@ -170,6 +172,22 @@ def test_score_says_what_it_does_not_score(command: Command, tiny_run: Path, tmp
     assert json.loads(as_json.out.splitlines()[1])["log_prob"] is None
     (tmp_path / "tgt").write_bytes(b"der hund\n")
     assert "3 lines but" in command("score", tiny_run, "--src", "src", "--ref", "tgt", cwd=tmp_path).error
+
+
+def test_score_with_lines_that_run_out_of_memory_is_no_success(
+    command: Command, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The status was 0, and the perplexity that of the other lines."""
+    real = scoring.read_all
+    monkeypatch.setattr(scoring, "read_all", lambda *args, **options: [*real(*args, **options)[:-1], None])
+    (tmp_path / "src").write_bytes(b"the dog\nthe cat\n")
+    (tmp_path / "tgt").write_bytes(b"der hund\ndie katze\n")
+    done = command("score", tiny_run, "--src", "src", "--ref", "tgt", cwd=tmp_path)
+    assert done.status == 2
+    assert rows(done.out)[1] == ["nan"] * 3
+    assert "warning: tgt:2: out of memory" in done.err
+    assert "; 1 of 2 lines" in done.err
+    assert done.error.startswith("error: tgt: 1 lines ran out of memory and are not scored; free some memory")
 
 
 def test_alignments_replace_no_input_and_no_older_file_when_the_call_is_refused(

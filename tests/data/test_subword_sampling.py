@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
 import random
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sentencepiece
@@ -32,6 +34,26 @@ SETTINGS = {
     "unigram without bytes": TokenizerConfig(kind="unigram", vocab_size=200, byte_fallback=False),
 }
 TOKENIZERS = {name: Tokenizer.learn(LINES, config) for name, config in SETTINGS.items()}
+NO_PREFIX = {"add_dummy_prefix": False}
+SWITCHES: dict[str, dict[str, Any]] = {
+    "no space before a text": NO_PREFIX,
+    "no space before a text, and all others stay": NO_PREFIX | {"remove_extra_whitespaces": False},
+    "all texts as they are": {"remove_extra_whitespaces": False, "normalization_rule_name": "identity"},
+    "spaces behind words": {"treat_whitespace_as_suffix": True},
+}
+"""Settings that a vocabulary of another program may have."""
+
+
+def imported(switches: dict[str, Any]) -> Tokenizer:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(LINES), model_writer=model, model_type="bpe", vocab_size=500, byte_fallback=True,
+        pad_id=0, unk_id=1, bos_id=2, eos_id=3, **switches,
+    )  # fmt: skip
+    return Tokenizer(model.getvalue())
+
+
+TOKENIZERS |= {name: imported(switches) for name, switches in SWITCHES.items()}
 
 texts = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
@@ -39,7 +61,7 @@ texts = st.one_of(
 )
 
 
-@pytest.mark.parametrize("name", ["bpe", "bpe without bytes"])
+@pytest.mark.parametrize("name", ["bpe", "bpe without bytes", *SWITCHES])
 @settings(max_examples=150, deadline=None)
 @given(text=texts)
 @example(text=" a  b ")

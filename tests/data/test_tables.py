@@ -94,6 +94,7 @@ def test_quotes_of_a_csv(tmp_path: Path) -> None:
         ("a.tsv", "7\tx\t8\ty\n9\tx\t10\ty\n", None, "choose source and target, for example --columns 2,4"),
         ("a.tsv", "x\ty\n", ("1", "3"), "a.tsv:1: 2 cells, so there is no column 3"),
         ("a.tsv", "x\ty\n", ("0", "1"), "so there is no column 0"),
+        ("a.csv", "en,de,de\nx,y,z\n", ("en", "de"), "a.csv:1: 2 columns have the heading 'de'; give their numbers"),
         ("a.tsv", "en\tde\nx\ty\n", ("en", "fr"), "no column has the heading 'fr'; the first row is: en, de"),
         ("a.tsv", b"x\ty\nx\t\xff\n", None, "a.tsv:2:3: byte 0xff is not UTF-8"),
         ("a.tsv", b"x\ty\nx\t\0\n", None, "a.tsv:2:3: NUL byte"),

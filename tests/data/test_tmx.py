@@ -57,6 +57,10 @@ def test_regions(tmp_path: Path) -> None:
     path = memory(tmp_path, unit(en_US="color", en_GB="colour", de="Farbe"))
     assert list(read_tmx(path, ("en", "de-AT"))) == [("color", "Farbe")]
     assert list(read_tmx(path, ("en-gb", "de"))) == [("colour", "Farbe")] == list(read_tmx(path, ("en_GB", "de")))
+    for first, second in (("pt", "pt_BR"), ("pt_BR", "pt")):
+        path_of_two = memory(tmp_path, unit(en="bus", **{first: first, second: second}), name="two.tmx")
+        for wanted in (first, second):
+            assert list(read_tmx(path_of_two, ("en", wanted))) == [("bus", wanted)]
     with pytest.raises(DataError, match="no unit has both en-AU and de; there is: de, en"):
         list(read_tmx(path, ("en-AU", "de")))
 

@@ -21,6 +21,7 @@ from dragoman.data.seen_words import learn
 from dragoman.data.store import Entry, Part, Store, build_store
 from dragoman.data.tokenizer import EOS_ID, Tokenizer
 from dragoman.errors import BundleError, ConfigError
+from dragoman.training.preparation import refuse_other_tags
 
 LINES = ["a quick brown fox jumps over the lazy dog and runs away"] * 5
 TAGS = [">>fr<<", ">>de<<", "<bt>"]
@@ -191,6 +192,17 @@ def test_a_tag_is_one_id_that_no_text_is_cut_into_and_that_spells_nothing(kind: 
         assert tokenizer.decode([[*tokenizer.begin("fr", "<bt>"), *ids]]) == [written]
     assert tokenizer.towards("fra").encode(["dog"])[0][0] == tokenizer.targets["fr"]
     assert Tokenizer(tokenizer.proto) == tokenizer
+
+
+def test_the_only_target_language_has_no_tag_before_its_texts_neither_in_training_nor_later() -> None:
+    tokenizer = Tokenizer.learn(LINES, TokenizerConfig(vocab_size=300), [">>fr<<", "<bt>"])
+    assert list(tokenizer.targets) == ["fr"]
+    assert tokenizer.begin("fr", "<bt>") == (tokenizer.tags["<bt>"],)
+    assert [*tokenizer.begin("fr", None), *tokenizer.encode(["dog"])[0]] == tokenizer.towards(None).encode(["dog"])[0]
+    texts = [{"src": "a", "tgt": lang, "tgt_lang": lang} for lang in ("fr", "de")]
+    several = Config.from_mapping({"data": {"train": texts}})
+    with pytest.raises(ConfigError, match=r"runs/fr has one target language, and data\.train has fr, de: learn"):
+        refuse_other_tags(several, tokenizer, "runs/fr")
 
 
 def test_a_tag_or_a_language_that_the_subwords_lack_is_refused() -> None:

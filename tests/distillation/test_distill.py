@@ -317,6 +317,13 @@ def test_held_out_lines_do_not_come_back_by_text_of_one_language(
     assert texts[0].held_out
     assert {number + 1 for number in texts[0].held_out} <= texts[1].twins
     assert 1 not in texts[1].twins
+    first, texts[:] = texts.copy(), []
+    (tmp_path / "out/distillation/pairs.json").write_text('{"files": {}, "counts": {}}')  # of pairs that are gone
+    with pytest.raises(Killed):
+        distill(
+            tmp_path / "teacher", src=text[0], ref=text[1], mono=tmp_path / "mono.en", out=tmp_path / "out", **given
+        )
+    assert texts == first  # pairs are chosen again, by the same lines that are held out
     assert "are held out, as the teacher has none of its own; if the teacher was trained" in capsys.readouterr().err
 
 

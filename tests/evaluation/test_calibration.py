@@ -14,9 +14,13 @@ from typing import Any
 import pytest
 
 import dragoman
-from dragoman.errors import BundleError, DataError
-from dragoman.evaluation.calibration import learn_confidence
+from dragoman.bundle import load_bundle, save_bundle
+from dragoman.errors import BundleError, ConfigError, DataError
+from dragoman.evaluation import calibration
+from dragoman.evaluation.calibration import calibrate, learn_confidence
 from dragoman.evaluation.metrics import chrf, sentence_chrf
+from dragoman.locks import locked
+from dragoman.model.weights import untied
 from dragoman.translation.confidence import MIN_SENTENCES, Confidence, spearman
 from dragoman.translation.notes import Note
 from dragoman.translation.quality import QUALITIES
@@ -175,6 +179,31 @@ def test_one_command_calibrates_a_run_without_a_confidence(
     assert re.search(counts, done.err)
     few = command("calibrate", run, "--src", corpus.valid_src, "--ref", corpus.valid_tgt)
     assert (few.status, few.error) == (2, "error: a confidence needs 100 pairs or more, got 20")
+
+
+def test_a_confidence_belongs_to_the_bundle_that_it_was_learned_of(
+    tiny_run: Path, corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A training that ended meanwhile had its new bundle replaced by the old one, or got the confidence of that."""
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run / "bundle", run / "bundle")
+    with locked(run), pytest.raises(ConfigError, match="is training there"):
+        calibrate(run, corpus.src, corpus.tgt)
+    sources, references = (path.read_text(encoding="utf-8").split("\n")[:110] for path in (corpus.src, corpus.tgt))
+    newer, learned = load_bundle(run), learn_confidence(Translator(run), sources, references)
+    manifest = {**newer.manifest, "step": 1234}
+
+    def learned_meanwhile(*_: Any) -> Confidence:
+        save_bundle(
+            run / "bundle", newer.config, newer.model.config, untied(newer.model), newer.src_tokenizer,
+            newer.tgt_tokenizer, manifest,
+        )  # fmt: skip
+        return learned
+
+    monkeypatch.setattr(calibration, "learn_confidence", learned_meanwhile)
+    with pytest.raises(BundleError, match="another bundle has taken its place meanwhile, so nothing was stored"):
+        calibrate(run, corpus.src, corpus.tgt)
+    assert (load_bundle(run).facts.step, load_bundle(run).facts.confidence) == (1234, None)
 
 
 def test_a_run_of_several_languages_is_calibrated_for_one_and_reported_on(

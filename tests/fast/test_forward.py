@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -85,6 +86,26 @@ def test_a_language_model_goes_its_own_way() -> None:
     model = a_model(n_encoder_layers=0)
     want = model.features(None, BATCH.tgt_in)
     torch.testing.assert_close(features(model, None, BATCH.tgt_in, torch.float64), want)
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "another module": lambda model: setattr(model.encoder.layers[1], "norm1", torch.nn.Identity()),
+    "another dropout": lambda model: setattr(model.decoder.layers[0], "dropout", torch.nn.Hardtanh()),
+    "a method of a layer": lambda model: setattr(model.encoder.layers[0], "forward", lambda x, *_: 2 * x),
+    "a method of the model": lambda model: setattr(model, "features", lambda _, tgt_in: model.tgt_embed(tgt_in)),
+    "a hook behind": lambda model: model.decoder.layers[1].register_forward_hook(lambda *of: (2 * of[2][0], of[2][1])),
+    "a hook before": lambda model: model.encoder.layers[0].norm2.register_forward_pre_hook(lambda _, of: of[0].cos()),
+}
+"""What a function ``build`` may do to a model."""
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_model_with_a_changed_module_goes_its_own_way(name: str) -> None:
+    model, unchanged = a_model(), a_model()
+    CHANGES[name](model)
+    want = model.features(BATCH.src, BATCH.tgt_in)[REAL]
+    assert not torch.allclose(want, unchanged.features(BATCH.src, BATCH.tgt_in)[REAL])
+    torch.testing.assert_close(features(model, BATCH.src, BATCH.tgt_in, torch.float64)[REAL], want)
 
 
 def test_dropout_is_everywhere_where_the_plain_model_has_it() -> None:

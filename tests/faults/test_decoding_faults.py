@@ -12,13 +12,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import cluster_here
 import pytest
+import torch
 from amounts import amounts
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dragoman.bundle import load_bundle
 from dragoman.data.corpus import BOM_BYTES
+from dragoman.fast.step import FastTransformer
 from dragoman.languages.casing import case_of
 from dragoman.languages.scripts import is_blank
 from dragoman.translation.keeping.protected import find
@@ -287,6 +290,36 @@ def test_X4_a_batch_without_memory_is_halved_down_to_one_sentence(
     figure("X4", f"memory for {'16, 40, 200 and 1,000' if n > 1 else 16} tokens at once: batches are halved, down to "
                  f"one sentence ({most_refused} refusals), order and text as with enough; the one line that finds none "
                  "alone is blank and named, exit status 2")  # fmt: skip
+
+
+def test_X4_a_shard_with_a_line_without_memory_is_not_finished_and_tried_again(
+    command: Command, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The status was 0, and the shard counted as finished. By the code of Ray's actors; see ``cluster_here.py``."""
+    monkeypatch.setattr("dragoman.bulk.translate.connected", cluster_here.connected)
+    monkeypatch.setattr("torch.set_num_threads", lambda n: None)
+    real = FastTransformer.start
+
+    def start(self: Any, src: Any) -> Any:
+        if src.numel() > 40:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+        return real(self, src)
+
+    shards, out = tmp_path / "shards", tmp_path / "out"
+    shards.mkdir()
+    (shards / "a.txt").write_text("the dog\n", encoding="utf-8")
+    (shards / "b.txt").write_text(f"the dog\n{' '.join(WORDS * 4)}\na cat\n", encoding="utf-8")
+    words = ("translate", tiny_run, shards, "--ray", "local", "--out", out, "--no-guard")
+    with monkeypatch.context() as patched:
+        patched.setattr(FastTransformer, "start", start)
+        lost = command(*words)
+    assert lost.status == 2
+    assert f"warning: {shards}/b.txt: 1 lines ran out of memory and are blank; free some memory" in lost.err
+    assert lost.error.endswith("1 of 2 shards were not finished, see above; the same command tries them again")
+    again = command(*words, "--batch-tokens", "500")
+    assert again.status == 0, again.err
+    assert "4 lines in 2 of 2 shards; 1 were done before" in again.err
+    assert (out / "b.txt").read_bytes() == command("translate", tiny_run, shards / "b.txt", "--no-guard").out
 
 
 # --- X5 ---------------------------------------------------------------------------------------------------------------

@@ -157,6 +157,19 @@ def test_outputs_of_files_are_compared(command: Command, runs: Path, corpus: Any
     assert left == {"report.html", "report.csv"}  # no table of another report
 
 
+@pytest.mark.parametrize("name", ["results.csv", "results.sentences.csv"])
+def test_a_table_of_another_program_is_refused_by_name_and_stays(
+    command: Command, runs: Path, tmp_path: Path, name: str
+) -> None:
+    """One was replaced, the other removed."""
+    (tmp_path / name).write_text("name,score\nmine,1\n", encoding="utf-8")
+    done = command("report", runs / "a", "--out", "results.html", cwd=tmp_path)
+    assert done.status == 2
+    assert f"{name}: a report would replace or remove this file, which is not its table" in done.error
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text(encoding="utf-8") == "name,score\nmine,1\n"
+
+
 def test_outputs_are_scored_in_the_language_that_options_name_or_runs_tell(
     command: Command, runs: Path, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from dragoman.lab.letters import FIRST
 from dragoman.lab.phrases import Phrases, batch, mean_loss
 from dragoman.lab.pruning import Head
 from dragoman.lab.repeats import Text, doubled, head_scores, own_heads, repeat_losses, rises
+from dragoman.lab.runs import Interval, all_hold, holds, within
 from dragoman.lab.similarity import SIMILARITIES, ComparingAttention, comparing
 from dragoman.model.attention import MultiHeadAttention
 from dragoman.model.transformer import Transformer
@@ -247,6 +249,38 @@ def reached(far: int, n: int = 10) -> dict[str, Any]:
 def test_the_distance_that_is_reached_ends_at_the_first_that_is_not_right() -> None:
     assert reach.furthest([reached(4), reached(10), reached(0)]) == [4, 10, 0]
     assert reach.mean_at([reached(4), reached(6)], "accuracy", slice(4, 5)) == pytest.approx(0.6)
+
+
+def losses_of_embeddings(unscaled: float, tied: float, seeds: int, last: float = 0.0) -> dict[str, Any]:
+    """Losses at two rates: that of the paper's embeddings is 1, others are more; ``last`` is added at the higher."""
+    plus = {(True, True): tied, (True, False): 0.0, (False, True): tied + unscaled, (False, False): unscaled}
+    return {
+        name: [
+            {"rate": rate, "loss": 1 + plus["not scaled" not in name, "not tied" not in name] * (1 + seed / 100) + more}
+            for rate, more in ((0.1, 0.0), (0.2, last * ("not scaled" in name)))
+            for seed in range(seeds)
+        ]
+        for name in reach.EMBEDDINGS
+    }
+
+
+def test_a_verdict_on_embeddings_is_open_where_the_seeds_do_not_decide() -> None:
+    def verdict(*rows: Any) -> list[bool | None]:
+        return [claim.holds for claim in reach.embedding_claims(losses_of_embeddings(*rows))]
+
+    assert verdict(0.7, 0.05, 1) == [None, None, None]
+    assert verdict(0.7, 0.05, 3) == [True, True, True]
+    assert verdict(0.7, 0.3, 3, -1.4) == [False, False, False]
+    assert verdict(0.505, 0.099, 3) == [True, None, None]  # the intervals hold 0.5 and 0.1
+
+
+def test_a_difference_and_a_bound() -> None:
+    for low, high, about in ((0.2, 0.4, (True, False)), (-0.4, -0.2, (False, False)), (-0.05, 0.05, (False, True)),
+                             (0.05, 0.2, (None, None)), (-0.2, 0.2, (None, None))):  # fmt: skip
+        delta = Interval((low + high) / 2, low, high)
+        assert (holds(delta, 1, 0.1), within(delta, 0.1)) == about
+    assert within(Interval(0.0, math.nan, math.nan), 0.1) is None
+    assert all_hold([True, None, False]) is False
 
 
 def test_mean_loss_counts_no_padding() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import dragoman
 from dragoman.config import Config
 from dragoman.data import phrasebook
 from dragoman.errors import ConfigError
@@ -105,3 +109,62 @@ def test_a_quick_run(tmp_path: Path, tiny_run: Path, tiny: Any) -> None:
     assert not any("training" in line for line in said)  # what was measured is read
     with pytest.raises(ConfigError, match="not a parser"):
         run_experiment("parsing", tmp_path / "other", Lab(tmp_path, quick=True, run=tiny_run))
+
+
+@pytest.fixture(scope="module")
+def treebank(tmp_path_factory: pytest.TempPathFactory, tiny: Any) -> Path:
+    """A folder with a parser, ``run``, that was trained there on ``train.trees`` and validated on ``valid.trees``."""
+    folder = tmp_path_factory.mktemp("treebank")
+    phrasebook.write_trees(60, folder / "train.trees", seed=1)
+    phrasebook.write_trees(12, folder / "valid.trees", seed=2)
+    mapping = tiny(max_steps=2, validate_every=2, save_every=2)
+    mapping |= {"task": "parsing", "model": mapping["model"] | {"share_embeddings": "decoder"}}
+    texts = {name: {"trees": f"{name}.trees"} for name in ("train", "valid")}
+    mapping["data"] = {**texts, "tokenizer": {"vocab_size": 300, "joint": False}}
+    with contextlib.chdir(folder):
+        dragoman.train(dragoman.Config.from_mapping(mapping), out="run", quiet=True)
+    return folder
+
+
+def n_sentences(out: Path, run: Path) -> int:
+    """The number of trees by which a parser is examined."""
+    record = run_experiment("parsing", out, Lab(out, quick=True, run=run, say=lambda text: None))
+    number: int = record["numbers"]["sentences"]
+    return number
+
+
+def test_a_run_is_examined_on_its_own_trees_and_on_no_others_of_that_name(
+    treebank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any file of that name was taken for its validation trees."""
+    shutil.copytree(treebank, tmp_path / "own")
+    (tmp_path / "elsewhere").mkdir()
+    phrasebook.write_trees(5, tmp_path / "elsewhere/valid.trees", seed=9)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for run in ("run", "run/bundle"):
+        assert n_sentences(tmp_path / "lab", treebank / run) == 12  # the file is where it was in training
+    with monkeypatch.context() as patched:
+        patched.chdir(tmp_path / "own")
+        assert n_sentences(tmp_path / "lab", tmp_path / "own/run") == 12
+    store = tmp_path / "own/run/store/valid/store.json"
+    about = json.loads(store.read_text(encoding="utf-8"))
+    about["sources"] = {str(tmp_path / "gone/valid.trees"): next(iter(about["sources"].values()))}
+    store.write_text(json.dumps(about), encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"^valid\.trees: not the validation trees that .*own/run was trained with"):
+        n_sentences(tmp_path / "lab", tmp_path / "own/run")
+    (tmp_path / "elsewhere/valid.trees").unlink()
+    assert n_sentences(tmp_path / "lab", tmp_path / "own/run") == 12  # from the store
+
+
+def test_other_trees_for_a_bundle_are_measured_again(
+    treebank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The numbers depended on the weights alone, so that those of the trees before came back."""
+    shutil.copytree(treebank / "run/bundle", tmp_path / "alone/bundle")
+    monkeypatch.chdir(tmp_path)
+    for number in (7, 4):
+        phrasebook.write_trees(number, tmp_path / "valid.trees", seed=9)
+        assert n_sentences(tmp_path / "lab", tmp_path / "alone/bundle") == number
+    (tmp_path / "valid.trees").unlink()
+    with pytest.raises(ConfigError, match=r"its validation trees are neither in valid\.trees nor in store/valid"):
+        n_sentences(tmp_path / "lab", tmp_path / "alone/bundle")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -9,6 +10,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import pytest
 import torch
 
 from dragoman.config import ModelConfig
-from dragoman.errors import BundleError, DragomanError
+from dragoman.errors import BundleError, DragomanError, UnreadableError
 from dragoman.files import sealed_folder
 from dragoman.model.transformer import Transformer
 from dragoman.model.weights import save_weights, untied
@@ -92,6 +94,42 @@ def test_a_damaged_checkpoint_is_named_in_a_warning_and_the_one_before_is_taken(
     shutil.rmtree(paths[0])
     with pytest.raises(BundleError, match="no usable checkpoint"):
         latest_checkpoint(tmp_path)
+
+
+def test_T10_a_checkpoint_that_cannot_be_read_now_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Callable[[str, str], None]
+) -> None:
+    """Training would go back to an older one, and remove it later."""
+    trained = Trained()
+    trained.save(tmp_path, 10)
+    newest, read = trained.save(tmp_path, 20), Path.read_text
+
+    def fails(path: Path, *args: Any, **options: Any) -> str:
+        if path.parent == newest:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return read(path, *args, **options)
+
+    monkeypatch.setattr(Path, "read_text", fails)
+    for take in (latest_checkpoint, partial(whole_checkpoints, up_to=20)):
+        with pytest.raises(UnreadableError, match=r"step_00000020/manifest\.json: cannot be read"):
+            take(tmp_path)
+    figure("T10", "an error of the disk while the newest checkpoint is read: 0 older ones taken, nothing removed")
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.EIO, errno.EACCES])
+def test_T10_a_folder_that_cannot_be_read_now_is_not_without_checkpoints(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``Path.glob`` takes it for empty, so a run was begun again, and what it had was removed."""
+    Trained().save(tmp_path, 10)
+
+    def fails(*_: Any) -> Any:
+        raise OSError(code, os.strerror(code), str(tmp_path))
+
+    monkeypatch.setattr(os, "listdir", fails)
+    monkeypatch.setattr(os, "scandir", fails)
+    with pytest.raises(UnreadableError, match="cannot be read"):
+        list_checkpoints(tmp_path)
 
 
 def test_a_checkpoint_of_another_model_changes_nothing(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -211,10 +212,14 @@ def test_a_fine_tuned_run_resumes_by_itself_bit_for_bit(
     assert manifests[0] == manifests[1]
 
 
-def test_a_configuration_gives_what_the_parent_does_not(tiny_run: Path, tiny: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("decode", [{}, {"beam_size": 5}, {"max_extra_tokens": 50}], ids=str)  # 50 is the default
+def test_a_configuration_gives_what_the_parent_does_not(
+    tiny_run: Path, tiny: Any, tmp_path: Path, decode: dict[str, Any]
+) -> None:
     mapping = tiny(max_steps=10, lr=5e-3)
     mapping["model"] = {"dropout": 0.2}
     del mapping["data"]["tokenizer"], mapping["decode"]
+    mapping |= {"decode": decode} if decode else {}
     config = tmp_path / "c.yaml"
     config.write_text(yaml.safe_dump(mapping), encoding="utf-8")
     for i, given in enumerate((config, dragoman.Config.from_mapping(mapping))):
@@ -222,7 +227,8 @@ def test_a_configuration_gives_what_the_parent_does_not(tiny_run: Path, tiny: An
         tuned, parent = load_bundle(run), load_bundle(tiny_run)
         assert tuned.config.model == parent.config.model.model_copy(update={"dropout": 0.2})
         assert tuned.config.data.tokenizer == parent.config.data.tokenizer
-        assert tuned.config.decode == parent.config.decode
+        assert parent.config.decode.max_extra_tokens == 10
+        assert tuned.config.decode == replace(parent.config.decode, **decode)
         assert tuned.config.train.lr == 5e-3
         assert tuned.manifest["from"]["name"] == "bundle"
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from dragoman.bulk.record import FinishedShard
 from dragoman.bulk.shards import Folders, Shard, inspect, translate_shard
-from dragoman.errors import ConfigError, DragomanError, not_installed
+from dragoman.errors import ConfigError, DecodeError, DragomanError, not_installed
 from dragoman.files import sha256
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
@@ -137,6 +137,11 @@ class Worker:
 
         try:
             notes = translate_shard(self.translator, self.plan, shard, folders, report)
+            if n_lost := notes["memory"]:
+                raise DecodeError(
+                    f"{src}: {n_lost:,} lines ran out of memory and are blank; free some memory, or lower batch_tokens "
+                    "(--batch-tokens)"
+                )
             checksum, seconds = sha256(folders.out / shard.name), round(time.monotonic() - started, 3)
             finished = FinishedShard(shard.name, shard.sha256, shard.lines, checksum, seconds, dict(notes))
             return {**row, "finished": json.dumps(asdict(finished)), "error": ""}

@@ -140,6 +140,7 @@ def train_demo(run: Path, tgt_lang: str, overrides: Sequence[str], minutes: floa
         from dragoman.training.run import train
 
     with at_ctrl_c(lambda: "before the corpus was written: the same command starts again"):
+        refuse_other_text(files, tgt_lang, ticker)
         write_corpus(files, tgt_lang, ticker)
     ticker.say(estimate(config))
     return train(config, out=run)
@@ -205,6 +206,29 @@ def what_next(run: Path, tgt_lang: str) -> str:
     if shutil.which("dragoman") is None and (environment / "bin/activate").is_file():
         commands.insert(0, (as_command("source", here / "bin/activate"), "first, in each new terminal"))
     return "\n".join(["", "Now you:", *(f"  # {about}\n  {command}" for command, about in commands)])
+
+
+def refuse_other_text(files: Files, tgt_lang: str, ticker: Ticker) -> None:
+    """Check, before any is written, that no file of the corpus holds other text; a killed demo leaves a beginning.
+
+    Raises:
+        ConfigError: One does.
+    """
+    from dragoman.data import phrasebook
+
+    for name, (count, split, seed) in SPLITS.items():
+        old = [(side, path) for side, path in enumerate(files[name].values()) if path.exists()]
+        if not old:
+            continue
+        with ticker.task(f"comparing {count:,} sentences: {name}"):
+            pairs = list(phrasebook.pairs(count, seed=seed, tgt_lang=tgt_lang, split=split))
+        for side, path in old:
+            text = "".join(f"{pair[side]}\n" for pair in pairs).encode()
+            if not path.is_file() or path.stat().st_size > len(text) or not text.startswith(path.read_bytes()):
+                raise ConfigError(
+                    f"{path}: the demo would replace this file, which holds other text; move it away, or choose "
+                    "another --out"
+                )
 
 
 def write_corpus(files: Files, tgt_lang: str, ticker: Ticker) -> None:

@@ -47,7 +47,7 @@ def report(
     """``dragoman report``; its help is in ``cli/commands.py``."""
     with loading():
         from dragoman.files import check_output
-        from dragoman.history.report import files_beside, read_runs, write_report
+        from dragoman.history.report import files_beside, read_runs, refuse_other_tables, write_report
 
     use_threads(test.threads)
     if out.suffix.lower() not in (".html", ".htm"):
@@ -65,6 +65,7 @@ def report(
     inputs = [test.ref, test.src, *map(Path, test.outputs)]
     for path in (out, *files_beside(out, test.ref)):
         check_output(path, *inputs)
+    refuse_other_tables(out)
     records = read_runs(runs)  # refuses what cannot be read before anything is translated
     outputs = None
     if test.ref is not None:

@@ -16,6 +16,7 @@ from dragoman.cli.completion import runs
 from dragoman.cli.declared_options import with_options
 from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import at_ctrl_c, loading
+from dragoman.errors import DecodeError
 from dragoman.options import MachineOptions, option, option_group
 from dragoman.progress import Ticker, clear, say
 from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
@@ -81,7 +82,7 @@ def score(
     ticker, report = Ticker(), NoteReport(output)
     if not output.as_json and sys.stdout.isatty():
         print(HEADER)
-    n_lines = n_tokens = start = 0
+    n_lines = n_tokens = n_lost = start = 0
     nats = 0.0
     with (
         contextlib.nullcontext() if alignments is None else alignments.open("wb") as links,
@@ -98,10 +99,15 @@ def score(
             not_empty = [pair for pair in scored if pair.n_tokens]
             n_lines, n_tokens = n_lines + len(not_empty), n_tokens + sum(pair.n_tokens for pair in not_empty)
             nats -= sum(pair.log_prob for pair in not_empty)
+            n_lost += sum(note.kind == "memory" for pair in scored for note in pair.notes)
             ticker(min(start + WINDOW, len(pairs)), len(pairs), "lines scored")
         report.n_lines = len(pairs)
     perplexity = f"perplexity {math.exp(min(700, nats / n_tokens)):.4f}" if n_tokens else "nothing to score"
     say(f"{perplexity}; {n_lines:,} of {len(pairs):,} lines, {n_tokens:,} tokens")
+    if n_lost:
+        raise DecodeError(
+            f"{ref}: {n_lost:,} lines ran out of memory and are not scored; free some memory, or lower --batch-tokens"
+        )
 
 
 def _write(pair: Scored, number: int, as_json: bool, links: BinaryIO | None) -> None:

@@ -22,7 +22,7 @@ from dragoman.cli.prompt import both_at_terminal, open_stdin, typed, warn
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import at_terminal
 from dragoman.documents.options import FormatOptions
-from dragoman.errors import ConfigError, DataError, as_command
+from dragoman.errors import ConfigError, DataError, DecodeError, as_command
 from dragoman.files import STDIN, check_output, refuse_an_input, refuse_twice
 from dragoman.options import flags, option, option_group
 from dragoman.progress import Ticker, clear, columns, has_live_line, say, wrapped
@@ -333,6 +333,11 @@ def _document(
         say(f"{out / path}: {of_file}")
     say(f"{out}: {done}")
     _say_quality(done.qualities)
+    if n_lost := sum(note.kind == "memory" for note in done.notes):
+        raise DecodeError(
+            f"{out}: {n_lost:,} texts ran out of memory and are not translated; free some memory, lower "
+            "--batch-tokens, or use a smaller --beam-size"
+        )
     return done.terms
 
 
@@ -368,8 +373,8 @@ def _folder(runs: list[Path], src: Path | None, options: TranslateOptions, machi
     say(f"{out}: {report}")
     if report.failed:
         raise DataError(
-            f"{len(report.failed):,} of {report.shards:,} shards were not translated, see above; the same command "
-            "tries them again"
+            f"{len(report.failed):,} of {report.shards:,} shards were not finished, see above; the same command tries "
+            "them again"
         )
 
 

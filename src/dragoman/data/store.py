@@ -42,7 +42,7 @@ from dragoman.config import DataConfig
 from dragoman.data.corpus import Cleaner, Report
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, DataError
-from dragoman.files import check_sealed, sealed_folder, sha256
+from dragoman.files import check_sealed, sealed_folder, sha256, unreadable
 from dragoman.languages.sentences import sentences
 
 Progress = Callable[[int, int | None, str], None]
@@ -317,6 +317,7 @@ class Store:
 
         Raises:
             DataError: The store is missing, incomplete, damaged or of another format.
+            UnreadableError: It cannot be read now.
         """
         folder = Path(folder)
         try:
@@ -326,7 +327,9 @@ class Store:
             return cls(folder, about)
         except FileNotFoundError as error:
             raise DataError(f"{error.filename}: missing, so this store is incomplete; {COPY_IT}") from None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except OSError as error:
+            raise unreadable(folder, error) from error
+        except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"{folder}: the store cannot be used ({error}); {COPY_IT}") from None
 
     def __len__(self) -> int:

@@ -1,6 +1,6 @@
 """Subword regularisation: each time a text is cut into subwords in a randomly drawn way.
 
-    Sampler(vocabulary, rate=0.1).cut(["A dog runs."], seed=1)
+    Sampler(vocabulary, rate=0.1).cut(["▁A▁dog▁runs."], seed=1)
 
 SentencePiece can do this too, but its random generator differs from process to process whatever its seed, so a resumed
 run could not see the same text as an uninterrupted one. Therefore its two algorithms are written here again, with our
@@ -30,7 +30,7 @@ LONGEST_REMEMBERED = 24
 """Longest word whose cuts are cached, in characters."""
 
 SPACE = "\u2581"
-_WORD = re.compile(f"{SPACE}[^{SPACE}]*")
+_WORD = re.compile(f"{SPACE}[^{SPACE}]*|[^{SPACE}]+")
 
 
 class Vocabulary(NamedTuple):
@@ -60,13 +60,18 @@ class Sampler:
         self.remembered = functools.lru_cache(MAX_REMEMBERED)(self.variant_of)
 
     def cut(self, texts: Sequence[str], seed: int) -> list[list[int]]:
-        """Return the ids of each text; the same arguments give the same ids in every process and on every machine."""
+        """Return the ids of each text; the same arguments give the same ids in every process and on every machine.
+
+        Args:
+            texts: Texts as SentencePiece normalises them, with spaces as U+2581, also before the first word if the
+                model puts one there.
+            seed: At least 0.
+        """
         chance = random.Random(seed).random
         rows = []
         for text in texts:
-            spelled = f" {text}".replace(" ", SPACE) if text else ""
             row: list[int] = []
-            for word in _WORD.findall(spelled) if self._splits else [spelled]:
+            for word in _WORD.findall(text) if self._splits else [text]:
                 variant = self.remembered if len(word) <= LONGEST_REMEMBERED else self.variant_of
                 row += variant(word, int(chance() * VARIANTS))
             rows.append(row if self.vocabulary.bytes else self._without_repeated_unknowns(row))

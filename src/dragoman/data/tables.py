@@ -229,7 +229,9 @@ def _places(path: Path, head: Sequence[Row], columns: Columns | None) -> tuple[i
     for column in columns or ("1", "2"):
         if is_position(column, first, columns or ()):
             places.append(int(column) - 1)
-        elif columns is not None and column in first:
+        elif columns is not None and (n := first.count(column)):
+            if n > 1:
+                raise DataError(f"{path}:1: {n} columns have the heading {column!r}; give their numbers, from 1")
             places.append(first.index(column))
         elif columns is not None and len(alike := _headed(first, column)) == 1:
             places += alike

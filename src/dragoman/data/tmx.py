@@ -108,13 +108,15 @@ def tmx_varieties(path: Path) -> Languages:
 
 
 def _variant(unit: Unit, wanted: str) -> str | None:
-    """Return the text of the first variant in a language; None if the unit has none."""
+    """Return the text of the variant that has the language's name, else of the first without another region."""
+    alike = None
     for lang, text in unit:
-        same = lang.replace("_", "-").lower() == wanted.replace("_", "-").lower()
-        regions = {tag_of(tag).region for tag in (lang, wanted)} - {""}
-        if same or (variety(lang) == variety(wanted) and len(regions) < 2):
+        if lang.replace("_", "-").lower() == wanted.replace("_", "-").lower():
             return text
-    return None
+        regions = {tag_of(tag).region for tag in (lang, wanted)} - {""}
+        if alike is None and variety(lang) == variety(wanted) and len(regions) < 2:
+            alike = text
+    return alike
 
 
 class _Memory:

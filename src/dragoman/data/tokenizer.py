@@ -52,6 +52,7 @@ from dragoman.data.sentencepiece_check import (
 from dragoman.data.subword_learning import COMMON_SETTINGS, SidedLine, draw, normalised_lines, train
 from dragoman.data.subword_sampling import Sampler, Vocabulary
 from dragoman.errors import BundleError, ConfigError, DataError
+from dragoman.files import unreadable
 from dragoman.languages.codes import tag_of, variety
 from dragoman.languages.composition import compose, composed_places
 from dragoman.options import not_among
@@ -198,7 +199,7 @@ class Tokenizer:
         except FileNotFoundError:
             raise BundleError(f"{path}: no such file; a bundle holds its tokenizers as .spm files") from None
         except OSError as error:
-            raise BundleError(f"{path}: cannot be read ({error.strerror})") from None
+            raise unreadable(path, error) from error
         return cls(proto, str(path))
 
     def save(self, path: Path | str) -> None:
@@ -358,10 +359,13 @@ class Tokenizer:
     def begin(self, target: str | None, tag: str | None) -> tuple[int, ...]:
         """Return the ids that a source begins with in training: those of its target language and of its tag, if any.
 
+        A vocabulary with the tag of one language alone has one target language: translation puts no tag before a text
+        either, unless the language is chosen.
+
         Raises:
             ConfigError: The vocabulary has no such tag, or has several target languages and none is chosen.
         """
-        ids = self.towards(target if self.targets else None)._begin
+        ids = self.towards(target if len(self.targets) > 1 else None)._begin
         if tag is not None and tag not in self.tags:
             raise ConfigError(
                 f"these subwords have no tag {tag}: leave it out, or learn new ones (--new-subwords where a run is "
@@ -387,9 +391,7 @@ class Tokenizer:
             return self.encode(texts)
         if self.composes:
             texts = [compose(text) for text in texts]
-        if not self.is_exact:  # the sampler does not normalise
-            texts = [self._processor.normalize(text).replace("\u2581", " ").removeprefix(" ") for text in texts]
-        return self.sampler(rate).cut(texts, seed)
+        return self.sampler(rate).cut([self._processor.normalize(text) for text in texts], seed)
 
     def sampler(self, rate: float) -> Sampler:
         """Return the sampler for a rate, which is made once."""

@@ -35,7 +35,7 @@ from dragoman.distillation.request import REQUEST, check_request
 from dragoman.distillation.selection import Counts, choose_pairs, take_lines
 from dragoman.distillation.text import check_languages, check_text, refuse_two_sides, translate_text
 from dragoman.errors import ConfigError, DataError
-from dragoman.files import explained, final_name, read_report, remove_leftovers, write_report, write_text
+from dragoman.files import below, explained, final_name, read_report, remove_leftovers, write_report, write_text
 from dragoman.languages.codes import variety
 from dragoman.languages.mixups import name_of, named_otherwise
 from dragoman.locks import LOCK, locked
@@ -132,9 +132,9 @@ def _refuse_another_folder(folder: Path) -> None:
         raise ConfigError(f"{folder}: is a file; name a folder with --out")
     if (folder / WORK / REQUEST).is_file():
         return
-    for path in folder.rglob("*"):
+    for path in below(folder) if folder.exists() else ():
         begun = path.parent == folder / WORK and final_name(path).startswith((LOCK, REQUEST, "forward.", "back."))
-        if path.is_file() and not begun:
+        if not begun:
             raise ConfigError(f"{folder}: holds files that no augmentation wrote; choose a new or an empty --out")
 
 

@@ -265,7 +265,7 @@ def _texts(src: Path, job: _Job) -> list[Text]:
         return [Text(src=src, ref=Path(ref), n_lines=n_refs), *texts[1:]]
     chosen = _chosen(src, Path(ref), n_refs, job)
     others = texts[1:]
-    if others and not (job.folder / PAIRS).is_file():  # only the choice of pairs needs them
+    if others and _made_pairs(job)[1] is None:  # only the choice of pairs needs them
         with job.ticker.task("looking for lines that are held out"):
             held_out = list(_numbered(src, chosen["held_out"]))
             others = [replace(text, twins=_twins_of(held_out, text.src)) for text in others]
@@ -401,12 +401,17 @@ def _request(texts: Sequence[Text], valid: PairOfFiles | None, job: _Job) -> dic
     }  # fmt: skip
 
 
+def _made_pairs(job: _Job) -> tuple[tuple[Path, Path], dict[str, Any] | None]:
+    """Return where the pairs belong that the student learns from, and the report of the call that made them, if any."""
+    sides = sides_of(job.folder, "pairs", (job.plan.src_lang, job.plan.tgt_lang))
+    return sides, read_report(job.folder / PAIRS, sides)
+
+
 def _pairs(texts: Sequence[Text], job: _Job) -> tuple[PairOfFiles, dict[str, int]]:
     """Make the pairs that the student learns from, unless an earlier call made them; return them and counts."""
-    src, tgt = sides_of(job.folder, "pairs", (job.plan.src_lang, job.plan.tgt_lang))
-    pairs = PairOfFiles(src=src, tgt=tgt)
-    report_path, sides = job.folder / PAIRS, (src, tgt)
-    report = read_report(report_path, sides)
+    report_path = job.folder / PAIRS
+    sides, report = _made_pairs(job)
+    pairs = PairOfFiles(src=sides[0], tgt=sides[1])
     if report is None:
         translations = translate_texts(job.teacher, job.plan, texts, job.folder, job.ticker)
         with explained(report_path), whole_files(sides, report_path) as outs:

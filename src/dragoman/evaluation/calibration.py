@@ -7,6 +7,7 @@ calibrate("runs/imported", "lines.en", "lines.de")    # the same, and kept in th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from dragoman.errors import ConfigError, DataError, as_command
 from dragoman.evaluation.metrics import sentence_chrf
 from dragoman.evaluation.test_set import Lines, References, is_file, read, references_of
 from dragoman.languages.scripts import is_blank
+from dragoman.locks import locked, refuse_if_locked
 from dragoman.progress import say
 from dragoman.ready import refuse_to_change
 from dragoman.translation.confidence import MIN_SENTENCES, Confidence, fit, with_shortfall
@@ -81,14 +83,15 @@ def calibrate(
 
     Raises:
         BundleError, DataError: As ``Translator.load`` and ``learn_confidence``.
-        ConfigError: The run is a ready bundle or its training has not ended, or the name of a file tells another
-            language than the run's.
-        DragomanError: The bundle cannot be written.
+        ConfigError: The run is a ready bundle, its training has not ended or goes on, or the name of a file tells
+            another language than the run's.
+        DragomanError: The bundle cannot be written, or has been replaced meanwhile.
     """
     refuse_to_change(run)
     if is_unfinished(Path(run)):
         resume = as_command("dragoman", "train", "--out", Path(run), "--resume")
         raise ConfigError(f"{run}: its training has not ended, and only a finished run keeps a confidence ({resume})")
+    refuse_if_locked(Path(run))
     refs = references_of(ref, not is_file(src))
     translator = Translator.load(run, device)
     if isinstance(src, Path | str) and isinstance(refs[0], Path | str):
@@ -101,7 +104,9 @@ def calibrate(
         )
     lines, references = read(src, refs)
     learned = learn_confidence(translator, lines, references[0], None if to is None else [to] * len(lines))
-    amend_bundle(Path(run), confidence=learned.model_dump(mode="json"))
+    is_run = (Path(run) / "bundle").exists()
+    with locked(Path(run)) if is_run else nullcontext():  # a training may have begun meanwhile
+        amend_bundle(Path(run), of=translator.bundle.facts.sha256, confidence=learned.model_dump(mode="json"))
     return learned
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -25,12 +26,18 @@ from torch.nn import functional as F
 from dragoman.fast.projection import ROWS, project
 from dragoman.fast.training_attention import Layout, columns, fused, is_written_out, padded_keys, written_out
 from dragoman.model.attention import MultiHeadAttention
-from dragoman.model.dropout import add_dropped, dropout
-from dragoman.model.embedding import rotate
+from dragoman.model.dropout import Dropout, add_dropped, dropout
+from dragoman.model.embedding import LearnedPositions, TokenEmbedding, rotate
 from dragoman.model.feed_forward import FeedForward, activate
 from dragoman.model.layers import DecoderLayer, EncoderLayer
 from dragoman.model.masks import read_tokens
-from dragoman.model.transformer import Transformer
+from dragoman.model.transformer import Decoder, Encoder, Transformer
+
+MODULES = (
+    Transformer, Encoder, Decoder, EncoderLayer, DecoderLayer, MultiHeadAttention, FeedForward, TokenEmbedding,
+    LearnedPositions, Dropout, nn.Linear, nn.LayerNorm, nn.ModuleList,
+)  # fmt: skip
+"""Types of the modules that are computed here instead of being called."""
 
 
 class Keys(NamedTuple):
@@ -48,16 +55,17 @@ def features(model: Any, src: Tensor | None, tgt_in: Tensor, dtype: torch.dtype)
 
     Args:
         model: A model in training mode. Anything but a plain encoder-decoder ``Transformer`` computes its own
-            ``features``: baselines, subclasses and language models, whose ``src`` is None.
+            ``features``: baselines, subclasses, language models, whose ``src`` is None, and models that at the first
+            call have a module of another type, with a method of its own, or with a hook.
         src, tgt_in: ``(B, S)``, ``(B, T)`` int64.
         dtype: The dtype of products and activations.
 
     Returns:
         ``(B, T, d_model)`` in ``dtype``. Values at padded target positions are meaningless.
     """
-    # Only a plain encoder-decoder is computed here: a subclass may override the forward pass, and a model that lacks
-    # one stack raises its own error.
-    config = model.config if type(model) is Transformer else None
+    # Only a plain encoder-decoder is computed here: a subclass or a changed module may compute something else, and a
+    # model that lacks one stack raises its own error.
+    config = model.config if type(model) is Transformer and _is_plain(model) else None
     if src is None or config is None or not (config.n_encoder_layers and config.n_decoder_layers):
         with torch.autocast(tgt_in.device.type, torch.bfloat16, enabled=dtype == torch.bfloat16):
             plain_features: Tensor = model.features(src, tgt_in)
@@ -76,6 +84,23 @@ def features(model: Any, src: Tensor | None, tgt_in: Tensor, dtype: torch.dtype)
         x = _decoder_layer(cast(DecoderLayer, layer), x, memory, past, keys, angles)
     x = layer_norm(x, model.decoder.norm)
     return x[: n_rows * n_tgt].view(n_rows, n_tgt, -1)
+
+
+_plain: WeakKeyDictionary[Transformer, bool] = WeakKeyDictionary()
+"""What ``_is_plain`` returns for each model: the modules are looked at once, not in every step."""
+
+
+def _is_plain(model: Transformer) -> bool:
+    if model not in _plain:
+        _plain[model] = not any(map(_is_changed, model.modules()))
+    return _plain[model]
+
+
+def _is_changed(module: nn.Module) -> bool:
+    """Return True if a module may compute something else than here: by its type, a method of its own, or a hook."""
+    own_method = any(callable(getattr(type(module), name, None)) for name in vars(module))
+    hooks = module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks
+    return type(module) not in MODULES or own_method or any(hooks)
 
 
 def _encoder_layer(layer: EncoderLayer, x: Tensor, keys: Keys, angles: Tensor | None) -> Tensor:

@@ -230,10 +230,14 @@ def _exact(value: float) -> str:
     return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2e}"
 
 
+CURVE_COLUMNS = ("run", "event", "step", "seconds", "tokens")
+"""Names of the first columns of the table of curves; the others are quantities."""
+
+
 def csv_rows(runs: Iterable[tuple[str, Record]]) -> list[tuple[str, ...]]:
     """Return all numbers of the curves as rows of a table, its head first."""
     keys = ("loss", "perplexity", *(quantity.key for quantity in QUANTITIES[1:]))
-    rows: list[tuple[str, ...]] = [("run", "event", "step", "seconds", "tokens", *keys)]
+    rows: list[tuple[str, ...]] = [(*CURVE_COLUMNS, *keys)]
     for name, run in runs:
         for event in sorted([*run.reports, *run.validations], key=lambda event: event["step"]):
             numbers = (event.get(key) for key in ("seconds", "tokens", *keys))

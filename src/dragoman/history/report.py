@@ -17,9 +17,9 @@ from typing import Any
 
 from dragoman.errors import ConfigError
 from dragoman.files import check_name, explained, remove_leftovers, write_text
-from dragoman.history.charts import AXES, charts, csv_rows
+from dragoman.history.charts import AXES, CURVE_COLUMNS, charts, csv_rows
 from dragoman.history.summary import Summary, damage_of, summary_of
-from dragoman.history.translations import Outputs
+from dragoman.history.translations import SENTENCE_COLUMNS, Outputs
 from dragoman.pages.render import render
 from dragoman.progress import duration
 from dragoman.ready import run_folder
@@ -83,10 +83,11 @@ def write_report(folders: Sequence[Path], out: Path, outputs: Outputs | None = N
         outputs: Translations to compare, if there are any.
 
     Raises:
-        ConfigError: A run cannot be read, or no file can be written there.
+        ConfigError: A run cannot be read, no file can be written there, or a CSV file there is not a report's.
     """
     for path in (out, *files_beside(out, outputs)):
         check_name(path)
+    refuse_other_tables(out)
     runs = read_runs(folders)
     names = [str(folder) for folder in folders]
     written = {
@@ -108,6 +109,26 @@ def write_report(folders: Sequence[Path], out: Path, outputs: Outputs | None = N
 def files_beside(out: Path, outputs: object) -> list[Path]:
     """Return the CSV files that a report writes."""
     return [out.with_suffix(".csv"), *([sentences_file(out)] if outputs is not None else [])]
+
+
+def refuse_other_tables(out: Path) -> None:
+    """Check by their first lines that the CSV files next to a page, which it replaces or removes, are a report's.
+
+    Raises:
+        ConfigError: One is not.
+    """
+    for path, columns in ((out.with_suffix(".csv"), CURVE_COLUMNS), (sentences_file(out), SENTENCE_COLUMNS)):
+        head = f"{','.join(columns)},".encode()
+        if path.exists() and not (path.is_file() and _begins(path, head)):
+            raise ConfigError(
+                f"{path}: a report would replace or remove this file, which is not its table; move it away, or choose "
+                "another name"
+            )
+
+
+def _begins(path: Path, head: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(head)) == head
 
 
 def sentences_file(out: Path) -> Path:

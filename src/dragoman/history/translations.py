@@ -16,6 +16,9 @@ from dragoman.evaluation.significance import Comparison, compare
 MOST_SHOWN = 50
 """Largest number of sentences on a page; the CSV file has all."""
 
+SENTENCE_COLUMNS = ("line", "source", "reference")
+"""Names of the first columns of the table of sentences; the others are two for each system."""
+
 N_SAMPLES = 2000
 """Number of samples of each significance test."""
 
@@ -76,7 +79,7 @@ class Outputs:
     def csv_rows(self) -> list[tuple[str, ...]]:
         """Return all sentences as rows of a table, its head first."""
         head = [column for name in self.names for column in (name, f"chrF2 of {name}")]
-        rows: list[tuple[str, ...]] = [("line", "source", "reference", *head)]
+        rows: list[tuple[str, ...]] = [(*SENTENCE_COLUMNS, *head)]
         for sentence in self.sentences:
             cells = [
                 cell for text, chrf in zip(sentence.texts, sentence.chrf, strict=True) for cell in (text, f"{chrf:.2f}")

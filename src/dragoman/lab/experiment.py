@@ -23,7 +23,7 @@ import torch
 
 from dragoman.config import Config, each
 from dragoman.data.texts import files_of
-from dragoman.errors import DragomanError
+from dragoman.errors import ConfigError, DragomanError
 from dragoman.files import explained, sha256, write_text
 from dragoman.lab import EXPERIMENTS
 from dragoman.options import not_among
@@ -126,6 +126,17 @@ def changed_settings(config: Config) -> dict[str, Any]:
     """
     settings: dict[str, Any] = config.model_dump(mode="json", exclude_defaults=True)
     return settings
+
+
+def run_to_examine(lab: Lab) -> Path | None:
+    """Return the trained model that an experiment examines; None: it trains one.
+
+    Raises:
+        ConfigError: There is a configuration to train, too.
+    """
+    if lab.run is not None and lab.config is not None:
+        raise ConfigError("--config says what to train, but --run names a trained model: leave out one of them")
+    return lab.run
 
 
 class Table(NamedTuple):

@@ -18,7 +18,7 @@ from dragoman.explanation.explain import explain
 from dragoman.explanation.figures import Chart, Curve, HeatMap, curves, heat_maps
 from dragoman.explanation.trace import Trace
 from dragoman.files import explained, sha256
-from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table, run_to_examine
 from dragoman.lab.pruning import (
     HABITS,
     Head,
@@ -104,9 +104,9 @@ def examine(lab: Lab) -> Examined:
     """Load the run of ``--run``, or train a small model.
 
     Raises:
-        ConfigError: The run is a parser or not a Transformer, or there is no text for it.
+        ConfigError: The run is a parser or not a Transformer, there is no text for it, or a configuration is given too.
     """
-    folder = lab.run
+    folder = run_to_examine(lab)
     if folder is None:
         variant = Variant("model", transformer_config(lab))
         trial(lab, variant, 1, keep=True)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dragoman.bundle import load_bundle
+from dragoman.bundle import find_bundle, is_unfinished
 from dragoman.config import Config, each
 from dragoman.data import phrasebook
+from dragoman.data.store import ABOUT, Store, fingerprint
 from dragoman.data.texts import paths_of
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.bracket_f1 import bracket_scores
@@ -16,8 +17,8 @@ from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
 from dragoman.explanation.parse_tree import parse_trees
 from dragoman.explanation.style import BLUE, QUIET
 from dragoman.files import explained
-from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
-from dragoman.lab.runs import QUICK, Variant, changed, finished, of_last_step, validation_texts
+from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table, run_to_examine
+from dragoman.lab.runs import QUICK, Variant, changed, finished, of_last_step
 from dragoman.parsing.brackets import Counts, by_label, count
 from dragoman.parsing.trees import Tree, from_symbols, read_trees, right_branching, to_symbols, tree_of
 from dragoman.training.run import Trained
@@ -51,17 +52,22 @@ AHEAD = 20.0
 
 def run(lab: Lab) -> Findings:
     """Train or load a parser; claims: all outputs are trees over the sentence's words, and beat right-branching."""
-    if lab.run is not None:
-        folder = lab.run
-        weights = load_bundle(folder, lab.device).manifest["files"]["model.safetensors"]["sha256"]
-        numbers = lab.done("given", lambda: _examine_run(lab, folder), weights)
+    examined = run_to_examine(lab)
+    if examined is not None:
+        parser = _parser(lab, examined)
+        trees = _place_of_trees(parser, examined)
+        weights = parser.manifest["files"]["model.safetensors"]["sha256"]
+        depends_on = [weights, fingerprint(trees / ABOUT if trees.is_dir() else trees)]
+        numbers = lab.done("given", lambda: _examine(lab, parser, trees), depends_on)
     else:
         config = _config(lab)
         is_embedded = paths_of(each(config.data.train))[0].parent == lab.out / "treebank"
 
         def measure(folder: Path, done: Trained, config: Config) -> dict[str, Any]:
             lab.say(f"  {done.step:,} steps in {done.seconds:.0f} s; now parsing")
-            return _examine_run(lab, folder, is_embedded) | {"train_s": done.seconds, "steps": done.step}
+            parser = _parser(lab, folder)
+            numbers = _examine(lab, parser, _place_of_trees(parser, folder), is_embedded)
+            return numbers | {"train_s": done.seconds, "steps": done.step}
 
         numbers = finished(lab, Variant("parser", config), 1, measure)
     return Findings(numbers, sections(numbers), [] if lab.quick else verdict(numbers))
@@ -90,32 +96,60 @@ def _config(lab: Lab) -> Config:
 # --- measurements -----------------------------------------------------------------------------------------------------
 
 
-def _examine_run(lab: Lab, folder: Path, deeper: bool = False) -> dict[str, Any]:
-    """Return the scores of a parser on its validation trees, and with ``deeper`` on more deeply nested sentences too.
+def _parser(lab: Lab, folder: Path) -> Translator:
+    """Load the parser of a run.
 
     Raises:
-        ConfigError: The run is not a parser, or has no validation trees.
+        ConfigError: The run is not a parser.
     """
     parser = Translator.load(folder, lab.device.type)
     if not parser.is_parser:
         raise ConfigError(f"{folder}: not a parser: train one with task: parsing, or leave out --run")
+    return parser
+
+
+def _examine(lab: Lab, parser: Translator, trees: Path, deeper: bool = False) -> dict[str, Any]:
+    """Return the scores of a parser on a file or store of trees; with ``deeper`` on more deeply nested ones too."""
     n = 20 if lab.quick else None
-    numbers = measured(parser, _gold_trees(parser, folder)[:n])
+    numbers = measured(parser, _gold_trees(trees)[:n])
     if deeper:
         lines = phrasebook.trees(n or 500, seed=3, split="deeper")
         numbers["deeper"] = measured(parser, [tree_of(line) for line in lines])
     return numbers
 
 
-def _gold_trees(parser: Translator, folder: Path) -> list[Tree]:
-    """Read the validation trees of a run from their file, or from the run's store if the file is gone."""
+def _place_of_trees(parser: Translator, folder: Path) -> Path:
+    """Return the file of a run's validation trees, or the run's store of them if the file is gone.
+
+    Raises:
+        ConfigError: The file has changed since the run began, or there are no validation trees.
+    """
     texts = parser.config.data.valid
     valid = None if texts is None else paths_of(each(texts))[0]
-    if valid is not None and valid.exists():
-        return list(read_trees(valid))
-    if not (folder / "store/valid").is_dir():
+    run = folder if is_unfinished(folder) else find_bundle(folder).parent
+    store = run / "store/valid"
+    sources = Store.open(store).sources if store.is_dir() else {}  # none known of a bundle without its run
+    places = [] if valid is None else [valid, *(path for path in map(Path, sources) if path.name == valid.name)]
+    files = [path for path in places if path.is_file()]
+    for path in files:
+        if not sources or fingerprint(path) in sources.values():
+            return path
+    if files:
+        raise ConfigError(
+            f"{files[0]}: not the validation trees that {folder} was trained with; restore the file, or move it away "
+            f"to examine the run on those in {store}"
+        )
+    if not store.is_dir():
         raise ConfigError(f"{folder}: its validation trees are neither in {valid} nor in store/valid")
-    pairs = zip(*validation_texts(folder), strict=True)
+    return store
+
+
+def _gold_trees(place: Path) -> list[Tree]:
+    """Read trees from a file, or from the store of a run."""
+    if place.is_file():
+        return list(read_trees(place))
+    store = Store.open(place)
+    pairs = zip(*store.texts(range(len(store))), strict=True)
     return [from_symbols(symbols.split(" "), sentence.split(" ")).tree for sentence, symbols in pairs]
 
 

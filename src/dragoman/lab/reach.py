@@ -14,7 +14,7 @@ from dragoman.lab.copying import COPIERS, WORDS, CopySizes, copied
 from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table, expected
 from dragoman.lab.grow import RATE, RATES, Sizes, trained_model
 from dragoman.lab.phrases import Phrases
-from dragoman.lab.runs import Interval, bar, difference, holds, mean_curve, span
+from dragoman.lab.runs import Interval, all_hold, bar, difference, holds, mean_curve, span, within
 from dragoman.lab.similarity import SIMILARITIES, LetterSizes, reversed_letters
 from dragoman.model.transformer import Transformer
 
@@ -197,7 +197,7 @@ def similarity_claims(rows: Mapping[str, Any]) -> list[Claim]:
     return [
         Claim(
             "In narrow heads additive attention and the undivided dot product learn alike",
-            abs(apart[min(losses, key=int)].mean) < 0.1,
+            within(apart[min(losses, key=int)], 0.1),
             f"d_k = {min(losses, key=int)}: {apart[min(losses, key=int)]:+.2f} nats a letter",
         ),
         Claim(
@@ -212,7 +212,7 @@ def similarity_claims(rows: Mapping[str, Any]) -> list[Claim]:
         ),
         Claim(
             "In heads of up to 64 even the divided one learns more slowly than additive attention, in so few steps",
-            None if None in slower else all(slower),
+            all_hold(slower),
             f"{', '.join(f'd_k = {d_k}: {divided[d_k]:+.2f}' for d_k in narrow)} nats a letter. Seen, not foretold"
             if narrow
             else "one width was tried",
@@ -224,9 +224,9 @@ def embedding_claims(rows: Mapping[str, Any]) -> list[Claim]:
     """Return the claims about scaled and tied embeddings, at all peak rates."""
     rates = sorted({row["rate"] for row in rows[SCALED[0]]})
 
-    def rise(base: str, other: str, rate: float) -> float:
+    def rise(base: str, other: str, rate: float) -> Interval:
         """Return by how much the loss of ``other`` is above that of ``base`` at a peak rate."""
-        return difference(*([row["loss"] for row in rows[name] if row["rate"] == rate] for name in (base, other))).mean
+        return difference(*([row["loss"] for row in rows[name] if row["rate"] == rate] for name in (base, other)))
 
     scale = {
         rate: [rise(f"√d_model, {tied}", f"not scaled, {tied}", rate) for tied in ("not tied", "tied")]
@@ -236,17 +236,17 @@ def embedding_claims(rows: Mapping[str, Any]) -> list[Claim]:
     return [
         Claim(
             "Embeddings learn faster times √d_model at every peak rate, tied or not",
-            min(min(rises) for rises in scale.values()) > 0,
+            all_hold([holds(delta, 1) for rises in scale.values() for delta in rises]),
             f"without it the loss is {scale[rates[0]][1]:+.2f} nats a word, tied, at {rates[0]:g}",
         ),
         Claim(
             "Without the factor they bear less of a rate: at the highest the loss is more than 0.5 nats higher",
-            min(scale[rates[-1]]) > 0.5,
+            all_hold([holds(delta, 1, 0.5) for delta in scale[rates[-1]]]),
             f"{scale[rates[-1]][0]:+.2f} and {scale[rates[-1]][1]:+.2f}. Seen, not foretold",
         ),
         Claim(
             "Tying the target's embeddings to the output makes little difference here, less than 0.1 nats",
-            max(map(abs, tying.values())) < 0.1,
+            all_hold([within(delta, 0.1) for delta in tying.values()]),
             f"loss {min(tying.values()):+.2f} to {max(tying.values()):+.2f} nats a word",
         ),
     ]

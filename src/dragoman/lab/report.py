@@ -110,7 +110,8 @@ def run_all(out: Path, lab: Lab) -> Iterator[dict[str, Any]]:
         lab.say(f"{name}: {EXPERIMENTS[name]}")
         options = usable_options(name)
         usable = lab._replace(
-            config=lab.config if "config" in options else None, run=lab.run if "run" in options else None
+            config=None if "config" not in options or ("run" in options and lab.run is not None) else lab.config,
+            run=lab.run if "run" in options else None,
         )
         try:
             yield run_experiment(name, out, usable)
@@ -124,11 +125,15 @@ def run_all(out: Path, lab: Lab) -> Iterator[dict[str, Any]]:
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:
-    """Return the content of ``numbers.json`` in an experiment's folder; None if it is missing or not a record."""
+    """Return the content of ``numbers.json`` in an experiment's folder; None if it is missing or not a record.
+
+    Raises:
+        OSError: It cannot be read now.
+    """
     try:
         record = json.loads((folder / NUMBERS).read_text(encoding="utf-8"))
         return record if isinstance(record, dict) and {"quick", "verdict", "seconds"} <= record.keys() else None
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
 
 

@@ -15,7 +15,7 @@ import itertools
 import math
 import shutil
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -433,11 +433,21 @@ def _half_width(values: Sequence[float], comparisons: int = 1) -> float:
     return t_quantile(1 - 0.025 / comparisons, len(values) - 1) * statistics.stdev(values)
 
 
-def holds(delta: Interval, sign: int) -> bool | None:
-    """Return True if a difference has this sign (1 or -1), False for the other, None if its interval includes zero."""
-    if math.isnan(delta.low) or delta.low <= 0 <= delta.high:
+def holds(delta: Interval, sign: int, bound: float = 0.0) -> bool | None:
+    """Return True if a difference is above (sign 1) or below (-1) a bound, None if its interval includes the bound."""
+    if math.isnan(delta.low) or delta.low <= bound <= delta.high:
         return None
-    return (delta.mean > 0) == (sign > 0)
+    return (delta.mean > bound) == (sign > 0)
+
+
+def within(delta: Interval, bound: float) -> bool | None:
+    """Return True if a difference is between ``-bound`` and ``bound``, None if its interval includes one of them."""
+    return all_hold([holds(delta, 1, -bound), holds(delta, -1, bound)])
+
+
+def all_hold(answers: Collection[bool | None]) -> bool | None:
+    """Return False if any of several statements does not hold, else None if any is undecided, else True."""
+    return None if None in answers and False not in answers else all(answers)
 
 
 def bar(name: str, mean: Interval) -> Bar:

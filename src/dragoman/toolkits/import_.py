@@ -22,7 +22,7 @@ from dragoman.config import Config
 from dragoman.data.corpus import read_lines
 from dragoman.data.sentencepiece_check import is_unigram
 from dragoman.errors import BundleError, ConfigError, parsing
-from dragoman.files import MANIFEST, check_files, explained, final_name, read_manifest
+from dragoman.files import MANIFEST, check_files, explained, final_name, read_manifest, unreadable
 from dragoman.locks import one_at_a_time
 from dragoman.model.weights import shapes
 from dragoman.toolkits import TOOLKITS
@@ -179,7 +179,7 @@ def reader(source: Path) -> Reader:
         else:
             names = _names_in_zip(source) if source.is_file() and zipfile.is_zipfile(source) else []
     except OSError as error:
-        raise BundleError(f"{source}: cannot be read ({error.strerror})") from None
+        raise unreadable(source, error) from error
     for toolkit in TOOLKITS:
         if toolkit.reader is not None and toolkit.recognises(source, names):
             return toolkit.reader()

@@ -16,6 +16,7 @@ from dragoman.data.normalisation import normalisation_of
 from dragoman.data.sentencepiece_check import IDENTITY, Parts, normalizer_name
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError
+from dragoman.files import unreadable
 from dragoman.model.embedding import sinusoids
 
 MAX_FILE_BYTES = 64 * 2**20
@@ -40,14 +41,17 @@ def read_bytes(path: Path, wanted: str) -> bytes:
         wanted: Advice if the file is missing.
 
     Raises:
-        BundleError: The file cannot be read, or is larger than ``MAX_FILE_BYTES``.
+        BundleError: The file is missing, or larger than ``MAX_FILE_BYTES``.
+        UnreadableError: It cannot be read now.
     """
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise BundleError(f"{path}: must have at most {MAX_FILE_BYTES:,} bytes, got {path.stat().st_size:,}")
         return path.read_bytes()
+    except FileNotFoundError:
+        raise BundleError(f"{path}: no such file; {wanted}") from None
     except OSError as error:
-        raise BundleError(f"{path}: cannot be read ({error.strerror}); {wanted}") from None
+        raise unreadable(path, error) from error
 
 
 def read_object(path: Path, wanted: str) -> dict[str, Any]:

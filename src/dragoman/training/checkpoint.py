@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from dragoman.errors import BundleError
-from dragoman.files import check_sealed, remove_folder, sealed_folder, standing
+from dragoman.files import check_sealed, names_in, remove_folder, sealed_folder, standing, unreadable
 from dragoman.model.weights import load_into, n_bytes, read_weights, save_weights, untied
 from dragoman.training.distributed import ALONE, World, gathered
 
@@ -103,7 +103,9 @@ def load_checkpoint(folder: Path, learner: Learner, world: World = ALONE) -> Tra
         saved = json.loads((folder / "state.json").read_text(encoding="utf-8"))
         saved = {"validated_step": 0, "best_loss": None, **saved}  # missing in older runs
         state = TrainState(**{f.name: saved[f.name] for f in fields(TrainState)})
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise unreadable(folder / "state.json", error) from error
+    except (ValueError, KeyError, TypeError) as error:
         raise BundleError(f"{folder}/state.json: damaged ({error})") from None
     _check_moments(folder / "optimizer.safetensors", model, moments)
     n_ranks = sum(name.partition(".")[0] == "cpu" for name in random)
@@ -153,6 +155,8 @@ def latest_checkpoint(folder: Path) -> Path:
 
     Raises:
         BundleError: There is none.
+        UnreadableError: One cannot be read now. An older one is not taken in its place: training would go back, and
+            remove it later.
     """
     for path in reversed(list_checkpoints(folder)):
         try:
@@ -181,9 +185,11 @@ def list_checkpoints(folder: Path, up_to: int | None = None) -> list[Path]:
     """Return the checkpoint folders, oldest first, up to step ``up_to`` if given.
 
     If a process died while replacing one, the older version is returned; see ``files.standing``.
+
+    Raises:
+        UnreadableError: The folder cannot be read now, so nobody knows whether there are any.
     """
-    names = {path.name for path in folder.glob("step_*")}
-    names |= {path.name.removeprefix(".").removesuffix(".old") for path in folder.glob(".step_*.old")}
+    names = {re.sub(r"^\.(.*)\.old$", r"\1", name) for name in names_in(folder)}
     paths = [standing(folder / name) for name in sorted(names) if re.fullmatch(r"step_\d{8,}", name)]
     return [path for path in paths if up_to is None or step_of(path) <= up_to]
 

@@ -140,6 +140,8 @@ def resolve(
         settings, speed = _chosen_settings(train, overrides, ticker, parent)
     elif isinstance(config, Config):
         settings = config.model_dump(exclude_unset=parent is not None)
+        if parent is not None:
+            settings["decode"] = config.decode.set_values
     else:
         settings = read_yaml(config)
     data = settings.setdefault("data", {})

@@ -221,7 +221,7 @@ def refuse_other_tags(config: Config, tokenizer: Tokenizer, parent: Path | str |
         ConfigError: A tag is missing; the message says what can be done.
     """
     data, new = config.data, "or learn new subwords with --new-subwords"
-    if data.tgt_langs and not tokenizer.targets:
+    if data.tgt_langs and len(tokenizer.targets) < 2:
         raise ConfigError(
             f"{parent} has one target language, and data.train has {', '.join(data.tgt_langs)}: {new[3:]}"
         )

@@ -25,6 +25,7 @@ from dragoman.data.phrasebook.derivation import SPLITS, derive
 from dragoman.data.phrasebook.english import english, tree
 from dragoman.data.phrasebook.german import german
 from dragoman.errors import ConfigError
+from dragoman.files import whole_file
 
 LANGUAGES = ("de", "zh")
 
@@ -58,19 +59,16 @@ def pairs(
 def write(
     count: int, src_path: Path | str, tgt_path: Path | str, *, seed: int = 0, tgt_lang: str = "de", split: str = "train"
 ) -> None:
-    """Write pairs to two UTF-8 text files; line i of one translates line i of the other.
+    """Write pairs to two UTF-8 text files; line i of one translates line i of the other. Each appears when complete.
 
     Raises:
         ConfigError: ``tgt_lang`` or ``split`` is unknown.
         OSError: A file cannot be written.
     """
-    with (
-        Path(src_path).open("w", encoding="utf-8", newline="\n") as src,
-        Path(tgt_path).open("w", encoding="utf-8", newline="\n") as tgt,
-    ):
+    with whole_file(Path(src_path)) as src, whole_file(Path(tgt_path)) as tgt:
         for source, target in pairs(count, seed=seed, tgt_lang=tgt_lang, split=split):
-            src.write(source + "\n")
-            tgt.write(target + "\n")
+            src.write(f"{source}\n".encode())
+            tgt.write(f"{target}\n".encode())
 
 
 def trees(count: int, *, seed: int = 0, split: str = "train", start: int = 0) -> Iterator[str]:

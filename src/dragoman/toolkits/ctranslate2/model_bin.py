@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from dragoman.errors import BundleError
+from dragoman.files import unreadable
 from dragoman.toolkits.reading import listing, whole_number
 
 SPECIFICATION, VERSIONS, REVISIONS = "TransformerSpec", range(4, 7), range(3, 8)
@@ -46,7 +47,7 @@ class Variables:
         try:
             body = path.read_bytes()
         except OSError as error:
-            raise BundleError(f"{path}: cannot be read ({error.strerror})") from None
+            raise unreadable(path, error) from error
         self.digest = hashlib.sha256(body).hexdigest()
         try:
             self.version, self._variables, self._names = parse(body)
