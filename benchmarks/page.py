@@ -56,7 +56,8 @@ Memory is the peak of the process. SMALL is d_model 256, d_ff 1024, 4 heads, 3 +
   positions, so it is left out there.
 """
 MACHINES = {
-    "": "AMX", "avx512-bf16": "AVX-512 bf16", "zen4": "Zen 4", "zen5": "Zen 5", "zen3": "Zen 3", "without-amx": "no bf16",
+    "": "AMX", "avx512-bf16": "AVX-512 bf16", "zen4": "Zen 4", "zen5": "Zen 5", "zen3": "Zen 3",
+    "without-amx": "no bf16",
 }  # fmt: skip
 """Folders of results, and the name of that kind of machine at the head of its column."""
 CORPORA = {"multi30k": "Multi30k English-German", "tatoeba-en-de": "Tatoeba English-German"}
