@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import socket
@@ -147,7 +146,6 @@ def test_S28_calls_whose_caller_has_left_are_forgotten_with_their_arguments(
     kept = pool.submit(ENOUGH, "a", worker_tasks.echo, owner="a", c=1)
     assert all(future.cancel() for future in left)
     del uploads, left
-    gc.collect()
     assert pool.n_waiting("a") == 1
     assert [each() for each in alive] == [None] * 4
     sign.touch()

@@ -130,7 +130,8 @@ class Workers:
                 self._start_thread()
             self._waiting.setdefault(owner, deque()).append(call)
             self._lock.notify()
-        call.result.add_done_callback(partial(self._forget_cancelled, call))
+        # By its owner: a future keeps its callbacks, and with the call in one also the arguments.
+        call.result.add_done_callback(partial(self._forget_cancelled, owner))
         return call.result
 
     def run(
@@ -154,16 +155,18 @@ class Workers:
         for call in calls:
             call.result.cancel()
 
-    def _forget_cancelled(self, call: _Call, result: Future[dict[str, Any]]) -> None:
+    def _forget_cancelled(self, owner: str, result: Future[dict[str, Any]]) -> None:
         """Take a call that nobody waits for out of the queue, with its arguments, which may be large."""
         if not result.cancelled():
             return
         with self._lock:
-            calls = self._waiting.get(call.owner, deque())
-            with contextlib.suppress(ValueError):  # a thread has taken it, or all have been cancelled
-                calls.remove(call)
-                if not calls:
-                    del self._waiting[call.owner]
+            calls = self._waiting.get(owner, deque())
+            call = next((call for call in calls if call.result is result), None)
+            if call is None:  # a thread has taken it, or all have been cancelled
+                return
+            calls.remove(call)
+            if not calls:
+                del self._waiting[owner]
 
     def _drive(self) -> None:
         """Take calls and run them in one process, until there is nothing to do for ``IDLE_S``."""
@@ -186,20 +189,24 @@ class Workers:
                     if not is_sound:
                         _end(process)
                         process = None
-                    self._finished(call)
                 finally:
-                    if isinstance(outcome, BaseException):
-                        call.result.set_exception(outcome)
-                    else:
-                        call.result.set_result(outcome)
+                    try:
+                        self._finished(call)
+                    finally:
+                        if isinstance(outcome, BaseException):
+                            call.result.set_exception(outcome)
+                        else:
+                            call.result.set_result(outcome)
             is_counted = False
         finally:
-            if is_counted:  # it dies, perhaps for want of memory: another thread goes on
-                with self._lock:
-                    self._threads -= 1
-                    if self._waiting and not self._is_closed:
-                        self._start_thread()
-            _end(process)
+            try:
+                if is_counted:  # it dies, perhaps for want of memory: another thread goes on
+                    with self._lock:
+                        self._threads -= 1
+                        if self._waiting and not self._is_closed:
+                            self._start_thread()
+            finally:
+                _end(process)
 
     def _start_thread(self) -> None:
         """Start one thread more, unless the system allows none and others go on.

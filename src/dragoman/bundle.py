@@ -33,7 +33,7 @@ from dragoman.data.seen_words import SeenWords
 from dragoman.data.shortlist import Shortlist
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.errors import BundleError, ConfigError
+from dragoman.errors import BundleError, ConfigError, UnreadableError
 from dragoman.files import MANIFEST, check_files, own_place, read_manifest, sealed_folder, standing
 from dragoman.model.build import EncoderDecoder, build
 from dragoman.model.weights import (
@@ -218,13 +218,14 @@ def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
 
     Raises:
         BundleError: There is none, it is damaged, or it was written by a newer dragoman.
+        UnreadableError: A file of it cannot be read now.
     """
     path = run_folder(path)
     while True:
         before = _standing_now(path)
         try:
             bundle = _read_unfinished(path, device) if is_unfinished(path) else _read_bundle(find_bundle(path), device)
-        except BundleError:
+        except (BundleError, UnreadableError):
             if _standing_now(path) == before:
                 raise
         else:

@@ -155,6 +155,12 @@ def test_rows_with_tabs_take_linear_time(unit: str) -> None:
         assert [row for row in rows_of(f'"a{unit * 300_000}"', "\t") if row.fault] == []
 
 
+@pytest.mark.parametrize(("unit", "end"), [('"a\t', '\nb"\n'), ('"a\n', '\tb"\n')])
+def test_a_sign_that_is_far_away_is_looked_for_once(unit: str, end: str) -> None:
+    with cpu_limit():
+        assert [row for row in rows_of(unit * 300_000 + end, "\t") if row.fault] == []
+
+
 def test_plain_text_keeps_its_lines_columns_and_indentation() -> None:
     source = "dog\n\n   dog\r\n cat   dog\n\tdog\tcat \n \n"
     result, report = translated(source, name="a.txt")

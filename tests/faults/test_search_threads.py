@@ -253,7 +253,7 @@ def test_S29_a_lack_of_memory_in_the_queue_costs_one_request(monkeypatch: pytest
     plan = StubPlan(engine=answer)
     for name, caller in (("notify_all", "submit"), ("wait", "take")):
         with search_threads(1) as (batcher, _), monkeypatch.context() as patch:
-            fail_once(patch, threading.Condition, name, caller)
+            failed = fail_once(patch, threading.Condition, name, caller)
             requests = [plan.ticket(owner=owner) for owner in ("ann", "bob", "ann")]
             for ticket in requests:
                 try:
@@ -262,6 +262,10 @@ def test_S29_a_lack_of_memory_in_the_queue_costs_one_request(monkeypatch: pytest
                     ticket.fail(MemoryError())
             ended = [ticket.results.exception(LONG_S) for ticket in requests]
             assert sum(error is None for error in ended) >= 2
+            wait_until(lambda failed=failed: failed)
+            last = plan.ticket(owner="bob")
+            batcher.submit(last)
+            assert last.results.exception(LONG_S) is None
         assert (batcher.n_waiting, batcher.n_waiting_by_owner(), batcher.n_running) == (0, {}, 0)
     figure("S29", "one failing allocation in the queue: one request ends with an error, 0 of the others")
 
@@ -285,13 +289,14 @@ def test_S29_a_lack_of_memory_loses_no_turn(monkeypatch: pytest.MonkeyPatch) -> 
                 await asyncio.sleep(0)
 
         waiting = [asyncio.ensure_future(work(owner)) for owner in ("ann", "bob", "carol")]
-        await asyncio.gather(*waiting, return_exceptions=True)
         async with asyncio.timeout(LONG_S):
+            await asyncio.gather(*waiting, return_exceptions=True)
             await work("dave")
         return came
 
-    fail_once(monkeypatch, module_of_turns, "taken_in_turn")
+    failed = fail_once(monkeypatch, module_of_turns, "taken_in_turn")
     assert asyncio.run(run())[-1] == "dave"
+    assert failed
 
 
 def test_S29_a_lack_of_memory_in_a_round_lets_the_next_requests_start(monkeypatch: pytest.MonkeyPatch) -> None:

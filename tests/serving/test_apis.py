@@ -878,6 +878,7 @@ def test_a_sentence_without_memory_is_no_empty_translation(
         assert answer.headers["retry-after"]
     streamed = server("/v1/translate", {"text": "the dog", "target": "de", "stream": True}).body.decode()
     assert "event: error" in streamed
+    assert "event: sentence" not in streamed
     assert "event: done" not in streamed
 
 

@@ -113,6 +113,7 @@ def test_T10_a_checkpoint_that_cannot_be_read_now_is_not_passed_over(
     for take in (latest_checkpoint, partial(whole_checkpoints, up_to=20)):
         with pytest.raises(UnreadableError, match=r"step_00000020/manifest\.json: cannot be read"):
             take(tmp_path)
+    assert len(list(tmp_path.glob("step_*"))) == 2
     figure("T10", "an error of the disk while the newest checkpoint is read: 0 older ones taken, nothing removed")
 
 

@@ -325,7 +325,7 @@ class Store:
             if about["format"] != FORMAT:
                 raise DataError(f"{folder}: a store of format {about['format']}, not {FORMAT}; {COPY_IT}")
             return cls(folder, about)
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise DataError(f"{error.filename}: missing, so this store is incomplete; {COPY_IT}") from None
         except OSError as error:
             raise unreadable(folder, error) from error

@@ -190,7 +190,8 @@ class Tokenizer:
         """Read a ``.spm`` file.
 
         Raises:
-            BundleError: The file is missing, unreadable, damaged, or not a model of ours.
+            BundleError: The file is missing, damaged, or not a model of ours.
+            UnreadableError: It cannot be read now.
         """
         path = Path(path)
         try:

@@ -56,6 +56,7 @@ class _Scan:
         runs = [match.span() for match in _QUOTES.finditer(text)]
         self.odd_ends = [end for start, end in runs if (end - start) % 2]
         self.run_ends = dict(runs)
+        self._nexts: dict[str, int] = {}  # by sign
 
     def n_lines(self, start: int, end: int) -> int:
         """Return the number of line ends in a stretch of the text."""
@@ -102,7 +103,14 @@ class _Scan:
         return self.odd_ends[following] if following < len(self.odd_ends) else None
 
     def _is_over_cells(self, start: int, end: int) -> bool:
-        return self.separator == "\t" and all(self.text.find(sign, start, end) >= 0 for sign in ("\t", self.newline))
+        return self.separator == "\t" and all(self._next(sign, start) < end for sign in ("\t", self.newline))
+
+    def _next(self, sign: str, at: int) -> int:
+        """Return the first place of a sign from ``at`` on, or the end of the text; ``at`` never goes back."""
+        if self._nexts.get(sign, -1) < at:
+            place = self.text.find(sign, at)
+            self._nexts[sign] = len(self.text) if place < 0 else place
+        return self._nexts[sign]
 
     def _behind_blanks(self, at: int) -> int:
         return _BLANKS.match(self.text, at).end()  # type: ignore[union-attr]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dragoman.config import read_yaml
-from dragoman.errors import BundleError, ConfigError, DragomanError
+from dragoman.errors import BundleError, ConfigError, DragomanError, UnreadableError
 from dragoman.files import read_manifest
 from dragoman.locks import refuse_if_locked
 from dragoman.ready import NAMES, is_ready, run_folder
@@ -184,7 +184,7 @@ def _facts_of_bundle(folder: Path) -> dict[str, Any]:
         manifest = read_manifest(bundle, "bundle")
         scores = {name: float(manifest["validation"][name]) for name in SCORES if name in manifest["validation"]}
         return {"steps": int(manifest["step"]), "scores": scores}
-    except (BundleError, KeyError, TypeError, ValueError):
+    except (BundleError, UnreadableError, KeyError, TypeError, ValueError):
         return {}
 
 

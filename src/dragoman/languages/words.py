@@ -290,19 +290,20 @@ def cluster_end(text: str, place: int) -> int:
 
 def has_word(text: str, word: str) -> bool:
     """True if ``word`` (one word or several) stands in ``text`` by itself: "dog" in "a dog." but not in "dogma"."""
-    return any(_whole_places(text, word))
+    return next(whole_places(text, word), None) is not None
 
 
 def count_word(text: str, word: str) -> int:
     """Return how often ``word`` stands in ``text`` by itself."""
-    return sum(_whole_places(text, word))
+    return sum(1 for _ in whole_places(text, word))
 
 
-def _whole_places(text: str, word: str) -> Iterator[bool]:
-    """Yield for each place of ``word`` in ``text`` whether it is a word there, by itself."""
+def whole_places(text: str, word: str) -> Iterator[int]:
+    """Yield each place where ``word`` stands in ``text`` by itself."""
     start = text.find(word)
     while start >= 0:
-        yield is_whole(text, start, start + len(word))
+        if is_whole(text, start, start + len(word)):
+            yield start
         start = text.find(word, start + 1)
 
 

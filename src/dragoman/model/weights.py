@@ -28,6 +28,7 @@ from torch.overrides import TorchFunctionMode
 
 from dragoman.config import ModelConfig
 from dragoman.errors import BundleError
+from dragoman.files import unreadable
 from dragoman.model.build import build
 
 NEVER = -1e4
@@ -92,6 +93,7 @@ def read_weights(path: Path, expected: Mapping[str, Tensor] | None = None) -> di
 
     Raises:
         BundleError: The file is missing, damaged, or holds other tensors.
+        UnreadableError: It cannot be read now.
     """
     try:
         with path.open("rb") as file:
@@ -100,7 +102,7 @@ def read_weights(path: Path, expected: Mapping[str, Tensor] | None = None) -> di
                 _compare(path, entries, expected)
             return {name: read_tensor(file, path, entries[name]) for name in sorted(entries)}
     except OSError as error:
-        raise BundleError(f"{path}: cannot be read as safetensors ({error.strerror or error})") from None
+        raise unreadable(path, error) from error
 
 
 def _compare(path: Path, entries: Mapping[str, Entry], expected: Mapping[str, Tensor]) -> None:

@@ -283,7 +283,8 @@ REFUSALS = {
     405: "The route has other methods; see Allow.", 408: "The body came too slowly.", 413: "The request is too large.",
     415: "The body is compressed in another way than Accept-Encoding names.",
     421: "The host name is not allowed.", 429: "Busy; see Retry-After.", 431: "Path, query and headers are too long.",
-    500: "Internal error.", 503: "Starting, shutting down, the search was given up, or the disk cannot be used.",
+    500: "Internal error.",
+    503: "Starting, shutting down, the search was given up, no memory for a text, or the disk cannot be used.",
     507: "The disk is full; see Retry-After.",
 }  # fmt: skip
 """Description of each error status in the OpenAPI document."""

@@ -355,10 +355,11 @@ class Service:
                     early[arrival[0]] = arrival[1]
                 if number not in early:
                     break
-                hypotheses = early.pop(number).texts
+                result = early.pop(number)
+                _refuse_lost([result])
+                hypotheses = result.texts
                 yield work.text_of_line[source.owner], hypotheses[0] if hypotheses else ""
             results = await all_results
-        _refuse_lost(results)
         yield await self._finished(work, results, owner)
 
     @contextlib.asynccontextmanager
@@ -396,13 +397,12 @@ class Service:
             numbers = f"{len(options.prefix):,} prefixes for {len(lines):,} lines"
             raise ConfigError(f"{numbers}: give one for all, or one for each line of all texts")
         text_of_line = [number for number, parts in enumerate(pieces) for _ in parts[::2]]
-        cancellation = Cancellation()
-        segments = segment(lines, plan, Events(cancellation=cancellation))
+        segments = segment(lines, plan, Events())
         if limited:
             self.limits.check_sentences(len(segments))
             self.limits.check_forced(s.search.rules for s in segments if s.search.rules is not None)
         own_texts = {i: texts[i] for i in unchanged}
-        return _Work(plan, pieces, lines, text_of_line, segments, own_texts, cancellation)
+        return _Work(plan, pieces, lines, text_of_line, segments, own_texts, Cancellation())
 
 
 @dataclass(frozen=True)
@@ -474,7 +474,7 @@ class _Work:
 
     def finish(self, results: Sequence[SegmentResult]) -> list[Answer]:
         """Join the translated sentences; return one answer for each text."""
-        translations = iter(assemble(self.lines, self.segments, results, self.plan))
+        translations = iter(assemble(self.lines, self.segments, results, self.plan, self.cancellation))
         answers = []
         for i, parts in enumerate(self.pieces):
             own = [next(translations) for _ in parts[::2]]

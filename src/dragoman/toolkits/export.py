@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from dragoman import __version__
 from dragoman.arguments import checked
 from dragoman.bundle import Bundle, find_bundle, is_unfinished, load_bundle
-from dragoman.errors import BundleError, ConfigError, DragomanError
+from dragoman.errors import BundleError, ConfigError, DragomanError, UnreadableError
 from dragoman.files import (
     MANIFEST,
     check_name,
@@ -153,12 +153,12 @@ def kept_export(bundle: Bundle, run: Path | None, to: str, quantization: str) ->
     facts = _facts(bundle, to, quantization)
     if run is not None and facts["bundle"] is not None:
         folder = export_folder(run, to, quantization)
-        if _is_of(folder, facts):
-            return KeptExport(folder, None)
-        if folder.exists() and not _is_export(folder):
-            logger.warning("%s is not an export of this bundle: left unchanged, a temporary folder is used", folder)
-        else:
-            with contextlib.suppress(OSError):  # a read-only folder: use a temporary one
+        with contextlib.suppress(OSError, UnreadableError):  # read-only, or it cannot be read now: a temporary one
+            if _is_of(folder, facts):
+                return KeptExport(folder, None)
+            if folder.exists() and not _is_export(folder):
+                logger.warning("%s is not an export of this bundle: left unchanged, a temporary folder is used", folder)
+            else:
                 folder.parent.mkdir(exist_ok=True)
                 with one_at_a_time(folder.parent):
                     if not _is_of(folder, facts):  # another process may have made it meanwhile

@@ -21,7 +21,7 @@ from dragoman.bundle import save_bundle
 from dragoman.config import Config
 from dragoman.data.corpus import read_lines
 from dragoman.data.sentencepiece_check import is_unigram
-from dragoman.errors import BundleError, ConfigError, parsing
+from dragoman.errors import BundleError, ConfigError, UnreadableError, parsing
 from dragoman.files import MANIFEST, check_files, explained, final_name, read_manifest, unreadable
 from dragoman.locks import one_at_a_time
 from dragoman.model.weights import shapes
@@ -126,7 +126,7 @@ def _check_sums(source: Path) -> None:
         return
     try:
         listed = read_object(path, "an export of dragoman has it")
-    except BundleError:
+    except (BundleError, UnreadableError):
         if source.is_dir():
             raise
         return  # a file of another program in the same folder

@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
 
+from dragoman.decoding.cancellation import Cancellation
 from dragoman.decoding.words import Links, word_numbers
 from dragoman.translation.confidence import confidence_features
 from dragoman.translation.faults import without_runs
@@ -82,13 +83,15 @@ TEXT = LineFormat("text", lambda number, translation: translation.text)
 
 
 def assemble(
-    texts: Sequence[str], segments: Sequence[TextSegment], results: Sequence[SegmentResult], plan: Plan
-) -> list[Translation]:
+    texts: Sequence[str], segments: Sequence[TextSegment], results: Sequence[SegmentResult], plan: Plan,
+    cancellation: Cancellation | None = None,
+) -> list[Translation]:  # fmt: skip
     """Return one translation for each text.
 
     Args:
         texts: The texts that ``segments`` are parts of.
         results: One for each segment.
+        cancellation: Once cancelled, nobody needs what is left to do, and alignments are left out.
     """
     groups, parts = by_text(len(texts), segments), list(zip(segments, results, strict=True))
     joined = [_join([parts[i] for i in group], plan) for group in groups]
@@ -110,7 +113,7 @@ def assemble(
         note = Note("zero_shot", plan.direction.zero_shot)
         translations = [replace(line, notes=(*line.notes, note)) if line.n_tokens else line for line in translations]
     if plan.options.alignments:
-        links = _align(texts, groups, segments, results, plan)
+        links = _align(texts, groups, segments, results, plan, cancellation)
         translations = [_with_links(*line) for line in zip(translations, joined, links, strict=True)]
     if plan.src_tokenizer.composes:  # the model does not see outer spaces
         first = [segments[group[0]].constraints if group else None for group in groups]
@@ -259,7 +262,7 @@ def _with_links(translation: Translation, whole: Translation, links: Links) -> T
 
 def _align(
     texts: Sequence[str], groups: Sequence[Sequence[int]], segments: Sequence[TextSegment],
-    results: Sequence[SegmentResult], plan: Plan,
+    results: Sequence[SegmentResult], plan: Plan, cancellation: Cancellation | None,
 ) -> list[Links]:  # fmt: skip
     """Return the links of each text with the best translation of its segments."""
     parts: list[list[TextPart]] = []
@@ -276,7 +279,6 @@ def _align(
                 ids = plan.tgt_tokenizer.encode([results[i].texts[0]])[0]
             target, is_copy = results[i].texts[0], results[i].is_copy
             parts[-1].append(TextPart(segment.text, numbers, segment.search.ids, ids, target, is_copy))
-    cancellation = segments[0].search.cancellation if segments else None  # all of a request share it
     return plan.reader.align(parts, plan.search.decode.batch_tokens, cancellation)
 
 

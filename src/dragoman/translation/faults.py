@@ -29,7 +29,7 @@ from dragoman.languages.words import (
     MARKS,
     SIGN,
     UNSPACED,
-    divides_cluster,
+    clusters,
     kind_of,
     kinds,
 )
@@ -215,10 +215,11 @@ def runs(text: str, least: int) -> list[Run]:
                 repeated.append(Run(repeats, spans[first][0], spans[first + period][0], spans[last][1], True))
             same = 0
     is_plain = simple is text
-    edges = [] if is_plain else [place for place in range(len(text) + 1) if not divides_cluster(text, place)]
+    edges = list[int]()
     for match in _STRETCH.finditer(text):
         period, (start, end) = len(match[1]), match.span()
         if not is_plain:  # no cluster is divided where the stretch begins and ends
+            edges = edges or [*(first for first, _ in clusters(text)), len(text)]
             start, end = edges[bisect_left(edges, start)], edges[bisect_right(edges, end) - 1]
         repeats = (end - start) // period
         if repeats >= least:
@@ -288,7 +289,10 @@ def differ(src_lang: str | None, tgt_lang: str | None) -> bool:
 
 
 def without_runs(src: str, output: str) -> str:
-    """Return ``output`` with each loop reduced to its first repeat, unless the source repeats itself too."""
+    """Return ``output`` with its loops, as far as ``MOST_SCANS`` scans find them, reduced to their first repeats.
+
+    Where the source repeats itself too, it stays.
+    """
     for scan in range(MOST_SCANS):
         loops = sorted(_loops(src, output), key=lambda run: run.once - run.end)
         if not loops:  # the usual case

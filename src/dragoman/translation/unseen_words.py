@@ -5,7 +5,7 @@ Bundles of an earlier version, imported models and parsers keep no words of thei
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self
 
 from dragoman.data.seen_words import HAN_RUN, words_of
@@ -24,7 +24,7 @@ class TermWords(NamedTuple):
     unspaced: tuple[str, ...]  # terms with several Chinese characters in a row
 
     @classmethod
-    def of(cls, terms: Iterable[str]) -> Self:
+    def of(cls, terms: Sequence[str]) -> Self:
         """Return the words of some terms."""
         words = frozenset(word.casefold() for term in terms for word in words_of(term))
         return cls(words, tuple(term for term in terms if HAN_RUN.search(term)))

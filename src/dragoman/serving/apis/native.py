@@ -169,7 +169,7 @@ async def translate(body: TranslateRequest, request: Request) -> Any:
         streams = {pair: service.stream(texts, pair, options, owner, part) for pair, part in parts.items()}
         await anext(streams[next(iter(parts))])
         events = _events(streams, directions, options, request, partial(directions.count, state.metrics, texts, owner))
-        return StreamingResponse(events, media_type="text/event-stream", headers={"cache-control": "no-store"})
+        return StreamingResponse(events, media_type="text/event-stream")
 
     def work(pair: Pair, part: Part) -> Awaitable[list[Answer]]:
         return service.translate(texts, pair, options, owner, part)
@@ -243,7 +243,7 @@ async def _events(
     except Exception as error:
         logger.error("a stream failed", exc_info=error)
         request.scope["failed"] = 500
-        yield _event("error", API.error("internal error"))
+        yield _event("error", API.error("internal error; the log has its traceback"))
         return
     count()
     answers = [answers_of[pair][i] for i, pair in enumerate(directions.pairs)]

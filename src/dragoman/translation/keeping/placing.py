@@ -19,7 +19,7 @@ from dragoman.decoding.request import Hypothesis
 from dragoman.decoding.scoring import Read
 from dragoman.decoding.search import scored
 from dragoman.languages.known import known
-from dragoman.languages.words import count_word, is_whole
+from dragoman.languages.words import count_word, whole_places
 from dragoman.translation.keeping.glossary import Glossary, Match, count_term
 from dragoman.translation.keeping.places import closed_places, in_subwords
 from dragoman.translation.keeping.rendering import COHERENCE, Readings, Run, cores, evidence, owners, runs, with_article
@@ -296,10 +296,4 @@ def _begins_with(term: str, articles: Collection[str]) -> bool:
 
 def occurrences(text: str, term: str) -> list[tuple[int, int]]:
     """Return start and end of each place where a term stands by itself."""
-    spans, start = [], text.find(term)
-    while start >= 0:
-        end = start + len(term)
-        if is_whole(text, start, end):
-            spans.append((start, end))
-        start = text.find(term, start + 1)
-    return spans
+    return [(start, start + len(term)) for start in whole_places(text, term)]
