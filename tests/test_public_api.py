@@ -61,7 +61,7 @@ print("torch" in sys.modules)
 
 def test_every_error_is_a_dragoman_error_and_a_wrong_setting_a_value_error_too() -> None:
     errors = [getattr(dragoman, name) for name in dragoman.__all__ if name.endswith("Error")]
-    assert len(errors) == 7
+    assert len(errors) == 6
     assert all(issubclass(error, dragoman.DragomanError) for error in errors)
     assert issubclass(dragoman.ConfigError, ValueError)
     with pytest.raises(ValueError, match="did you mean n_heads"):

@@ -18,7 +18,7 @@
     Events, Note       callbacks for warnings and progress; a warning
     Config             a whole run: task, model, data, train, decode
     ModelConfig, Transformer        the model alone
-    DragomanError      every error: ConfigError, DataError, BundleError, UnreadableError, DecodeError, ServeError
+    DragomanError      every error: ConfigError, DataError, BundleError, DecodeError, ServeError
 
 These are the public names. They are imported when first used, so that ``dragoman --help`` stays fast.
 ``help(dragoman.train)`` shows one of them in full.
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from dragoman.errors import DecodeError as DecodeError
     from dragoman.errors import DragomanError as DragomanError
     from dragoman.errors import ServeError as ServeError
-    from dragoman.errors import UnreadableError as UnreadableError
     from dragoman.evaluation.certify import certify as certify
     from dragoman.evaluation.evaluate import compare as compare
     from dragoman.evaluation.evaluate import evaluate as evaluate
@@ -80,7 +79,6 @@ _HOME = {
     "Note": "translation.notes",
     "Scored": "translation.scoring",
     "ServeError": "errors",
-    "UnreadableError": "errors",
     "TrainOptions": "training.options",
     "TranslateOptions": "translation.options",
     "Transformer": "model.transformer",

@@ -79,10 +79,9 @@ def names_in(folder: Path) -> list[str]:
 
 
 def unreadable(path: Path, error: OSError) -> DragomanError:
-    """Return the error of a file or folder that was there when something else was read, and cannot be read."""
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return BundleError(f"{path}: is gone; copy it again or use another one")
-    return UnreadableError(f"{path}: cannot be read ({error.strerror or error})")
+    """Return the error of a file or folder that cannot be read: it is missing, or is there and cannot be read now."""
+    is_missing = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
+    return (BundleError if is_missing else UnreadableError)(f"{path}: cannot be read ({error.strerror or error})")
 
 
 def _refuse_folder(error: OSError) -> None:

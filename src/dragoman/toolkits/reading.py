@@ -48,8 +48,8 @@ def read_bytes(path: Path, wanted: str) -> bytes:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise BundleError(f"{path}: must have at most {MAX_FILE_BYTES:,} bytes, got {path.stat().st_size:,}")
         return path.read_bytes()
-    except FileNotFoundError:
-        raise BundleError(f"{path}: no such file; {wanted}") from None
+    except FileNotFoundError as error:
+        raise BundleError(f"{path}: cannot be read ({error.strerror}); {wanted}") from None
     except OSError as error:
         raise unreadable(path, error) from error
 

@@ -113,7 +113,8 @@ def assemble(
         note = Note("zero_shot", plan.direction.zero_shot)
         translations = [replace(line, notes=(*line.notes, note)) if line.n_tokens else line for line in translations]
     if plan.options.alignments:
-        links = _align(texts, groups, segments, results, plan, cancellation)
+        parts_of_texts = _parts_to_align(texts, groups, segments, results, plan)
+        links = plan.reader.align(parts_of_texts, plan.search.decode.batch_tokens, cancellation)
         translations = [_with_links(*line) for line in zip(translations, joined, links, strict=True)]
     if plan.src_tokenizer.composes:  # the model does not see outer spaces
         first = [segments[group[0]].constraints if group else None for group in groups]
@@ -260,11 +261,11 @@ def _with_links(translation: Translation, whole: Translation, links: Links) -> T
     return replace(translation, alignment=links)
 
 
-def _align(
+def _parts_to_align(
     texts: Sequence[str], groups: Sequence[Sequence[int]], segments: Sequence[TextSegment],
-    results: Sequence[SegmentResult], plan: Plan, cancellation: Cancellation | None,
-) -> list[Links]:  # fmt: skip
-    """Return the links of each text with the best translation of its segments."""
+    results: Sequence[SegmentResult], plan: Plan,
+) -> list[list[TextPart]]:  # fmt: skip
+    """Return the parts of each text with their best translations."""
     parts: list[list[TextPart]] = []
     for text, group in zip(texts, groups, strict=True):
         solid: Iterator[int] = (n for n in word_numbers(text, plan.reader.src_unspaced) if n >= 0)
@@ -279,7 +280,7 @@ def _align(
                 ids = plan.tgt_tokenizer.encode([results[i].texts[0]])[0]
             target, is_copy = results[i].texts[0], results[i].is_copy
             parts[-1].append(TextPart(segment.text, numbers, segment.search.ids, ids, target, is_copy))
-    return plan.reader.align(parts, plan.search.decode.batch_tokens, cancellation)
+    return parts
 
 
 def _with_confidence(

@@ -161,9 +161,5 @@ def program_version() -> tuple[str, str]:
 
 
 def why_different(decode: DecodeConfig) -> list[str]:
-    """See ``Comparer``: the search is ours, and that of the program that reads the export is not."""
-    if decode.beam_size == 1:
-        return []
-    return [
-        f"B was searched with our beam of {decode.beam_size}; transformers.js searches greedily, so it differs more"
-    ]
+    """See ``Comparer``: the search is ours."""
+    return []
