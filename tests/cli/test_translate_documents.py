@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 import dragoman
 from dragoman.data.text_names import is_plain_text
-from dragoman.decoding import batches
 from dragoman.documents.translate import translate_document
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.translation.translator import Translator
+from failing import fail_long_lines
 from limits import LONG_S
 
 
@@ -85,14 +84,7 @@ def test_a_text_that_runs_out_of_memory_is_no_success(
     command: Any, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Row X4; the status was 0."""
-    real = batches.beam_search
-
-    def beam_search(model: Any, batch: Any, settings: Any) -> Any:
-        if batch.src.numel() > 16:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
-        return real(model, batch, settings)
-
-    monkeypatch.setattr(batches, "beam_search", beam_search)
+    fail_long_lines(monkeypatch)
     lost = " ".join(["the dog sees a cat"] * 4)
     (tmp_path / "a.md").write_text(f"the dog\n\n{lost}\n", encoding="utf-8")
     done = command("translate", tiny_run, "a.md", "--out", "b.md", cwd=tmp_path)

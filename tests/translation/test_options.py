@@ -14,8 +14,7 @@ import torch
 
 import dragoman
 from dragoman.bundle import load_bundle
-from dragoman.decoding import batches
-from dragoman.decoding.request import Hypothesis, SearchBatch
+from dragoman.decoding.request import Hypothesis
 from dragoman.decoding.words import word_numbers
 from dragoman.errors import BundleError, ConfigError, DataError, DecodeError, DragomanError
 from dragoman.languages.words import has_word
@@ -25,6 +24,7 @@ from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.scoring import PairReader
 from dragoman.translation.segments import SegmentResult, segment
 from dragoman.translation.translator import Translation, Translator
+from failing import fail_long_lines
 
 SENTENCES = ["the dog sees a cat", "a man finds the house today", "here", "the red tree sleeps", "a big dog runs"]
 LONG = " ".join(["the dog sees a cat.", "a man finds  the house today.\t"] * 40)
@@ -373,14 +373,7 @@ def test_x4_a_line_without_memory_is_blank_said_and_alone(
 ) -> None:
     sources = [*SENTENCES[:2], "the dog sees a cat " * 4, *SENTENCES[2:]]
     want = best(translator.translate(sources))
-    real = batches.beam_search
-
-    def beam_search(model: Any, batch: SearchBatch, settings: Any) -> Any:
-        if batch.src.numel() > 16:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
-        return real(model, batch, settings)
-
-    monkeypatch.setattr(batches, "beam_search", beam_search)
+    fail_long_lines(monkeypatch)
     failed: list[str] = []
     found = translator.translate(sources, alignments=True, events=Events(failed=lambda note: failed.append(str(note))))
     assert best(found) == [*want[:2], "", *want[3:]]
