@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from langcodes import Language, language_distance
 
-from dragoman.languages.codes import language_of, primary
+from dragoman.languages import codes
+from dragoman.languages.codes import is_registered, language_of, match, primary, standard, variety
 from dragoman.languages.known import LANGUAGES, is_known, known
 from dragoman.languages.scripts import SCRIPTS
 
@@ -35,6 +39,41 @@ def test_the_primary_language_is_what_counts() -> None:
 )  # fmt: skip
 def test_codes_of_three_letters_mean_the_same_languages(lang: str, short: str) -> None:
     assert primary(lang) == short
+
+
+TABLES = (Language._INSTANCES, Language._PARSE_CACHE, language_distance._DISTANCE_CACHE)
+"""All that langcodes keeps of what it is asked."""
+
+
+@pytest.mark.parametrize("made_up", ["en-{:08}", "en-x-{:08}", "en-Latn-DE-{:08}", "zzz-a-{:08}"])
+def test_S30_tags_that_clients_make_up_are_not_kept_for_ever(made_up: str, figure: Callable[[str, str], None]) -> None:
+    """34,000 of one request took 130 MB, which no later request gave back."""
+    for number in range(5000):
+        tag = made_up.format(number)
+        assert variety(tag) == made_up.split("-")[0]
+        assert not is_registered(f"zz-{number:08}")
+    assert standard(tag.upper()) == standard(tag)
+    assert any(tag.lower() in str(key).lower() for key in Language._PARSE_CACHE)  # it is where langcodes keeps them
+    most = max(map(len, TABLES))
+    figure("S30", f"10,000 language tags that a client made up, like {made_up}: {most:,} kept at most")
+    assert most < codes.MOST_KEPT + 100
+
+
+def test_distances_between_regions_are_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codes, "MOST_KEPT", 50)
+    letters = [chr(ord("A") + i) for i in range(26)]
+    served = ["pt-BR", "pt-PT"]
+    assert match("pt-AO", served) == "pt-PT"
+    assert {match(f"pt-{first}{second}", served) for first in letters[:10] for second in letters} == {*served}
+    assert len(language_distance._DISTANCE_CACHE) < 100
+
+
+def test_threads_that_read_tags_do_not_disturb_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """langcodes looks whether it has a tag, and then takes it: another thread may empty the table between the two."""
+    monkeypatch.setattr(codes, "MOST_KEPT", 1)
+    tags = [f"de-x-{number % 7:04}" for number in range(2000)]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(standard, tags)) == tags
 
 
 def test_every_language_of_the_list_has_a_code_and_a_name_of_its_own() -> None:

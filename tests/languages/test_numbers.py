@@ -75,6 +75,7 @@ def test_ordinals_decades_and_the_great_numbers_of_chinese_are_found(lang: str, 
 @pytest.mark.parametrize(
     ("lang", "value", "text"),
     [("en", 20, "the twenty-first century"), ("en", 21, "the twentieth"), ("zh", 100_000_000, "三亿人"),
+     ("ja", 100_000_000, "3億人"), ("ja", 100_000_000, "一億2000万人"),
      ("zh", 10_000_000, "一百万人"), ("zh", 10_000, "一亿人")],
 )  # fmt: skip
 def test_a_part_of_such_a_number_is_not_found(lang: str, value: int, text: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from dragoman.languages.codes import language_of, primary
+from dragoman.languages.codes import is_registered, language_of, primary
 from dragoman.languages.known import is_known
 
 COMPRESSED = (".gz", ".zst")
@@ -45,9 +45,7 @@ def form_of(path: PurePath) -> str:
 
 def _is_language(suffix: str) -> bool:
     """Return True for the code of a language that ISO 639-1 has, and for one with a script or region: ``hau_Latn``."""
-    from langcodes import tag_is_valid  # imported here, so that workers start faster
-
     code = language_of(PurePath(f"text.{suffix}"))
-    if code is None or not tag_is_valid(code.replace("_", "-")):
+    if code is None or not is_registered(code.replace("_", "-")):
         return False
     return len(primary(code)) == 2 or is_known(code) or bool({"-", "_"} & set(code))

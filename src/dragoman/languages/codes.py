@@ -7,11 +7,13 @@ match("pt-br", ["en", "pt-PT", "pt-BR"])    # "pt-BR"
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _ENDINGS = ("gz", "zst", "txt", "utf-8", "utf8")
 _NOT_A_LANGUAGE = ("src", "tgt", "trg", "ref", "hyp", "out", "raw", "tok", "bpe", "spm", "csv", "tsv", "dat", "log")
@@ -38,6 +40,27 @@ class Tag(NamedTuple):
 MOST_TAG = 100
 """Largest length of a language tag in characters; a longer text is none, and stays in no cache."""
 
+MOST_KEPT = 4096
+"""Most entries in a table of langcodes before it is emptied: it keeps each tag for ever, and clients make up tags."""
+
+_lending = threading.RLock()
+
+
+@contextlib.contextmanager
+def _langcodes() -> Iterator[Any]:
+    """Lend langcodes to one thread at a time, and empty its tables where they have grown."""
+    # imported here, so that commands without languages start faster
+    import langcodes
+    from langcodes import language_distance
+
+    with _lending:  # langcodes looks twice for what it finds, and no other thread may empty the table between the two
+        for table in (
+            langcodes.Language._INSTANCES, langcodes.Language._PARSE_CACHE, language_distance._DISTANCE_CACHE,
+        ):  # fmt: skip
+            if len(table) > MOST_KEPT:
+                table.clear()
+        yield langcodes
+
 
 def tag_of(lang: str | None) -> Tag:
     """Return the parts of a tag as people write it: ``zh_TW``, ``zho_Hant``, ``en_US.UTF-8``, ``iw``, ``zt``, ``deu``.
@@ -52,14 +75,12 @@ def tag_of(lang: str | None) -> Tag:
 
 @functools.lru_cache(maxsize=1024)
 def _tag_of(lang: str) -> Tag:
-    # imported here, so that commands without languages start faster
-    from langcodes import Language
-
     tag, first = _standard(lang)
     if not tag:
         return Tag(first)
-    language = Language.get(tag, normalize=False)
-    script = language.script or Language.get(tag, normalize=False).maximize().script or ""
+    with _langcodes() as langcodes:
+        language = langcodes.Language.get(tag, normalize=False)
+        script = language.script or language.maximize().script or ""
     return Tag((language.language or first).split("-")[0], script, language.territory or "")
 
 
@@ -68,7 +89,8 @@ def standard(lang: str) -> str:
 
     A text that is no language tag is returned as it is, but for underscores.
     """
-    return _standard(lang, macro=False)[0] or lang.strip().replace("_", "-")
+    known = _standard(lang, macro=False)[0] if len(lang) <= MOST_TAG else ""
+    return known or lang.strip().replace("_", "-")
 
 
 def _standard(lang: str, *, macro: bool = True) -> tuple[str, str]:
@@ -77,9 +99,6 @@ def _standard(lang: str, *, macro: bool = True) -> tuple[str, str]:
     Args:
         macro: Take a macrolanguage for its languages, such as ``no`` for ``nb``.
     """
-    from langcodes import standardize_tag
-    from langcodes.tag_parser import LanguageTagError
-
     code, _, modifier = lang.strip().lower().partition("@")
     code = code.partition(".")[0].replace("_", "-")
     code = _OF_PROGRAMS.get(code, code)
@@ -88,13 +107,18 @@ def _standard(lang: str, *, macro: bool = True) -> tuple[str, str]:
         first = "ps"
     script = _MODIFIERS.get(modifier)
     whole = "-".join(filter(None, [first, script, others]))
-    for candidate in (whole, first):
-        try:
-            if candidate:
-                return standardize_tag(candidate, macro=macro), first
-        except LanguageTagError:
-            continue
+    with _langcodes() as langcodes:
+        for candidate in (whole, first):
+            with contextlib.suppress(langcodes.LanguageTagError):
+                if candidate:
+                    return langcodes.standardize_tag(candidate, macro=macro), first
     return "", first
+
+
+def is_registered(code: str) -> bool:
+    """Return True for a language tag all parts of which have a meaning by IANA."""
+    with _langcodes() as langcodes:
+        return bool(langcodes.tag_is_valid(code))
 
 
 def primary(lang: str | None) -> str:
@@ -131,9 +155,9 @@ def _normal(lang: str) -> str:
 @functools.lru_cache(maxsize=1024)
 def _distance(code: str, other: str) -> int:
     """Return how far apart two tags of one variety are, by CLDR: 0 for the same region."""
-    from langcodes import tag_distance
-
-    return 0 if tag_of(code) == tag_of(other) else 1 + int(tag_distance(_standard(code)[0], _standard(other)[0]))
+    with _langcodes() as langcodes:
+        tags = _standard(code)[0], _standard(other)[0]
+        return 0 if tag_of(code) == tag_of(other) else 1 + int(langcodes.tag_distance(*tags))
 
 
 def language_of(path: PurePath) -> str | None:

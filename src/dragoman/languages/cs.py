@@ -73,6 +73,7 @@ LANGUAGE = Language(
             "jedenáct dvanáct"
         ),
         half="půl",
+        half_to=True,
         spelled=spelled,
         longer=LONGER,
     ),

@@ -56,6 +56,7 @@ LANGUAGE = Language(
     numbers=NumberWords(
         stems="null ein|erst zwei|beid|zwo drei|dritt vier fünf sech sieb acht neun zehn elf zwölf",
         half="halb",
+        half_to=True,
         spelled=spelled,
         longer=LONGER,
     ),

@@ -15,6 +15,8 @@ class NumberWords:
     """Beginnings of the words for 0 to 12, cardinal and ordinal: 13 parts, spaces between, alternatives by ``|``."""
     half: str
     """Pattern of the word for half an hour."""
+    half_to: bool = False
+    """True if half an hour is counted to the next hour: "halb drei" is 2:30."""
     spelled: Callable[[int], str] | None = None
     """Function from a number (from 13, below ``limit``) to its pattern; None: only the words of ``stems`` are known."""
     limit: int = 1_000_000

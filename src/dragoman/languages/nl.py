@@ -52,6 +52,7 @@ LANGUAGE = Language(
     numbers=NumberWords(
         stems="nul een|één|eerst twee|beide drie|derde vier vijf zes zeven acht negen tien elf twaalf",
         half="half",
+        half_to=True,
         spelled=spelled,
         longer=LONGER,
     ),

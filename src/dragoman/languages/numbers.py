@@ -50,6 +50,11 @@ class Words:
         """True if the text names half an hour."""
         return re.search(self._numbers.half, self._text) is not None
 
+    @property
+    def has_half_to(self) -> bool:
+        """True if the text names half an hour and its language counts it to the next hour."""
+        return self._numbers.half_to and self.has_half
+
 
 @lru_cache(maxsize=1024)
 def pattern_of(value: int, numbers: NumberWords, spaces: bool) -> str:
@@ -61,5 +66,5 @@ def pattern_of(value: int, numbers: NumberWords, spaces: bool) -> str:
     if numbers.spelled is None or value >= numbers.limit:
         return ""
     # the match must be neither the end nor the beginning of a longer number
-    before = r"\w" if spaces else numbers.longer
-    return f"(?<!{before})(?:{numbers.spelled(value)})(?!{numbers.longer})"
+    before = r"\w" if spaces else rf"\d|{numbers.longer}"
+    return rf"(?<!{before})(?:{numbers.spelled(value)})(?!\d|{numbers.longer})"

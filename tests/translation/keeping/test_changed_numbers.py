@@ -237,3 +237,99 @@ def test_numbers_inside_what_is_copied_take_nothing_from_those_of_the_text(text:
     changed = text[::-1].replace("05", "99", 1)[::-1]
     wrong = [span.text for span in unmatched(Sides(text, changed, "en", "de"))]
     assert wrong == ["99"]
+
+
+CHAINS = [
+    ("売上は1億2000万円です。", "Sales were 120 million yen.", "ja", "en"), ("2만 5천 원", "25,000 won", "ko", "en"),
+    ("3亿5000万", "350 million", "zh", "en"), ("1 करोड़ 20 लाख", "12 million", "hi", "en"),
+    ("1 млн 200 тыс. человек", "1.2 million people", "ru", "en"), ("120 million", "1億2000万", "en", "ja"),
+    ("１億２０００万円", "120 million yen", "ja", "en"), ("1万5000円", "15,000 yen", "ja", "en"),
+    ("2만 5,000원", "25,000 won", "ko", "en"), ("2천5백만 명", "25 million people", "ko", "en"),
+    ("2 mil 500 millones de pesos", "2.5 billion pesos", "es", "en"), ("2 bin 500 kişi", "2,500 people", "tr", "en"),
+    ("1 ล้าน 2 แสนบาท", "1.2 million baht", "th", "en"), ("2 triệu 500 nghìn", "2.5 million", "vi", "en"),
+    ("2万5千円", "fünfundzwanzigtausend Yen", "ja", "de"), ("一億二千万円", "1亿2000万日元", "ja", "zh"),
+    ("1万2000km", "12.000 km", "ja", "de"), ("$1 million 200 thousand", "1,2 Millionen Dollar", "en", "de"),
+    ("1 млн 200 тыс.", "1 million and 200 thousand", "ru", "en"),
+    ("1 million and 200 thousand", "1 млн 200 тыс.", "en", "ru"),
+    ("Es waren 5 Millionen 2019.", "There were 5 million in 2019.", "de", "en"),
+    ("2 mil 500 personas", "2,500 people", "es", "en"), ("打率は3割5分だった", "35%", "ja", "en"),
+    ("3割5分", "fünfunddreißig Prozent", "ja", "de"), ("35 percent", "3割5分", "en", "ja"),
+    ("thirty-five percent", "3割5分", "en", "ja"), ("3割2分1厘", "32.1%", "ja", "en"),
+    ("Of the 10 thousand 500 died.", "Von den zehntausend starben fünfhundert.", "en", "de"),
+    ("He ran 10k 500 times.", "Er lief 10k fünfhundert Mal.", "en", "de"), ("4k 100 mbit", "4k 100 Mbit", "en", "de"),
+    ("5 Tsd. 300 in Berlin", "5 thousand, three hundred in Berlin", "de", "en"),
+    ("5割の人が賛成した。", "Half of the people agreed.", "ja", "en"), ("5割の人", "die Hälfte der Leute", "ja", "de"),
+    ("Half of the people agreed.", "5割の人が賛成した。", "en", "ja"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("src", "translation", "src_lang", "tgt_lang"), CHAINS)
+def test_numbers_with_several_words_for_powers_of_ten_are_one_number(
+    src: str, translation: str, src_lang: str, tgt_lang: str
+) -> None:
+    assert lost(src, translation, tgt_lang, src_lang) == []
+    assert wrong(src, translation, (src_lang, tgt_lang)) == []
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "lang", "expected"),
+    [
+        ("1億2000万", "100 million", "en", ["1億2000万"]), ("100 million", "1億2000万", "ja", ["100"]),
+        ("1億2000万", "120 thousand", "en", ["1億2000万"]), ("2만 5천", "25 million", "en", ["2만 5천"]),
+        ("1億2000万", "1亿2500万", "zh", ["1億2000万"]), ("3割5分", "30%", "en", ["3割5分"]),
+        ("3割5分", "3 to 5 percent", "en", ["3割5分"]), ("36%", "3割5分", "ja", ["36%"]), ("6割", "half", "en", ["6"]),
+    ],
+)  # fmt: skip
+def test_a_part_of_such_a_number_is_another_number(src: str, translation: str, lang: str, expected: list[str]) -> None:
+    assert lost(src, translation, lang) == expected
+
+
+def test_rows_and_ranges_of_numbers_stay_several_numbers() -> None:
+    texts = ["5万 30000", "10万20万", "1億2000万3億", "5 тыс. 20 июня", "3万人2千", "10万-20万", "5 Millionen 2019",
+             "10 thousand 500", "10k 500 times", "4k 100 mbit", "5 тыс. 300 домов"]  # fmt: skip
+    assert [[span.text for span in find(text)] for text in texts] == [
+        ["5", "30000"], ["10", "20"], ["1億2000万", "3"], ["5", "20"], ["3", "2"], ["10", "20"], ["5", "2019"],
+        ["10", "500"], ["10", "500"], ["4", "100"], ["5", "300"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "lang"),
+    [
+        ("1.5 million", "15 Millionen", "de"), ("15 Millionen", "1.5 million", "en"),
+        ("3.2亿元", "3.2 billion yuan", "en"), ("2.5 billion", "250亿", "zh"), ("2.5万", "250,000", "en"),
+        ("$1.5K", "15.000 $", "de"), ("0.5 million", "5,000,000", "en"), ("1.25 million", "125 Millionen", "de"),
+        ("1,000,000", "1 thousand", "en"), ("1,234.567 million", "1234567 Millionen", "de"),
+    ],
+)  # fmt: skip
+def test_a_mark_is_one_of_thousands_only_before_three_digits(src: str, translation: str, lang: str) -> None:
+    assert len(lost(src, translation, lang)) == 1
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "lang"),
+    [
+        ("1,500 thousand", "1,5 Millionen", "de"), ("1.500.000", "1.5 million", "en"), ("2.5 billion", "25亿", "zh"),
+        ("12,34,567", "1,234,567", "en"), ("1.234 million", "1,234,000", "en"), ("1,2345", "12,345", "en"),
+    ],
+)  # fmt: skip
+def test_a_mark_before_three_digits_may_be_one_of_thousands_or_of_decimals(
+    src: str, translation: str, lang: str
+) -> None:
+    assert lost(src, translation, lang) == []
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "lang", "is_right"),
+    [
+        ("約7割の人が賛成した。", "About 70 percent of people agreed.", "en", True), ("7割", "70%", "zh", True),
+        ("7割", "seven tenths", "en", True), ("7割", "siebzig Prozent", "de", True), ("7成", "70 %", "de", True),
+        ("70%", "7割", "ja", True), ("70 percent", "7割", "ja", True), ("7.5割", "75 %", "de", True),
+        ("8折", "20% off", "en", True), ("8折", "80 % des Preises", "de", True), ("8.5折", "15 % Rabatt", "de", True),
+        ("85折", "15 % Rabatt", "de", True), ("20% off", "8折", "zh", True),
+        ("約7割", "60 percent", "en", False), ("7%", "7割", "ja", False), ("70%", "8割", "ja", False),
+        ("30% off", "8折", "zh", False), ("8折", "30% off", "en", False),
+    ],
+)  # fmt: skip
+def test_tenths_and_prices_in_tenths_are_percentages(src: str, translation: str, lang: str, is_right: bool) -> None:
+    assert (lost(src, translation, lang) == []) == is_right

@@ -196,3 +196,49 @@ def test_a_time_with_h_is_one_number_and_two_lengths_of_time_are_two() -> None:
     assert len(found[4]) == 2
     assert found[5] == ["15h30"]
     assert found[6] == ["5"]
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "lang"),
+    [
+        ("Wir treffen uns um halb 4.", "We meet at half past three.", "en"),
+        ("Wir treffen uns um halb 4.", "We meet at 3:30.", "en"), ("um halb 4", "at 3:30 pm", "en"),
+        ("um halb 4", "à trois heures et demie", "fr"), ("um halb 4", "a las tres y media", "es"),
+        ("um halb 4", "三点半", "zh"), ("um halb 4", "3時半", "ja"), ("um halb 1", "at half past twelve", "en"),
+        ("kl. halv 8", "at half past seven", "en"), ("kl. halv 8", "um 7.30 Uhr", "de"),
+        ("om half 8", "at 7:30", "en"), ("om half 8", "um halb acht", "de"), ("fél 4-kor", "at 3:30", "en"),
+        ("v půl 4", "at 3:30", "en"), ("o wpół do 4", "at half past three", "en"), ("о пів на 4", "at 3:30", "en"),
+        ("klo puoli 4", "at 3:30", "en"), ("at 3:30", "um halb 4", "de"), ("at half past 3", "um halb vier", "de"),
+        ("at half past 3", "um halb 4", "de"), ("3点半", "at half past three", "en"),
+        ("3点半开始", "um halb 4", "de"), ("3시 반에", "at 15:30", "en"),
+        ("ตอน 2 ทุ่ม", "at 8 pm", "en"), ("ตอน 2 ทุ่ม", "um 20:00 Uhr", "de"), ("2 ทุ่ม", "at eight in the evening", "en"),
+        ("2 ทุ่มครึ่ง", "at 8:30 pm", "en"), ("บ่าย 3 โมง", "um 15 Uhr", "de"),
+        ("à 3 heures et demie", "at half past three", "en"), ("vers 3 h et demie", "gegen 15.30 Uhr", "de"),
+        ("a las 3 y media", "um halb vier", "de"), ("alle 3 e mezza", "at 3:30", "en"),
+        ("às 3 e meia", "om half vier", "nl"), ("at half past 3", "v půl čtvrté", "cs"),
+        ("Cela a duré 3 heures et demie.", "dreieinhalb Stunden", "de"),
+    ],
+)  # fmt: skip
+def test_a_half_hour_may_be_counted_to_the_next_hour_and_an_evening_from_six(
+    src: str, translation: str, lang: str
+) -> None:
+    assert lost(src, translation, lang) == []
+
+
+@pytest.mark.parametrize(
+    ("src", "translation"),
+    [
+        ("um halb 4", "at 5:30"), ("um halb 4", "at half past six"), ("2 ทุ่ม", "at 10 pm"), ("kl. halv 8", "at 9:30"),
+        ("half past 3", "half past four"), ("at 3:30", "at half past four"),
+        ("Cela a duré 3 heures et demie.", "It took four and a half hours."), ("Il vit 3 h et demie.", "at 15.30"),
+        ("Duró 3 horas y media.", "It took four and a half hours."), ("ha 3 e mezzo", "at 15:30"),
+        ("In the second half 10 players were sent off.", "at 9:30"), ("It fell by half 2 days later.", "at 1:30"),
+        ("Cut the pizza in half 4 times.", "at 3:30"), ("во второй половине 5 века", "at 4:30"),
+    ],
+)  # fmt: skip
+def test_another_half_hour_is_missing(src: str, translation: str) -> None:
+    assert len(lost(src, translation)) == 1
+
+
+def test_a_length_of_time_is_no_half_hour() -> None:
+    assert lost("Cela a duré 3 heures et demie.", "Es dauerte viereinhalb Stunden.", "de") == ["3"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -66,6 +67,21 @@ def test_the_file_of_a_spreadsheet_is_read_with_its_headings(name: str, text: st
     (tmp_path / name).write_text(text, encoding="utf-8", newline="")
     expected = Glossary([("house", "Haus"), ("Acme, Inc.", "Acme"), ("GPU", None)])
     assert repr(Glossary.load(tmp_path / name)) == repr(expected)
+
+
+@pytest.mark.parametrize("heading", ["it\tes", "MT\tTA", "en\tde"])
+def test_a_heading_of_a_file_is_named_in_the_log(
+    heading: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "terms.tsv").write_text(f"{heading}\nhouse\tHaus\n")
+    with caplog.at_level(logging.INFO, "dragoman"):
+        assert len(Glossary.load(tmp_path / "terms.tsv")) == 1
+    source, target = heading.split("\t")
+    assert f"terms.tsv:1: {source!r} and {target!r} are read as headings" in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "dragoman"):
+        assert len(Glossary.parse(f"house\tHaus\n{heading}")) == 2
+    assert caplog.text == ""
 
 
 def test_terms_alone_may_have_commas(tmp_path: Path) -> None:

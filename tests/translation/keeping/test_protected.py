@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.translation.keeping.protected import find, missing, not_text
+from dragoman.translation.keeping.protected import find, has_letters, missing, not_text
 from limits import cpu_limit
 
 
@@ -234,6 +234,11 @@ def test_what_is_plainly_no_text_is_named(line: str, what: str) -> None:
 )  # fmt: skip
 def test_text_is_not_taken_for_something_else(line: str) -> None:
     assert not_text(line) == ""
+
+
+def test_a_line_of_a_number_with_several_words_is_translated() -> None:
+    assert has_letters("1億2000万")
+    assert not has_letters("120,000,000")
 
 
 def test_files_of_one_letter_are_found_where_no_abbreviation_is() -> None:

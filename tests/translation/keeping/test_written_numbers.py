@@ -68,6 +68,10 @@ def lost(src: str, translation: str, lang: str | None = "de") -> list[str]:
         ("5km", "5 Kilometer", "de"), ("20°C", "20 Grad", "de"), ("20 °C", "摄氏20度", "zh"),
         ("5m²", "5 Quadratmeter", "de"),
         ("0x1F", "0x1f", "de"), ("１，０００．５", "1.000,5", "de"),
+        ("1 234,56 euros", "1,234.56 euros", "en"), ("1,234.56 euros", "1 234,56 euros", "fr"),
+        ("12 500,50 руб.", "12,500.50 rubles", "en"), ("1 500,5 km", "1.500,5 km", "de"),
+        ("1 234.56", "1\u00a0234,56", "fr"), ("1\u2009234,56 €", "€1,234.56", "en"),
+        ("-1 234,5 °C", "-1.234,5 °C", "de"), ("1 234,56 euros", "1234 Euro und 56 Cent", "de"),
         ("5%", "5 persen", "id"), ("5%", "5 phần trăm", "vi"), ("5%", "5 फीसदी", "hi"), ("5%", "5 فیصد", "ur"),
         ("5%", "5 אחוז", "he"), ("5%", "5 posto", "hr"), ("5%", "пет посто", "sr"), ("5%", "5 protsenti", "et"),
         ("5%", "5 peratus", "ms"), ("5%", "5 la sută", "ro"),
@@ -89,6 +93,8 @@ def test_the_same_number_in_the_style_of_its_reader(src: str, translation: str, 
         ("5%", "5", ["5%"]), ("5‰", "5 %", ["5‰"]), ("20°C", "20.", ["20°C"]), ("٥٫٥", "55", ["٥٫٥"]),
         ("a m² of it", "ein m davon", ["m²"]),
         ("-5 and -5", "-5", ["-5"]), ("$5 and $5", "$5 und 5.", ["$5"]),
+        ("1 234,5", "1234,05", ["1 234,5"]), ("1,234.5", "1.234,05", ["1,234.5"]),
+        ("1 234,56 euros", "1.234,65 Euro", ["1 234,56"]),
     ],
 )  # fmt: skip
 def test_another_value_is_another_number(src: str, translation: str, expected: list[str]) -> None:
@@ -102,6 +108,13 @@ def test_another_value_is_another_number(src: str, translation: str, expected: l
 )  # fmt: skip
 def test_a_hyphen_between_is_no_sign(text: str) -> None:
     assert not any(span.text[0] in "-+\u2212\u2013" for span in find(text))
+
+
+def test_thousands_with_a_space_and_decimals_are_one_number_and_rows_are_several() -> None:
+    texts = ["1 234,56 zł", "rooms 1 234, 56", "2024 100,5", "1 234.5.2024", "1 234,56–1 300,00 €"]
+    assert [[span.text for span in find(text)] for text in texts] == [
+        ["1 234,56"], ["1 234", "56"], ["2024", "100,5"], ["1 234", "5.2024"], ["1 234,56", "1 300,00 €"],
+    ]  # fmt: skip
 
 
 def test_the_work_for_many_numbers_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,3 +110,50 @@ def test_a_wrong_number_gives_way_or_is_named(
     (one,) = translator.translate(["the dog 1943"], plan)
     assert one.text == expected or (note and "1943" in one.text)
     assert [other.text for other in one.notes] == ([note] if note else [])
+
+
+@pytest.mark.parametrize(
+    ("src", "first", "note"),
+    [
+        ("the dog 1 234,56", "der hund 1.234,56", None),
+        ("the dog halb 4", "der hund", "missing in the translation: the number '4'"),
+        ("the dog 1億2000万", "der hund 5", "missing in the translation: the number '1億2000万'"),
+        ("the dog 1億2000万", "der hund", "missing in the translation: the number '1億2000万'"),
+        ("the dog 3割5分", "der hund 5", "missing in the translation: the number '3割5分'"),
+        ("the dog 1 million 2 thousand", "der hund", "missing in the translation: the number '1 million 2 thousand'"),
+        ("the dog 8折", "der hund 5", "missing in the translation: the number '8'"),
+    ],
+)
+def test_a_translation_that_is_right_or_may_be_so_in_other_digits_stays(
+    tiny_run: Path, src: str, first: str, note: str | None
+) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    engine: Any = SaysFirst(translator, first)
+    plan = replace(translator.plan(guard=False), engine=engine)
+    (one,) = translator.translate([src], plan)
+    assert one.text == first
+    assert [other.text for other in one.notes if other.kind == "number"] == ([note] if note else [])
+
+
+class SaysFirst:
+    """An engine that gives one translation, and is asked for no second one."""
+
+    name = "says"
+
+    def __init__(self, translator: Translator, text: str) -> None:
+        self.ids, self.n_searched = translator.tgt_tokenizer.encode([text])[0], 0
+
+    def search(self, segments: Sequence[Segment], *others: Any) -> SearchResult:
+        self.n_searched += len(segments)
+        assert self.n_searched < 2
+        return SearchResult([[Hypothesis(self.ids, -1.0, -1.0)] for _ in segments])
+
+
+@pytest.mark.parametrize(("lang", "expected"), [("en", "1943 der hund"), ("ru", "55 der hund 1943")])
+def test_a_number_that_may_be_a_word_of_the_source_is_not_overwritten(tiny_run: Path, lang: str, expected: str) -> None:
+    translator = Translator.load(tiny_run, "cpu")
+    engine: Any = Says(translator, {"the dog 1943": "der hund", "the dog": "55 der hund"})
+    plan = replace(translator.plan(guard=False), engine=engine)
+    (one,) = translator.translate(["the dog 1943"], replace(plan, direction=replace(plan.direction, src=lang)))
+    assert one.text == expected
+    assert [other.text for other in one.notes] == ([] if lang == "en" else ["not in the source: the number '55'"])

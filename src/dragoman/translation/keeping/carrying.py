@@ -19,12 +19,13 @@ from typing import NamedTuple, cast
 from dragoman.data.noise import N_MASKS
 from dragoman.decoding.request import Hypothesis
 from dragoman.decoding.words import word_numbers
+from dragoman.languages.numbers import has_words
 from dragoman.languages.words import has_word, is_word_character
 from dragoman.translation.faults import is_loop
 from dragoman.translation.keeping.cutting import Cut, put_back, without
 from dragoman.translation.keeping.places import in_subwords
 from dragoman.translation.keeping.placing import occurrences
-from dragoman.translation.keeping.protected import Sides, Span, missing, unmatched
+from dragoman.translation.keeping.protected import Sides, Span, is_reckoned, missing, unmatched
 from dragoman.translation.keeping.wrong_numbers import beside, in_date, in_digits_of, in_place
 from dragoman.translation.notes import Kind, Note
 from dragoman.translation.plan import Plan
@@ -67,7 +68,7 @@ def search_without(
         again: dict[int, Without] = {}
         for i in indices:
             out = changed[i].out if i in changed else []
-            if lost := _lost(segments[i], results[i], plan, out):
+            if lost := _to_cut(segments[i], results[i], plan, out):
                 again[i] = _without(segments[i], sorted([*out, *lost], key=lambda span: span.start), plan)
         changed.update(again)
         indices = [i for i, bare in again.items() if any(character.isalpha() for character in bare.segment.text)]
@@ -145,7 +146,7 @@ def _search_with_masks(
     """Translate with masks for missing spans; return the results with each mask once and no other span missing."""
     tried: dict[int, Without] = {}
     for i, (segment, result) in enumerate(zip(segments, results, strict=True)):
-        lost = _lost(segment, result, plan, []) if result.hypotheses else []
+        lost = _to_cut(segment, result, plan, []) if result.hypotheses else []
         if lost and (masked := _masked(segment, lost, plan)) is not None:
             tried[i] = masked
     with_masks = zip(tried.items(), search([masked.segment for masked in tried.values()]), strict=True)
@@ -154,7 +155,7 @@ def _search_with_masks(
         for (i, masked), result in with_masks
         if result.hypotheses
         and _has_each_once(result.texts[0], masked.masks)
-        and not _lost(segments[i], result, plan, masked.out)
+        and not _to_cut(segments[i], result, plan, masked.out)
     }
 
 
@@ -163,6 +164,14 @@ def _lost(segment: TextSegment, result: SegmentResult, plan: Plan, out: Sequence
     without = set(out)
     spans = [span for span in _spans(segment, plan) if span not in without]
     return missing(spans, result.texts[0], segment.text, plan.tgt_lang, plan.src_lang) if spans else []
+
+
+def _to_cut(segment: TextSegment, result: SegmentResult, plan: Plan, out: Sequence[Span]) -> list[Span]:
+    """Return the spans that the best translation lacks and can do without: "halb" without its 4 is no time.
+
+    A note names the others, and the translation stays.
+    """
+    return [span for span in _lost(segment, result, plan, out) if not is_reckoned(span, segment.text)]
 
 
 def asks_for_words(segment: TextSegment) -> bool:
@@ -276,10 +285,14 @@ def _closed(text: str, segment: TextSegment, plan: Plan) -> set[int]:
 
 
 def _in_their_places(text: str, segment: TextSegment, bare: Without, plan: Plan) -> str | None:
-    """Return a translation made without numbers, with each in the place of one that the model wrote for it, or None."""
+    """Return a translation made without numbers, with each in the place of one that the model wrote for it, or None.
+
+    If the number words of the source are not known, a number that is not alike may be one of them.
+    """
     if not _are_numbers(bare):
         return None
-    return _checked(in_place(text, bare.out, _wrong(text, segment, plan), alike=False), text, segment, plan)
+    alike = not has_words(plan.src_lang)
+    return _checked(in_place(text, bare.out, _wrong(text, segment, plan), alike), text, segment, plan)
 
 
 def _are_numbers(bare: Without) -> bool:

@@ -77,13 +77,25 @@ _DECADE_BEFORE = re.compile(
 
 TIME = re.compile(r"(\d{1,2})(?:[:.]|\s?[hH]\s?|u)(\d\d)")
 _MORNING = re.compile(r"\s?[aA]\.?\s?[mM]\b(?!\s[A-ZÄÖÜ])")  # no "3:30 am Montag"
-_EVENING = re.compile(r"\s?[pP]\.?\s?[mM]\b")
-_MORNING_BEFORE, _EVENING_BEFORE = re.compile(r"(?:上午|凌晨|午前|오전)\s?$"), re.compile(r"(?:下午|午[后後]|오후)\s?$")
-_CLOCK_AFTER = re.compile(r"\s?(?:[ap]\.?\s?m\b|uhr|o['’]clock|[点點]|[時时시](?![间間간])|น\.)", re.IGNORECASE)
-_CLOCK_BEFORE = re.compile(r"(?:kl\.?|klo|klockan|[上下]午|午[前后後]|凌晨|오전|오후)\s?$", re.IGNORECASE)
+_EVENING = re.compile(r"\s?(?:[pP]\.?\s?[mM]\b|โมงเย็น)")
+_MORNING_BEFORE = re.compile(r"(?:上午|凌晨|午前|오전|ตี)\s?$")
+_EVENING_BEFORE = re.compile(r"(?:下午|午[后後]|오후|บ่าย)\s?$")
+_CLOCK_AFTER = re.compile(r"\s?(?:[ap]\.?\s?m\b|uhr|o['’]clock|[点點]|[時时시](?![间間간])|น\.|โมง)", re.IGNORECASE)
+_CLOCK_BEFORE = re.compile(r"(?:kl\.?|klo|klockan|[上下]午|午[前后後]|凌晨|오전|오후|ตี|บ่าย)\s?$", re.IGNORECASE)
 _HOURS_AFTER = re.compile(
     r"\s?(?:h\b|hrs?\b|heures?|hor[ae]s?\b|ore\b|uur|час|годин|giờ|godz|hod|óra|ór[áa]kor|saat)", re.IGNORECASE
 )
+_HALF_TO = re.compile(
+    r"(?<![^\W\d_])(?:hal[bv]|(?:om|tot|van|rond)\shalf|hálf|fél|půl|puoli|(?:ob?\s|w\s?)pół\sdo|ob?\spol|kell\spool|"
+    r"пів\sна)\s?$",
+    re.IGNORECASE,
+)
+_HALF_PAST_BEFORE = re.compile(r"half\spast\s$", re.IGNORECASE)
+_HALF_PAST_AFTER = re.compile(r"\s?(?:[点點時时]半|시\s?반)")
+_AND_A_HALF = re.compile(r"\s?(?:h(?:eures?)?\set\sdemie?|y\smedia|e\smeia|e\smezz[ao])\b", re.IGNORECASE)
+_AT = re.compile(r"(?<!\w)(?:à|vers|dès|il\sest|las?|le|d?alle|às|pelas)\s$", re.IGNORECASE)
+"""What makes a time of "3 heures et demie", which is a length of time otherwise."""
+_OF_EVENING = re.compile(r"\s?ทุ่ม(?P<half>ครึ่ง)?")
 
 
 class Hours(NamedTuple):
@@ -97,6 +109,8 @@ class Hours(NamedTuple):
 
 def hours(number: str, context: Context) -> Hours | None:
     """Return the times that a number may be; None if it is no time. The 3 of "3 Uhr" may be of night or day."""
+    if spoken := spoken_times(number, context):
+        return Hours(spoken, True)
     time = TIME.fullmatch(number)
     is_clock = time is not None or _CLOCK_AFTER.match(context.after) or _CLOCK_BEFORE.search(context.before)
     if time is None and not (
@@ -114,6 +128,24 @@ def hours(number: str, context: Context) -> Hours | None:
     elif 0 < hour < 13:
         of_day = {hour % 12, hour % 12 + 12}
     return Hours(frozenset((hour, minute) for hour in of_day), bool(is_clock))
+
+
+def spoken_times(number: str, context: Context) -> frozenset[tuple[int, int]]:
+    """Return the times of a number that is no full hour of a clock: 3:30 for "halb 4", 20:00 for the Thai "2 ทุ่ม"."""
+    if len(number) > 2 or not number.isdecimal() or not 1 <= int(number) <= 12:
+        return frozenset()
+    hour = int(number)
+    if evening := _OF_EVENING.match(context.after):
+        return frozenset({((hour + 18) % 24, 30 if evening["half"] else 0)})
+    if _HALF_TO.search(context.before):
+        hour -= 1
+    elif not (
+        _HALF_PAST_BEFORE.search(context.before)
+        or _HALF_PAST_AFTER.match(context.after)
+        or (_AND_A_HALF.match(context.after) and _AT.search(context.before))
+    ):
+        return frozenset()
+    return frozenset((hour % 12 + noon, 30) for noon in (0, 12))
 
 
 def is_decade(number: str, context: Context) -> bool:

@@ -14,6 +14,7 @@ unchanged (``protected``), such as "dog" in "dog.txt", is no occurrence of a ter
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,8 +30,10 @@ from dragoman.data.tokenizer import lone_surrogate
 from dragoman.errors import ConfigError, DataError
 from dragoman.languages.composition import compose, composed_places
 from dragoman.languages.words import count_word, divides_word
-from dragoman.translation.keeping.glossary_entries import FORMS, is_text, lines_of_csv, read_entries
+from dragoman.translation.keeping.glossary_entries import FORMS, Entry, is_text, lines_of_csv, read_entries
 from dragoman.translation.keeping.protected import find
+
+logger = logging.getLogger(__name__)
 
 NOT_IN_A_TERM = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)]))
 """Characters that no term has: a translation is one line, a tab parts columns, and XML cannot hold most others."""
@@ -76,7 +79,13 @@ class Glossary:
             DataError: The file cannot be read, or a line is no term; the message names it.
         """
         is_csv = form_of(Path(path)) == ".csv"
-        return cls._of_lines(lines_of_csv(Path(path)) if is_csv else read_lines(path), str(path))
+        heading, entries = read_entries(lines_of_csv(Path(path)) if is_csv else read_lines(path), str(path))
+        if heading is not None:  # "it" and "es" may be words as well
+            logger.info(
+                "%s: %r and %r are read as headings; if they are a term, put it below another one",
+                heading.where, heading.source, heading.target,
+            )  # fmt: skip
+        return cls._of_entries(entries)
 
     @classmethod
     @checked
@@ -86,12 +95,12 @@ class Glossary:
         Raises:
             DataError: A line is no term; the message names it.
         """
-        return cls._of_lines((line.removesuffix("\r") for line in text.split("\n")), "glossary")
+        return cls._of_entries(read_entries((line.removesuffix("\r") for line in text.split("\n")), "glossary")[1])
 
     @classmethod
-    def _of_lines(cls, lines: Iterable[str], name: str) -> Self:
+    def _of_entries(cls, entries: Iterable[Entry]) -> Self:
         glossary = cls(())
-        for entry in read_entries(lines, name):
+        for entry in entries:
             glossary._add(*entry)
         glossary._index()
         return glossary
@@ -272,7 +281,8 @@ def _is_in_digits(number: str, place: int) -> bool:
     """True if a place in a number is between its digits, or between digits and a fraction such as ½."""
     before, after = number[max(0, place - _MOST_JOINS) : place], number[place : place + _MOST_JOINS]
     before, after = before.rstrip(_JOINS_DIGITS)[-1:], after.lstrip(_JOINS_DIGITS)[:1]
-    return before.isdecimal() and (after.isdecimal() or (after.isnumeric() and not after.isdigit()))
+    is_fraction = after.isnumeric() and not after.isdigit() and not after.isalpha()  # 万 is numeric, and a word
+    return before.isdecimal() and (after.isdecimal() or is_fraction)
 
 
 def _typed(text: str) -> str:

@@ -38,8 +38,8 @@ class Entry(NamedTuple):
     where: str
 
 
-def read_entries(lines: Iterable[str], name: str) -> list[Entry]:
-    """Return the entries of the lines of a glossary, in order.
+def read_entries(lines: Iterable[str], name: str) -> tuple[Entry | None, list[Entry]]:
+    """Return the heading of the lines of a glossary, None if they have none, and their entries, in order.
 
     Args:
         name: Name of the file or text, for messages.
@@ -59,10 +59,11 @@ def read_entries(lines: Iterable[str], name: str) -> list[Entry]:
             sign = "tab" if "\t" in line else "sign"
             raise DataError(f"{where}: a {sign} but no target term: add one, or remove the {sign} to copy the source")
         entries.append(Entry(fields[0], fields[1] if len(fields) > 1 else None, where))
+    heading = None
     if entries and entries[0].target is not None and are_headings(entries[0].source, entries[0].target):
-        del entries[0]
+        heading = entries.pop(0)
     _refuse_an_unnamed_csv(entries)
-    return entries
+    return heading, entries
 
 
 def lines_of_csv(path: Path) -> Iterator[str]:

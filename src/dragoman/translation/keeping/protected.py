@@ -11,17 +11,30 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from dragoman.languages.numbers import Words, has_words
 from dragoman.languages.words import INVISIBLE, marks_as_letters
-from dragoman.translation.keeping.dates import TIME, Calendar, hours, is_day_and_month, is_decimal, is_month
+from dragoman.translation.keeping.dates import (
+    TIME,
+    Calendar,
+    hours,
+    is_day_and_month,
+    is_decimal,
+    is_month,
+    spoken_times,
+)
 from dragoman.translation.keeping.same_numbers import (
     UnusedNumbers,
+    chain_at,
     groups_of,
+    links_of,
     powers_of,
     scales_of,
+    shares_of,
+    summed,
     without_grouping,
 )
 from dragoman.translation.keeping.written_numbers import (
@@ -176,8 +189,24 @@ def find(text: str) -> list[Span]:
     """Return the protected spans of ``text``, in order; they do not overlap."""
     if not _MAY_HAVE_ONE.search(text):  # the usual case
         return []
-    matches = _ALL.finditer(_as_read(text))
-    return [Span(_KINDS[match.lastgroup or ""], text[match.start() : match.end()], match.start()) for match in matches]
+    return [Span(kind, text[start:end], start) for kind, start, end in _places(text)]
+
+
+def _places(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield kind, start and end of each span; a chain of numbers, as 1億2000万, is one span."""
+    kind, start, end, chained = "", 0, 0, 0
+    for match in _ALL.finditer(_as_read(text)):
+        if match.start() < chained:  # a further number of the chain, perhaps with its unit
+            end = max(end, match.end())
+            continue
+        if kind:
+            yield kind, start, end
+        kind, (start, end) = _KINDS[match.lastgroup or ""], match.span()
+        chain = chain_at(text, start) if kind == "number" else None
+        if chain is not None and start + chain.numbers[0][1] == end:
+            end = chained = start + chain.end
+    if kind:
+        yield kind, start, end
 
 
 def missing(
@@ -198,6 +227,15 @@ def missing(
     if numbers:
         lost += _compared(numbers, [*_numbers(remainder)], Sides(src, remainder, src_lang, tgt_lang))[0]
     return sorted(lost, key=lambda span: span.start)
+
+
+def is_reckoned(number: Span, src: str) -> bool:
+    """True if other languages write a number with the words at it in other digits: 8折, "halb 4", 1億2000万."""
+    context = around(src, number.start, number.end)
+    times = spoken_times(in_ascii(number.text), context)
+    is_other = any(hour % 12 != int(number.text) % 12 for hour, _ in times)
+    is_chain = summed(number.text) != number.text
+    return number.kind == "number" and (is_other or is_chain or bool(shares_of(number.text, context.after)))
 
 
 def _without_copies(spans: Sequence[Span], translation: str) -> tuple[list[Span], str]:
@@ -261,9 +299,11 @@ def _wrong(unused: Sequence[Span], left: Counter[int], sides: Sides) -> list[Spa
         context = around(sides.translation, span.start, span.end)
         if calendar.take(in_ascii(span.text), context):
             continue
-        value = next(iter(groups))
-        as_word = groups.total() == 1 and (
-            any(map(words.take, _values(value, context))) if words is not None else value <= MOST_AS_WORD
+        whole = summed(span.text)
+        value = next(iter(_groups(whole)))
+        as_word = _is_half(span.text, context, sides.src) or (
+            (groups.total() == 1 or whole != span.text)
+            and (any(map(words.take, _values(value, context))) if words is not None else value <= MOST_AS_WORD)
         )
         alone += [] if as_word else [span]
     return alone
@@ -279,9 +319,15 @@ def _groups(text: str) -> tuple[int, ...]:
     return groups_of(without_grouping(text))
 
 
+def _ungrouped(text: str) -> str:
+    """Return a number with decimals as well without its separators of thousands: 1234,56 for "1 234,56"."""
+    return without_grouping(text) if len(groups_of(text)) > 2 else text  # 1.234 may have decimals
+
+
 def _values(value: int, context: Context) -> list[int]:
-    """Return a number, and what it is with the word after it, as 10,000,000 for the 10 of "10 million"."""
-    return [value, *(value * 10**power for power in powers_of(context.after))]
+    """Return a number, and what it is with the word after it: 10,000,000 for the 10 of "10 million", 70 for 7割."""
+    shares = [int(share.rstrip("%")) for share in shares_of(str(value), context.after)]
+    return [value, *(value * 10**power for power in powers_of(context.after)), *shares]
 
 
 class Numerals(NamedTuple):
@@ -301,7 +347,7 @@ class Numerals(NamedTuple):
             numerals.groups.update(groups)
             for group in groups if any(mark) else ():
                 numerals.marks.setdefault(group, Counter())[mark] += 1
-            if len(groups) == 2 and is_decimal(parse(span.text).core, context):
+            if len(groups) == 2 and is_decimal(_ungrouped(parse(span.text).core), context):
                 numerals.decimals[frozenset(groups)] += 1
         return numerals
 
@@ -337,12 +383,15 @@ def _compared(
     numbers: Sequence[Span], own: Sequence[tuple[Span, Context]], sides: Sides
 ) -> tuple[list[Span], list[Span], Counter[int]]:
     """Return the numbers that a translation lacks, its own that none of them took, and the groups of digits left."""
-    unused = UnusedNumbers([(span.text, context) for span, context in own], _symbols(numbers))
-    # what has no partner may be written in words, or in parts, as a date with the name of its month
     contexts = {span: around(sides.src, span.start, span.end) for span in numbers}
+    symbols = [*_symbols(numbers), *("%" for span in numbers if shares_of(span.text, contexts[span].after))]
+    unused = UnusedNumbers([(span.text, context) for span, context in own], symbols)
+    # what has no partner may be written in words, or in parts, as a date with the name of its month
     in_order = sorted(numbers, key=lambda span: (*_rank(span, contexts[span]), -len(span.text)))
     lost = [number for number in in_order if unused.take(number.text, contexts[number]) is None]
     left = [own[i] for i in unused.left()]
+    if lost:
+        lost, left = _without_chains(lost, contexts, left)
     alone = [span for span, _ in left]
     if any(ends_of(span.text) for span in (*lost, *(alone if lost else ()))):
         lost, left, alone = _without_ranges(lost, contexts, left)
@@ -378,7 +427,35 @@ def _n_changed(unused: Sequence[Span], left: Counter[int], sides: Sides) -> int:
 
 def _symbols(numbers: Sequence[Span]) -> list[str]:
     """Return the symbol of each number."""
-    return [parse(span.text).symbol for span in numbers]
+    return [parse(summed(span.text)).symbol for span in numbers]
+
+
+def _without_chains(
+    lost: Sequence[Span], contexts: Mapping[Span, Context], own: Sequence[tuple[Span, Context]]
+) -> tuple[list[Span], list[tuple[Span, Context]]]:
+    """Look for the numbers of each chain by themselves, as of "1 млн 200 тыс." and "1 million and 200 thousand".
+
+    Args and returns are those of ``_without_ranges``, without the last list.
+    """
+    src = [(span.text, contexts[span]) for span in lost]
+    there, used = _split(src, [(span.text, context) for span, context in own])
+    used_too, there_too = _split([(span.text, context) for span, context in own], src)
+    there, used = there | there_too, used | used_too
+    return (
+        [span for i, span in enumerate(lost) if i not in there], [part for i, part in enumerate(own) if i not in used]
+    )  # fmt: skip
+
+
+def _split(numbers: Sequence[tuple[str, Context]], others: Sequence[tuple[str, Context]]) -> tuple[set[int], set[int]]:
+    """Return the indices of chains whose numbers are all among others, and the indices of these."""
+    chains = {i: links for i, (text, context) in enumerate(numbers) if (links := links_of(text, context))}
+    unused, split, used = UnusedNumbers(others if chains else ()), set[int](), set[int]()
+    for i, links in chains.items():
+        places = [unused.take(*link) for link in links]
+        if None not in places:
+            split.add(i)
+            used.update(place for place in places if place is not None)
+    return split, used
 
 
 def _without_ranges(
@@ -436,13 +513,14 @@ def _is_there(text: str, context: Context, remaining: _Remaining) -> bool:
     """True if a number, or both ends of a range, are there in words or in parts."""
     if _is_other_mark(text, context, remaining.text):
         return False
+    text = summed(text)
     if _is_written_out(parse(text), context, remaining):
         return True
     ends, left = ends_of(text), remaining.left
     if not ends:
         return False
     # if one end is missing, the other takes nothing from other numbers: neither its digits nor an hour
-    before = {group: left[group] for group in (*groups_of(text), *range(26))}
+    before = {group: left[group] for group in (*groups_of(text), *_groups(text), *range(26))}
     if all(_is_written_out(parse(end.text), context, remaining) for end in ends):
         return True
     left.update({group: n - left[group] for group, n in before.items()})
@@ -479,6 +557,8 @@ def _is_written_out(number: Number, context: Context, remaining: _Remaining) -> 
     """True if a number is there in words or in parts, and with it a word or a sign for each of its marks."""
     if number.power or not sign_in(number.sign, remaining.text) or not symbol_in(number.symbol, remaining.text):
         return False
+    if _is_half(number.core, context, remaining.text):
+        return True
     if number.has_fraction and number.fraction is not None and fraction_in(number.fraction, remaining.text):
         whole = int(number.fraction)
         return not whole or _in_parts(str(whole), Context(), remaining)
@@ -494,19 +574,24 @@ def _is_written_out(number: Number, context: Context, remaining: _Remaining) -> 
     return _as_word(number.core, context, remaining) or _in_parts(number.core, context, remaining)
 
 
+def _is_half(number: str, context: Context, other: str) -> bool:
+    """True if a number is five tenths, as 5割, and another text has a word for a half."""
+    return "50%" in shares_of(number, context.after) and fraction_in(Fraction(1, 2), other)
+
+
 def _numbers(text: str) -> Iterable[tuple[Span, Context]]:
     """Yield the numbers of a text, each with the text around it; inside a span such as 21-D it has none, nor a kind."""
-    for match in _ALL.finditer(_as_read(text)):
-        start, end = match.span()
-        if _KINDS[match.lastgroup or ""] == "number":
+    for kind, start, end in _places(text):
+        if kind == "number":
             yield Span("number", text[start:end], start), around(text, start, end)
         else:  # numbers inside other spans, such as "21-D"
-            for inner in re.finditer(r"\d+(?:[.,]\d+)*", match[0]):
+            for inner in re.finditer(r"\d+(?:[.,]\d+)*", text[start:end]):
                 yield Span("", inner[0], start + inner.start()), Context()
 
 
 def _in_parts(text: str, context: Context, remaining: _Remaining) -> bool:
     """True if each group of digits is there, as digits or as a word; the month of a date may be a name."""
+    text = _ungrouped(text)
     groups, left, words, numerals = groups_of(text), remaining.left, remaining.words, remaining.numerals
     mark = _mark_of(text, context)
     absent, used = [], Counter[int]()
@@ -545,15 +630,17 @@ def _months(text: str, context: Context, remaining: _Remaining) -> Container[int
 def _as_word(text: str, context: Context, remaining: _Remaining) -> bool:
     """True if a number is written in words, as "zehntausend"; or a full or half hour, as "3 Uhr" and "halb drei"."""
     plain, left, words = without_grouping(text), remaining.left, remaining.words
-    if plain.isdecimal():
+    times = spoken_times(text, context)
+    if plain.isdecimal() and not times:
         return words is not None and len(plain) < 7 and any(map(words.take, _values(int(plain), context)))
-    time = TIME.fullmatch(text)
-    if time is None or "." in text or time[2] not in ("00", "30"):
+    if time := TIME.fullmatch(text):
+        times = frozenset({(int(time[1]), int(time[2]))}) if "." not in text else frozenset()
+    minutes = {minute for _, minute in times}
+    if minutes not in ({0}, {30}) or (minutes == {30} and (words is None or not words.has_half)):
         return False
-    if time[2] == "30" and (words is None or not words.has_half):
-        return False
-    of_day = {int(time[1]), int(time[1]) % 12, int(time[1]) % 12 + 12}
-    of_day |= {hour + 1 for hour in of_day} if time[2] == "30" else set()  # "halb drei"
+    of_day = {same for hour, _ in times for same in (hour, hour % 12, hour % 12 + 12)}
+    if minutes == {30} and words is not None and words.has_half_to:
+        of_day |= {hour + 1 for hour in of_day}  # "halb drei"
     for hour in sorted(of_day):
         if left[hour] > 0:
             left[hour] -= 1
@@ -567,7 +654,8 @@ def has_letters(text: str) -> bool:
     """True if the text contains letters outside protected spans; otherwise its translation is the text itself."""
     if not _MAY_HOLD_SPACES.search(text) and any(len(word) > 2 and word.isalpha() for word in text.split()):
         return True  # the usual case: a word by itself, and no span that holds one
-    return any(map(str.isalpha, without_spans(text, find(text))))
+    spans = find(text)
+    return any(map(str.isalpha, without_spans(text, spans))) or any(summed(span.text) != span.text for span in spans)
 
 
 _MAY_HOLD_SPACES = re.compile(r"[\d`<{(+\u00b2\u00b3\u00b9\u00bc-\u00be\u2150-\u218b]")

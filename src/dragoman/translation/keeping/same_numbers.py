@@ -12,9 +12,13 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Collection, Hashable, Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
+from dragoman.languages.words import HAN
 from dragoman.translation.keeping.dates import Hours, hours, is_decade
 from dragoman.translation.keeping.written_numbers import (
+    UNSPACED,
     Context,
     Number,
     has_symbol,
@@ -68,14 +72,122 @@ _UNEVEN_GROUPS = re.compile(r"(?<![\d,])(?:\d{1,2}(?:,\d\d)+,\d{3}|\d{1,4}(?:,\d
 
 def powers_of(after: str) -> frozenset[int]:
     """Return the powers of ten that the words right after a number may be, as 6 for "million"; none without a word."""
-    powers, place = frozenset({0}), 0
-    for _ in range(MOST_SCALES):
-        scale = _SCALE.match(after, place)
-        if scale is None:
-            break
+    powers = frozenset({0})
+    words, _ = _scale_words(after, 0)
+    for word in words:
+        powers = frozenset(power + more for power in powers for more in word)
+    return powers if words else frozenset()
+
+
+def _scale_words(text: str, place: int) -> tuple[list[tuple[int, ...]], int]:
+    """Return the powers of ten of each word from a place on that is one, and the place behind the last of them."""
+    words: list[tuple[int, ...]] = []
+    while len(words) < MOST_SCALES and (scale := _SCALE.match(text, place)) is not None:
+        words.append(_POWERS[scale.lastgroup or ""])
         place = scale.end()
-        powers = frozenset(power + more for power in powers for more in _POWERS[scale.lastgroup or ""])
-    return powers if place else frozenset()
+    return words, place
+
+
+class Chain(NamedTuple):
+    """Numbers with words for powers of ten that add up to one number: 1億2000万 is 120,000,000."""
+
+    value: str  # in digits; of 3割5分 it is 35%
+    numbers: tuple[tuple[int, int], ...]  # start and end of each
+    end: int
+
+
+MOST_LINKS = 8
+"""Largest number of numbers in a chain."""
+MOST_CHAIN = 200
+"""Largest length of a chain in characters; what is behind is not read, and stays in no cache."""
+
+_FIRST_DIGIT = re.compile(r"\D{0,8}(?=\d)")
+_WHOLE = re.compile(r"(?:\d{1,3}(?:[.,'’\u00a0\u202f]\d{3}){1,5}|\d{1,15})(?!\d|[.,:/'’–-]\d)")
+_TO_NEXT = re.compile(rf"(?P<ending>[^\W\d_{UNSPACED}]{{0,6}})\.?[ \u00a0\u202f]?")
+_NO_SPACE = re.compile(rf"(?<=[{HAN}])|(?<=[\uac00-\ud7a3])[ \u00a0]?")
+_BEHIND_THOUSAND = re.compile(r"(?:(?<=\bbin)|(?<=\bmil))[ \u00a0]", re.IGNORECASE)  # Turkish, Spanish, Portuguese
+_WARI = re.compile(r"(\d)割(\d)分(?:(\d)厘)?")
+
+
+def chain_at(text: str, start: int = 0) -> Chain | None:
+    """Return the chain whose first number has its digits right behind ``start``, but for a sign or a currency.
+
+    Its places are counted from ``start``.
+    """
+    return _chain_of(text[start : start + MOST_CHAIN])
+
+
+@lru_cache(maxsize=1024)
+def _chain_of(text: str) -> Chain | None:
+    first = _FIRST_DIGIT.match(text)
+    place = behind = end = first.end() if first else len(text)
+    if wari := _WARI.match(text, place):
+        tenths, percent, decimal = (int(digit or 0) for digit in wari.groups())
+        return Chain(f"{10 * tenths + percent}{f'.{decimal}' * bool(decimal)}%", (wari.span(1),), wari.end())
+    items, numbers = list[tuple[int, int]](), list[tuple[int, int]]()
+    while len(numbers) < MOST_LINKS and (number := _WHOLE.match(text, place)) is not None:
+        words, after = _scale_words(text, number.end())
+        # the last number may have no word, as in 1万5000 and "2 bin 500", but not in "5 Tsd. 300 in Berlin"
+        is_last = bool(items) and (
+            _NO_SPACE.fullmatch(text, behind, place)
+            or (len(number[0]) == 3 and _BEHIND_THOUSAND.fullmatch(text, behind, place))
+        )
+        linked = _linked(items, int(re.sub(r"\D", "", number[0])), words) if words or is_last else None
+        if linked is None:
+            break
+        items, behind = linked, after
+        numbers.append(number.span())
+        next_one = _TO_NEXT.match(text, behind)
+        end = next_one.end("ending") if words and next_one else number.end()
+        place = next_one.end() if words and next_one else len(text)
+    return Chain(str(sum(value for value, _ in items)), tuple(numbers), end) if len(numbers) > 1 else None
+
+
+def _linked(items: list[tuple[int, int]], number: int, words: list[tuple[int, ...]]) -> list[tuple[int, int]] | None:
+    """Add a number and its words for powers of ten to the values of a chain; return None if it does not belong there.
+
+    A word multiplies all values below its power: 2천5백만 is 25,000,000.
+
+    Args:
+        items: Values, each with the power of ten of its last word; a value is below the power of the one before it.
+    """
+    items = [*items, (number, 0)]
+    for powers in words:
+        power = next((power for power in powers if items[-1][0] < 10**power), None)
+        if power is None:
+            return None
+        value = 0
+        while items and items[-1][0] < 10**power:
+            value += items.pop()[0]
+        items.append((value * 10**power, power))
+    return items if len(items) < 2 or items[-1][0] < 10 ** items[-2][1] else None
+
+
+def summed(text: str) -> str:
+    """Return a chain as one number in digits: 120000000 for 1億2000万, 35% for 3割5分; any other text as it is."""
+    chain = chain_at(text)
+    return text if chain is None else f"{text[: chain.numbers[0][0]]}{chain.value}{text[chain.end :]}"
+
+
+def links_of(text: str, context: Context) -> list[tuple[str, Context]]:
+    """Return each number of a chain with the text around it; none of another number."""
+    chain = chain_at(text)
+    numbers = chain.numbers if chain is not None and len(chain.numbers) > 1 else ()
+    return [(text[start:end], Context(context.before, text[end:] + context.after)) for start, end in numbers]
+
+
+_SHARE = re.compile(r"\s?(?:割|成(?![员員为為立功长長就果分本人])|(?P<price>折(?![叠疊页頁线線])))")
+_TENTHS = re.compile(r"\d{1,2}(?:[.\uff0e]\d)?")
+
+
+def shares_of(number: str, after: str) -> list[str]:
+    """Return the percentages that a number of tenths may be: 70% for 7割 and 7成, 80% and 20% for a price of 8折."""
+    share, tenths = _SHARE.match(after), _TENTHS.fullmatch(number)
+    if share is None or tenths is None:
+        return []
+    value = float(in_ascii(number).replace("\uff0e", "."))
+    percent = round(value if share["price"] and value > 10 else 10 * value)  # 85折 is 8.5折
+    return [f"{percent}%", f"{100 - percent}%"] if share["price"] else [f"{percent}%"]
 
 
 _OTHERS_BETWEEN = re.compile(r"(?:\s?(?:[^\W\d_]{1,4}|[-–—~～〜、,，/])\s?\d++(?:[.,]\d++)*+){1,3}")
@@ -104,6 +216,10 @@ def groups_of(text: str) -> tuple[int, ...]:
 def without_grouping(text: str) -> str:
     """Return a number without separators of thousands, and of lakhs: 1000.5 for "1,000.5"."""
     text = _UNEVEN_GROUPS.sub(lambda groups: groups[0].replace(",", ""), text)
+    marks = list(_GROUPING.finditer(text))
+    if len(marks) > 1 and marks[-1][0] not in [mark[0] for mark in marks[:-1]]:  # 1,234.567 has decimals
+        end = marks[-1].start()
+        return _GROUPING.sub("", text[:end]) + text[end:]
     return _GROUPING.sub("", text)
 
 
@@ -114,7 +230,7 @@ def _digits(text: str) -> list[str]:
 def _sizes(number: str, powers: Collection[int]) -> Iterator[tuple[str, int]]:
     """Yield the digits of a number without zeros at their ends, and how many digits its value has before the point.
 
-    A point or comma may be that of thousands or of decimals: both are tried.
+    A point or comma with three digits behind it may be that of thousands or of decimals: both are tried.
 
     Args:
         powers: Powers of ten after the number; none: it is its own value.
@@ -125,8 +241,16 @@ def _sizes(number: str, powers: Collection[int]) -> Iterator[tuple[str, int]]:
     if not bare:
         return
     n_zeros = len(digits) - len(digits.lstrip("0"))
-    for n_whole in {len(digits), len(digits) - (len(groups[-1]) if len(groups) > 1 else 0)}:
+    has_one_mark = len(set(re.findall(r"\D", number))) == 1 and n_zeros == 0
+    is_whole = len(groups) == 1 or (has_one_mark and len(_digits(without_grouping(number))) == 1)
+    lengths = [len(digits)] if is_whole else []
+    if len(groups) == 2 or not is_whole:
+        lengths.append(len(digits) - len(groups[-1]))
+    for n_whole in lengths:
         yield from ((bare, n_whole - n_zeros + power) for power in powers or (0,))
+
+
+_DATE = re.compile(r"\d+([./:-])\d+\1\d+")
 
 
 def _same(number: Number) -> Iterator[Hashable]:
@@ -137,8 +261,8 @@ def _same(number: Number) -> Iterator[Hashable]:
     if not groups:
         yield "text", number.core
     elif not (number.has_fraction and number.fraction is not None and len(groups) == 1):  # the 3 of 3½ is not 3
-        # 1.05 and 1.5 differ, but a date may have zeros, as 05.01.2024
-        yield "groups", groups, None if len(groups) == 3 else len(re.findall(r"\d", number.core))
+        # 1.05 and 1.5 differ, and so do 1,000.05 and 1,000.5, but a date may have zeros, as 05.01.2024
+        yield "groups", groups, None if _DATE.fullmatch(number.core) else len(re.findall(r"\d", number.core))
         yield "digits", *_digits(without_grouping(number.core))
 
 
@@ -161,15 +285,20 @@ class UnusedNumbers:
         self._by_key: dict[Hashable, deque[int]] = {}
         wanted = dict.fromkeys(["", *symbols])
         for i, (text, context) in enumerate(self._numbers):
-            number = parse(text)
-            signs = signs_of(number, context)
-            owned = [symbol for symbol in wanted if has_symbol(symbol, number, context)]
-            keys = list(dict.fromkeys(self._keys(text, number, context)))
-            # a number without a sign in the source may be taken as a signed one: the hyphen may be a mark of a list
-            for sign in dict.fromkeys([*signs, _ANY]):
-                for symbol in owned:
-                    for key in keys:
-                        self._by_key.setdefault((sign, number.power, symbol, key), deque()).append(i)
+            self._add(i, summed(text), context, wanted)
+            for share in shares_of(text, context.after):
+                self._add(i, share, Context(), wanted)
+
+    def _add(self, i: int, text: str, context: Context, wanted: Iterable[str]) -> None:
+        number = parse(text)
+        signs = signs_of(number, context)
+        owned = [symbol for symbol in wanted if has_symbol(symbol, number, context)]
+        keys = list(dict.fromkeys(self._keys(text, number, context)))
+        # a number without a sign in the source may be taken as a signed one: the hyphen may be a mark of a list
+        for sign in dict.fromkeys([*signs, _ANY]):
+            for symbol in owned:
+                for key in keys:
+                    self._by_key.setdefault((sign, number.power, symbol, key), deque()).append(i)
 
     def _keys(self, text: str, number: Number, context: Context) -> Iterator[Hashable]:
         """Yield all keys by which ``take`` looks a number up."""
@@ -204,6 +333,12 @@ class UnusedNumbers:
         Returns:
             The index of the number that is taken.
         """
+        for share in shares_of(text, context.after):
+            if (place := self._take(share, Context(), None)) is not None:
+                return place
+        return self._take(summed(text), context, symbol)
+
+    def _take(self, text: str, context: Context, symbol: str | None) -> int | None:
         number = parse(text)
         # the same digits are another number with another word for powers of ten, or another unit
         powers, unit = scales_of(context.after), unit_of(text, context)

@@ -40,7 +40,8 @@ _EXPONENT = rf"[eE][-+\u2212]?\d{{1,4}}{_NO_WORD}|\^[-+\u2212]?\d{{1,4}}|[\u207a
 _WIDE = "(?<=[\uff10-\uff19])[\uff0c\uff0e\uff1a\uff0f\uff0d](?=[\uff10-\uff19])"
 _CORE = (
     rf"\d{{1,2}}(?:h|[{_SPACE}]h[{_SPACE}]|[Hu])[0-5]\d{_NO_WORD}(?![{_SPACE}]?min)|"  # 15h30
-    rf"\d{{1,3}}(?:[ \u2009]\d{{3}})+(?!\d)|(?<!\d_)\d{{1,3}}(?:_\d{{3}})++(?!\w)|"  # 1 000 000, 1_000_000
+    rf"\d{{1,3}}(?:[ \u2009]\d{{3}})+(?:[.,\u066b]\d+(?![.,]?\d))?(?!\d)|"  # 1 000 000,5
+    rf"(?<!\d_)\d{{1,3}}(?:_\d{{3}})++(?!\w)|"  # 1_000_000
     rf"\d{{1,6}}[ \u00a0]\d{{1,2}}[/\u2044]\d{{1,3}}(?![\d/.:-])|"  # 3 1/2
     rf"\d+(?:(?:[{_SEPARATORS}]|{_WIDE})\d+)*"
 )
@@ -195,7 +196,7 @@ WORDS_OF_SYMBOLS = {
 _SYMBOL_WORDS = {symbol: re.compile(words, re.IGNORECASE) for symbol, words in WORDS_OF_SYMBOLS.items()}
 _WORDS_OF_FRACTIONS = {
     Fraction(1, 2): re.compile(
-        "hal[bfv]|demi|moitié|medi[ao]|mezz|mei[ao]|metade|mitad|pół|połow|polovi|půl|полов|пол|半|二分之一|절반|반|"
+        "hal[bfv]|h[äe]lft|demi|moitié|medi[ao]|mezz|mei[ao]|metade|mitad|pół|połow|polovi|půl|полов|пол|半|二分之一|절반|반|"
         "نصف|نیم|आध|অর্ধ|ครึ่ง", re.IGNORECASE,
     ),
     Fraction(1, 4): re.compile("quarter|viertel|quart|cuart|fourth|ćwier|čtvrt|четверт|四分之一|刻|ربع", re.IGNORECASE),

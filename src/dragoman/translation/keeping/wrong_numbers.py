@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from dragoman.translation.keeping.protected import Span
-from dragoman.translation.keeping.same_numbers import without_grouping
+from dragoman.translation.keeping.same_numbers import summed, without_grouping
 from dragoman.translation.keeping.written_numbers import in_ascii, parse
 
 LEAST_ALIKE = 0.55
@@ -91,12 +91,15 @@ def _likeness(number: str, old: str) -> float:
 
 
 def written_like(number: str, old: str) -> str | None:
-    """Return a number in the digits of another and with its separators; None if their signs or units differ."""
+    """Return a number in the digits of another and with its separators; None if their signs or units differ.
+
+    The other may be no chain such as 1億2000万: its first number would be replaced.
+    """
     new, before = parse(number), parse(old)
     if (new.sign, new.symbol, new.power, new.has_fraction) != (before.sign, before.symbol, before.power, False):
         return None
     core = _SEPARATED.search(old)
-    if core is None or not _SEPARATED.fullmatch(new.core):
+    if core is None or summed(old) != old or not _SEPARATED.fullmatch(new.core):
         return None
     plain = without_grouping(new.core)
     groups, separators = re.findall(r"\d+", new.core), re.findall(r"\D+", core[0])
