@@ -60,8 +60,8 @@ NOT_READ = tuple(
 )
 FIELD_WORDS = re.compile(r"\s*(?:XE|TC|QUOTE|FILLIN)\s+\"([^\"\\:]+)\"|\s*MACROBUTTON\s+\S+\s+(.+)", re.IGNORECASE)
 """Words in the code of a field."""
-VISIBLE = names("b i u strike dstrike baseline vertAlign color highlight caps smallCaps rStyle")
-"""What people see of the properties of a run."""
+VISIBLE = names("b i u strike dstrike baseline vertAlign color highlight caps smallCaps rStyle vanish")
+"""What people see of the properties of a run, and whether they see it."""
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OOXML = (
     W, "http://purl.oclc.org/ooxml/wordprocessingml/main", "http://schemas.openxmlformats.org/drawingml/2006/main",
@@ -131,6 +131,9 @@ def _read(
         block = Block(f"{part} {name}{INNER if block is not None else ''}")
         blocks.append(block)
         around = ""
+    elif link := _link_of(element):
+        last = block.pieces[-1][0] if block is not None and block.pieces else ""
+        around = last if last.startswith(f"{around}/{link}\0") else inside(around, link, counts[name])
     elif name in LINKS:
         around = inside(around, name, counts[name])
     is_direct = etree.QName(element).namespace not in OOXML or name == "t"
@@ -144,6 +147,13 @@ def _read(
         _read(child, part, block, around, blocks, counts)
         if block is not None and child.tail and name in AROUND_TEXT and (is_direct or child.tail.strip()):
             block.add(around, child.tail)
+
+
+def _link_of(run: Any) -> str:
+    """Return the links of a run of a slide, which are properties of it; runs side by side may share them."""
+    links = run.findall("{*}rPr/{*}hlinkClick") + run.findall("{*}rPr/{*}hlinkMouseOver")
+    targets = [[value for key, value in link.attrib.items() if key != "tooltip"] for link in links]
+    return " ".join(f"{etree.QName(link).localname} {own}" for link, own in zip(links, targets, strict=True))
 
 
 RANGE = re.compile(
@@ -295,7 +305,7 @@ def _styled_child(element: Any, child: Any, style: str) -> Iterator[tuple[str, s
         own = style
         if inner == "r":
             properties = child.find("{*}rPr")
-            own = "" if properties is None else _visible(properties)
+            own = "" if properties is None else f"{_visible(properties)} {_link_of(child)}".strip()
         elif inner == "span":
             own = next((value for key, value in child.attrib.items() if str(key).endswith("}style-name")), "")
         yield from _styled(child, own)

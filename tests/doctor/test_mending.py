@@ -15,6 +15,7 @@ from dragoman.data import phrasebook
 from dragoman.doctor.findings import FIT, MEND, Finding, ranked, verdict
 from dragoman.doctor.mending import Mended, write_mended
 from dragoman.doctor.text_checks import examine
+from dragoman.errors import DataError
 from dragoman.progress import Ticker
 
 Sides = tuple[list[str], list[str]]
@@ -199,6 +200,22 @@ def test_a_file_in_another_encoding_is_read_in_it(tmp_path: Path) -> None:
     assert result.findings[0].name == "encoding"
     assert "iconv -f UTF-16LE" in result.findings[0].advice
     assert result.pairs == list(clean())
+
+
+def test_a_file_in_a_single_byte_encoding_that_is_certain_is_mended(tmp_path: Path) -> None:
+    assert doctor(tmp_path, *sides(), encoding="iso8859-1").pairs == list(clean())
+
+
+@pytest.mark.parametrize("n_last", [1, 600, 10_000])
+def test_a_text_whose_encoding_is_a_guess_is_not_written(tmp_path: Path, n_last: int) -> None:
+    """The sign of the euro became another one, and was counted as mended; also where only a late line has it."""
+    src, tgt = (lines * 3 for lines in sides())
+    prices = [f"{line} Das kostet {10 + i} {'€' if i >= len(tgt) - n_last else 'Euro'}." for i, line in enumerate(tgt)]
+    with pytest.raises(
+        DataError, match=r"x\.de: not UTF-8, and --write does not guess.* it with iconv -f \S+ -t UTF-8"
+    ):
+        doctor(tmp_path, src, prices, encoding="iso8859-15")
+    assert {path.name for path in tmp_path.iterdir()} == {"x.en", "x.de"}
 
 
 def test_a_side_in_lower_case_and_lines_cut_at_one_length_are_named(tmp_path: Path) -> None:

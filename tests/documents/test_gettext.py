@@ -210,6 +210,48 @@ def test_a_template_becomes_a_catalogue_of_the_target_language(tmp_path: Path) -
         assert subprocess.run(command, check=False, capture_output=True).returncode == 0
 
 
+def in_language(declared: str) -> bytes:
+    """Return a catalogue whose header declares a language."""
+    header = f'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n"Language: {declared}\\n"\n\n'
+    return f'{header}msgid "a dog"\nmsgstr ""\n'.encode()
+
+
+@pytest.mark.parametrize(
+    ("declared", "language"),
+    [
+        ("fr", "de"),
+        ("pt_BR", "de"),
+        ("fr_CA.UTF-8", "de"),
+        ("oc", "de"),
+        ("sr@latin", "sr"),
+        ("zh_TW", "zh"),
+        ("zh", "zh_TW"),
+    ],
+)
+def test_a_catalogue_of_another_language_is_refused(declared: str, language: str) -> None:
+    """Its empty messages got a translation in the language of the model."""
+    why = f"a.po: its header says Language {declared}, but this model translates to {language}; leave it out, or mend"
+    with pytest.raises(DataError, match=re.escape(why)):
+        translated(in_language(declared), language=language)
+
+
+@pytest.mark.parametrize(
+    ("declared", "name", "language"),
+    [
+        ("de", "a.po", "de"), ("de_AT", "a.po", "de"), ("sr@latin", "a.po", "sr_RS@latin"), ("nb", "a.po", "no"), ("zh_HK", "a.po", "zh_TW"),
+        ("", "a.po", "de"), ("LANGUAGE", "a.po", "de"), ("French", "a.po", "de"), ("und", "a.po", "de"), ("x" * 200, "a.po", "de"),
+        ("en", "a.po", "de"), ("en_GB", "a.po", "de"), ("zxx", "a.po", "de"), ("mis", "a.po", "de"), ("qaa", "a.po", "de"),
+        ("fr", "a.pot", "de"), ("fr", "a.po", None),
+    ],
+)  # fmt: skip
+def test_a_catalogue_of_the_same_or_no_known_language_is_translated(
+    declared: str, name: str, language: str | None
+) -> None:
+    content, left = translated(in_language(declared), name=name, language=language)
+    assert 'msgstr "а дог"' in content.decode()
+    assert not left
+
+
 def test_a_charset_without_the_letters_of_the_translation_becomes_utf_8() -> None:
     source = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=ISO-8859-1\\n"\n\n# é\nmsgid "dog"\nmsgstr ""\n'
     content, _ = translated(source.encode("latin-1"))

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.real_documents.gettext import gettext_faults
 from benchmarks.real_documents.judging import compare
 from benchmarks.real_documents.markdown import markdown
-from benchmarks.real_documents.office import office_faults
+from benchmarks.real_documents.office import office, office_faults
 from benchmarks.real_documents.pages import html
 
 IMPORT = "import {A} from './a'\n\n"
@@ -113,6 +113,7 @@ def run_of(text: str, properties: str = "") -> str:
 
 
 LOW = '<w:vertAlign w:val="subscript"/>'
+LINK = '<a:hlinkClick xmlns:a="urn:a" xmlns:r="urn:r" r:id="rId2"/>'
 START, END = '<w:bookmarkStart w:id="1"/>', '<w:bookmarkEnd w:id="1"/>'
 CODE = "<w:r><w:instrText> {} </w:instrText></w:r>"
 
@@ -126,6 +127,10 @@ CODE = "<w:r><w:instrText> {} </w:instrText></w:r>"
         (run_of("a ") + run_of("dog", "<w:b/>"), run_of("дог ") + run_of("а", "<w:b/>"), ["restyled"]),
         (START + run_of("a") + END + run_of(" dog"), run_of("дог ") + START + run_of("а") + END, []),
         (START + run_of("a") + END + run_of(" dog"), START + run_of("дог ") + END + run_of("а"), ["range"]),
+        (run_of("a ") + run_of("dog", LINK), run_of("дог", LINK) + run_of(" а"), []),
+        (run_of("a ") + run_of("dog", LINK), run_of("дог а"), ["restyled"]),
+        (run_of("a ") + run_of("dog", LINK), run_of("дог ") + run_of("а", LINK), ["restyled"]),
+        (run_of("a ") + run_of("dog", "<w:vanish/>"), run_of("дог а"), ["restyled"]),
         (CODE.format('XE "a dog"'), CODE.format('XE "a dog"'), ["untranslated"]),
         (CODE.format("MACROBUTTON A a dog"), CODE.format("MACROBUTTON A a dog"), ["untranslated"]),
         (CODE.format('DATE "MMMM"'), CODE.format('DATE "MMMM"'), []),
@@ -139,3 +144,16 @@ def test_the_judge_of_office_files_sees_styles_and_ranges_and_codes(source: str,
 def test_the_judge_of_office_files_sees_labels_of_lists() -> None:
     pair = (packed(run_of("a"), f'<w:lvlText w:val="{label} %1"/>') for label in ("Chapter", "Chapter"))
     assert [fault.kind for fault in office_faults(*pair, "letters", [], ".docm2")] == ["untranslated"]
+
+
+@pytest.mark.parametrize(
+    ("result", "kinds"),
+    [
+        (run_of("дог цат ", LINK) + run_of("а"), []),
+        (run_of("дог ", LINK) + run_of("а"), ["words lost"]),
+        (run_of("а"), ["emptied"]),
+    ],
+)
+def test_the_judge_of_office_files_counts_links_of_slides(result: str, kinds: list[str]) -> None:
+    source = office(packed(run_of("a ") + run_of("dog ", LINK) + run_of("cat", LINK)))
+    assert [fault.kind for fault in compare(source, office(packed(result)), "reversed", [])] == kinds

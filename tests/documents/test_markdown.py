@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
+from html import unescape
 
 import pytest
 import yaml
+from markdown_it import MarkdownIt
 
 from benchmarks.real_documents.stand_ins import STAND_INS, letters, translations
 from dragoman.documents.document import DocumentInfo, DocumentOptions
@@ -646,3 +649,246 @@ def test_spaces_between_placeholders_at_both_ends_of_a_sentence_stay() -> None:
     source = "{{a}} {{b}} The dog runs in {{c}} {{d}}\n"
     assert translated(source)[0] == "{{a}} {{b}} Тхе дог рунс ин {{c}} {{d}}\n"
     assert "{{a}}{{b}}" not in translated("{{a}}, {{b}} and {{c}} run.\n", "reversed")[0]
+
+
+def shown(source: str) -> str:
+    """Return the text that readers see of a paragraph: markdown-it-py as anybody calls it."""
+    html = MarkdownIt("commonmark").enable("table").render(source)
+    return unescape(re.sub("<[^<>]*>", "", html)).strip()
+
+
+BACKSLASHES = {
+    "Open \\\\\\\\server\\\\share in the Explorer.": r"Open \\server\share in the Explorer.",
+    r"Write \\* and \\_ for a star.": r"Write \* and \_ for a star.",
+    r"C:\\Program Files\\(x86) is a folder.": r"C:\Program Files\(x86) is a folder.",
+    r"C:\Program Files is a folder.": r"C:\Program Files is a folder.",
+    r"Write \&lt; or &amp;copy; for R&D or R\&D.": "Write &lt; or &copy; for R&D or R&D.",
+    r"The path C:\\*dog* ends with \\": "The path C:\\dog ends with \\",
+    r"# Learn C \#": "Learn C #",
+    "> The folder C:\\\\*\n> is here": "The folder C:\\*\nis here",
+    "| C:\\\\* |\n|---|\n| x \\\\\\| y |": "C:\\*\n\n\n\n\nx \\| y",
+}
+
+
+@pytest.mark.parametrize("source", BACKSLASHES)
+def test_a_backslash_that_readers_see_stays(source: str) -> None:
+    assert shown(source) == BACKSLASHES[source]
+    content, report = translated(f"{source}\n")
+    text = shown(content)
+    assert re.sub(r"\w+", "x", text) == re.sub(r"\w+", "x", BACKSLASHES[source])
+    assert content != f"{source}\n"
+    assert report.left == ()
+    assert translated(f"{source}\n", "same")[0] == f"{source}\n"
+
+
+def test_a_backslash_in_code_a_footnote_and_a_title_stays() -> None:
+    source = 'A `\\*` dog^[A C:\\\\* cat] [runs](a "C:\\\\*") \\\\*.\n\n!!! note "The \\\\* dog"\n'
+    content, report = translated(source)
+    assert content == 'А `\\*` дог^[А C:\\\\* цат] [рунс](a "C:\\\\*") \\\\*.\n\n!!! note "Тхе \\\\* дог"\n'
+    assert report.left == ()
+
+
+def test_addresses_and_code_keep_their_entities_beside_others() -> None:
+    source = "The dog &amp; https://a.org/?a=1&amp;b=2 or `a & b` run.\n"
+    assert translated(source)[0] == "Тхе дог &amp; https://a.org/?a=1&amp;b=2 ор `a & b` рун.\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        (r"The \\(AB\\) dog, \\(\text{the speed} = \frac{a}{b}\\) and \\[ x\_1 + y \\] run.", ["The dog, and run."]),
+        (
+            r"Type \\( and then A=1 with some more words \\) here.",
+            [r"Type \( and then A=1 with some more words \) here."],
+        ),
+        (r"Type \( and then A=1 with some more words \) here.", ["Type ( and then A=1 with some more words ) here."]),
+        (r"A formula stands between \\( and \\).", [r"A formula stands between \( and \)."]),
+        ("The dog\n\\\\[\nx = the\n+ cat\n\\\\]\nruns", ["The dog", "runs"]),
+    ],
+)
+def test_formulas_between_two_backslashes_are_no_text(source: str, texts: list[str]) -> None:
+    """Kramdown and others leave one of them to MathJax."""
+    assert open_document(source.encode(), DocumentInfo("a.md")).texts == texts
+    assert translated(source, "same")[0] == source
+
+
+MENTIONS = {
+    "The dog {*}$args of a cat {*}$b runs.\n": ("The dog {}$args of a cat {}$b runs.", []),
+    "{*}$a is the dog, {*}\n": ("{}$a is the dog, {}", []),
+    "Both {{ and {% begin a tag, but {{ dog }} is one.\n": ("Both {{ and {% begin a tag, but is one.", []),
+    "The dog <% is no <%= cat %> here.\n": ("The dog <% is no here.", []),
+    "The sign {{ begins a dog and }} ends it.\n": ("The sign ends it.", ["{{ begins a dog and }}"]),
+    "Use {{ to print { and }} for a cat.\n": ("Use for a cat.", ["{{ to print { and }}"]),
+    "The sign {# begins a dog and #} ends it.\n": ("The sign ends it.", ["{# begins a dog and #}"]),
+    "The sign <% begins a dog and %> ends it.\n": ("The sign ends it.", ["<% begins a dog and %>"]),
+    "{{ begins the dog and }}\n": ("", ["{{ begins the dog and }}"]),
+    "A {{ dog if cat else cow }} and {{ '{{' }} or {{ t('The dog') }} run.\n": ("A and or run.", []),
+}
+
+
+@pytest.mark.parametrize("source", MENTIONS)
+def test_words_between_signs_that_a_sentence_mentions_are_translated_or_named(source: str) -> None:
+    text, left = MENTIONS[source]
+    assert open_document(source.encode(), DocumentInfo("a.md")).texts == [text] * bool(text)
+    assert [segment.text for segment in translated(source)[1].left] == left
+
+
+CODE_IN_HTML = {
+    "a table": "<table>\n<tr><td>\n<pre>\nthe code\n\nthe code\n</pre>\n</td><td>%s</td></tr>\n</table>\n",
+    "a script": '<div>\n<script>\nvar a = 1;\n\nalert("the code");\n</script>\n%s\n</div>\n',
+    "a style": "<div>\n%s\n<STYLE>\na {}\n\n/* the code */\n</style>\n</div>\n",
+    "two": "<div>\n<pre>\na\n\nthe code</pre><pre>\n\n\nthe code\n</pre>\n%s\n</div>\n",
+    "two without a box": "<pre>\na\n\nthe code</pre><pre>\n\nthe code</pre>\n\n%s\n",
+    "a comment": "<div>\n%s\n<!-- the code\n\nthe <pre> code\n-->\n</div>\n",
+    "a formula": "<div>\n<math>\nthe code\n\nthe code\n</math>\n</div>\n\n%s\n",
+    "a list": "- <div>\n  <pre>\n  a\n\n  the code\n  </pre>\n  </div>\n\n  %s\n",
+    "a quote": "> <div>\n> <pre>\n> a\n>\n> the code\n> </pre>\n> </div>\n>\n> %s\n",
+    "a script that writes another": "<div>\n<script>\nwrite('<pre>')\n\nthe('<code')\n</script>\n</div>\n\n%s\n",
+}
+
+
+@pytest.mark.parametrize("case", CODE_IN_HTML)
+def test_code_inside_html_stays_behind_a_blank_line(case: str) -> None:
+    source = CODE_IN_HTML[case] + "\nA cat.\n"
+    content, report = translated(source % "The dog")
+    assert content == source.replace("A cat", "А цат") % "Тхе дог"
+    assert report.left == ()
+
+
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        ("> <pre>\n> a\n>\n> the code\n\n", "the code"),
+        ("> <pre>\n> a\n>\n> the code\n> <pre>\n> b\n\n", "the code > <pre> > b"),
+    ],
+)
+def test_text_below_code_that_begins_a_block_and_is_not_closed_is_left_and_named(source: str, left: str) -> None:
+    content, report = translated(f"{source}The dog.\n")
+    assert content == f"{source}Тхе дог.\n"
+    assert [(segment.text, segment.why) for segment in report.left] == [(left, "<pre> above it is not closed")]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "<samp>\n\nThe dog\n\n## A cat\n</samp>\n",
+        "<kbd>\n\nThe dog runs [here](a.md).\n\n</kbd>\n",
+        "<p><code>x\n\nThe dog\n</code></p>\n",
+        "<table><tr><td><pre>a</td></tr></table>\n\nThe dog\n",
+        "<div><pre>a</div>\n\nThe dog\n",
+        "<div>\n<pre>\na\n\nThe dog\n\n<div>\n<pre>\nb\n</pre></div>\n",
+        "- <div>\n  <pre>\n  a\n\n  The dog\n",
+        "<h1>`<pre>`</h1>\n\nThe dog\n\n</pre>\n",
+        "<summary>A ``<script>``?</summary>\n\nThe dog\n\n<p></script></p>\n",
+        "<p>A <!-- cat</p>\n\nThe dog\n",
+    ],
+)
+def test_markdown_below_a_tag_of_code_in_html_is_translated(source: str) -> None:
+    content, _ = translated(source)
+    assert "Тхе дог" in content
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"\\[Optional\\] The dog.",
+        r"Hello \\[FirstName\\], your \\(optional\\) dog",
+        r"The \\[RFC 1234\\] and foo\\(int a\\)",
+        r"A dog \\[see a note\\] and \\(a dog\\)",
+        r"The \(EU\) dog",
+    ],
+)
+def test_words_in_escaped_brackets_are_text(source: str) -> None:
+    assert open_document(source.encode(), DocumentInfo("a.md")).texts == [shown(source)]
+
+
+CODE_OF_TEMPLATES = [
+    "{{First Name}}", "{{t key}}", '{{formatDate date "YYYY"}}', "{{#each items as |item index|}}", "{* ../x.py hl[1] *}",
+    "<%= render partial: 'x' %>", "<% if current user %>", "{# TODO: fix this later #}", "<%# a comment of it %>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", CODE_OF_TEMPLATES)
+def test_code_of_a_template_is_not_named(code: str) -> None:
+    for source in (f"The dog {code} runs\n", f"{code}\n\nThe dog\n"):
+        content, report = translated(source)
+        assert code in content
+        assert report.left == ()
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("A dog {{ '%s is {{ x }}", ["A dog"]),
+        ("A dog {{ lookup('env', 'HOME/{{ item }}", ["A dog"]),
+        ("A {{ isn't a tag, but {{ dog }} is", ["A {{ isn't a tag, but is"]),
+    ],
+)
+def test_a_sign_in_quotes_is_no_mention(source: str, texts: list[str]) -> None:
+    assert open_document(source.encode(), DocumentInfo("a.md")).texts == texts
+
+
+@pytest.mark.parametrize("source", ["Learn C #\n", "- the sign #\n", "> a dog\n> and #\n"])
+def test_a_sign_at_the_end_of_a_paragraph_gets_no_backslash(source: str) -> None:
+    assert "\\" not in translated(source)[0]
+
+
+def test_html_below_which_an_element_of_a_sentence_is_not_closed_ends_at_a_blank_line() -> None:
+    assert translated("<p>A <code>x</p>\n\nThe dog\n")[0] == "<p>А <code>x</p>\n\nТхе дог\n"
+
+
+TABLES_OF_SPACES = {
+    "rows of lines": """\
+  ---------------------------------------------
+  Header            Default     Text
+  ----------------- ----------- ---------------
+  First             row         Example of a
+                                row.
+
+  Second            row         Here's another
+                                one.
+  ---------------------------------------------
+""",
+    "two lines of headings": """\
+----------------------------
+ Centered   Default
+  Header    Aligned
+----------- ----------------
+   First    row
+
+  Second    row
+----------------------------
+""",
+    "no headings": """\
+----------- -------
+   First    row
+
+  Second    row
+----------- -------
+""",
+    "one line a row": "  Right     Left\n-------     ------\n     12     twelve\n",
+    "one line a row and no headings": "-------     ------\n     12     twelve\n-------     ------\n",
+}
+
+
+@pytest.mark.parametrize("case", TABLES_OF_SPACES)
+def test_a_table_with_columns_of_spaces_is_left_and_named(case: str) -> None:
+    table = TABLES_OF_SPACES[case]
+    content, report = translated(f"The dog\n\n{table}\n: A cat\n\n-----\n\nThe dog\n")
+    assert content == f"Тхе дог\n\n{table}\n: А цат\n\n-----\n\nТхе дог\n"
+    assert [(segment.text, segment.why) for segment in report.left] == [
+        (" ".join(table.split()), "a table with columns of spaces cannot be translated")
+    ]
+
+
+@pytest.mark.parametrize("ruler", ["--- ---", "---   ---", "- - -"])
+def test_text_far_below_a_ruler_is_translated(ruler: str) -> None:
+    source = f"{ruler}\nA cat\n\nThe dog\n\nThe dog\n\n{ruler}\n"
+    assert translated(source)[0].count("Тхе дог") == 2
+
+
+def test_text_between_thematic_breaks_is_translated() -> None:
+    source = "-----\n\nThe dog\n\n-----\nA cat\n\n--- ---\n\nThe dog\n\n--- ---\n"
+    content, report = translated(source)
+    assert content == source.replace("The dog", "Тхе дог").replace("A cat", "А цат")
+    assert report.left == ()

@@ -14,6 +14,7 @@ from dragoman.documents.document import DocumentInfo
 from dragoman.documents.translate import Report, open_document
 from dragoman.documents.xml import unescape
 from dragoman.errors import DataError
+from dragoman.translation.assemble import Translation
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006"
@@ -544,3 +545,122 @@ def test_references_by_number_are_those_of_xml() -> None:
     assert unescape("&#x85;&#128;&#x92;&amp;&lt;&quot;&#38;amp;") == '\x85\x80\x92&<"&amp;'
     made, _ = word(f"<w:p>{run('A dog&#x85;')}</w:p>")
     assert "…" not in made
+
+
+LINKED = '<a:rPr><a:hlinkClick xmlns:r="urn:r" r:id="rId2"/></a:rPr>'
+
+
+def part(text: str, properties: str = "") -> str:
+    """Return a run of a slide."""
+    return f"<a:r>{properties}<a:t>{text}</a:t></a:r>"
+
+
+def slide(body: str, answers: Mapping[str, Translation]) -> tuple[str, Report]:
+    """Return the translated body of a paragraph of a slide."""
+    start, end = SLIDE.format("<a:p>{}</a:p>").split("{}")
+    members = {"ppt/presentation.xml": SLIDE.format(""), "ppt/slides/slide1.xml": f"{start}{body}{end}"}
+    opened = open_document(zipped(members), DocumentInfo("a.pptx", "en", "de"))
+    assert set(opened.texts) == {*answers}
+    result, report = opened.finish(dict(answers))
+    with zipfile.ZipFile(io.BytesIO(result)) as archive:
+        return archive.read("ppt/slides/slide1.xml").decode().removeprefix(start).removesuffix(end), report
+
+
+BOLD_LINK = LINKED.replace("<a:rPr>", '<a:rPr b="1">')
+OTHER_LINK = LINKED.replace("rId2", "rId3").replace("Click", "MouseOver")
+
+
+@pytest.mark.parametrize(
+    ("source", "answer", "alignment", "expected"),
+    [
+        (  # one word translates a word of the link and one before it
+            part("Read the user ") + part("guide", LINKED) + part(" first"),
+            "Lesen Sie zuerst das Benutzerhandbuch",
+            ((0, 0), (1, 3), (2, 4), (3, 4), (4, 2)),
+            part("Lesen Sie zuerst das ") + part("Benutzerhandbuch", LINKED),
+        ),
+        (  # fewer words, and nobody knows which is which
+            part("Please do read the ") + part("guide", LINKED) + part(" first"),
+            "Anleitung lesen",
+            None,
+            None,
+        ),
+        (  # most of the text is the link, but what is added is none of it
+            part("See ") + part("the complete user guide", LINKED) + part("."),
+            "Bitte siehe das ganze Handbuch.",
+            ((0, 1), (1, 2), (2, 3), (3, 4), (4, 4)),
+            part("Bitte siehe ") + part("das ganze Handbuch", LINKED) + part("."),
+        ),
+        (  # a link of two looks is one link
+            part("the ", LINKED) + part("red", BOLD_LINK) + part(" dog", LINKED) + part(" here"),
+            "hier der rote Hund",
+            ((0, 1), (1, 2), (2, 3), (3, 0)),
+            part("hier ") + part("der ", LINKED) + part("rote", BOLD_LINK) + part(" Hund", LINKED),
+        ),
+        (
+            part("dogs", LINKED) + part(" or ") + part("cats", OTHER_LINK),
+            "Katzen oder Hunde",
+            ((0, 2), (1, 1), (2, 0)),
+            part("Katzen", OTHER_LINK) + part(" oder ") + part("Hunde", LINKED),
+        ),
+        (part("a dog", LINKED), "ein Hund", None, part("ein Hund", LINKED)),
+        (part("Next page ") + part("»", LINKED), "Nächste Seite »", None, part("Nächste Seite ") + part("»", LINKED)),
+    ],
+)
+def test_a_link_of_a_slide_keeps_its_words(
+    source: str, answer: str, alignment: tuple[tuple[int, int], ...] | None, expected: str | None
+) -> None:
+    text = letters_of(source)
+    result, report = slide(source, {text: Translation(answer, 0.0, alignment=alignment)})
+    assert report.left == ()
+    assert letters_of(result) == answer
+    if expected is not None:
+        assert result == expected
+    linked = re.findall(r"<a:r>(<a:rPr[^>]*><a:hlink.*?)<a:t>([^<]*)", result)
+    assert {properties for properties, text in linked if text.strip()} == set(
+        re.findall(r"<a:rPr[^>]*><a:hlink.*?</a:rPr>", source)
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "answer"),
+    [
+        (part("Next page ") + part("»", LINKED), "Nächste Seite"),
+        (part("dogs", LINKED) + part(" or ") + part("cats", OTHER_LINK), "Hunde"),
+    ],
+)
+def test_a_text_whose_link_would_lose_its_words_stays_and_is_named(source: str, answer: str) -> None:
+    result, report = slide(source, {letters_of(source): Translation(answer, 0.0, alignment=((0, 0),))})
+    assert result == source
+    assert [left.text for left in report.left] == [letters_of(source)]
+
+
+VANISH, NO_VANISH = "<w:vanish/>", '<w:vanish w:val="0"/>'
+
+
+def test_hidden_text_is_translated_by_itself() -> None:
+    """No word of the sentence is hidden because it translates a hidden one too, or none."""
+    body = f"<w:p>{run('the dog ')}{styled('a long secret note ', VANISH)}{run('sleeps here')}</w:p>"
+    result, report = word(body, backwards=True)
+    assert styled("ноте сецрет лонг а ", VANISH) in result
+    assert letters_of(result.replace(styled("ноте сецрет лонг а ", VANISH), "")) == "хере слеепс дог тхе"
+    assert report.left == ()
+    whole = f"<w:p>{styled('{}', VANISH)}</w:p>"
+    assert word(whole.format("a dog"), backwards=True)[0] == whole.format("дог а")
+    numbered = f"<w:p>{run('1. ')}{styled('{}', VANISH)}</w:p>"
+    assert word(numbered.format("a dog"))[0] == numbered.format("а дог")
+    shown = f"<w:p>{run('{} ')}{styled('{}', NO_VANISH)}</w:p>"
+    assert word(shown.format("the big", "dog"))[0] == shown.format("тхе биг", "дог")
+
+
+def test_two_hidden_texts_side_by_side_in_the_translation_are_two() -> None:
+    """Before, they were read as one, and the report said that one was left."""
+    hidden = styled("{}", VANISH)
+    body = f"<w:p>{hidden}{run('and ')}{hidden}{run('dog')}</w:p>"
+    result, report = word(body.format("hid den ", "more hid "), backwards=True)
+    assert hidden.format("ден хид ") in result
+    assert hidden.format("хид море ") in result
+    assert letters_of(re.sub(r"<w:r><w:rPr><w:vanish/>.*?</w:r>", "", result)) == "дог анд"
+    assert report.left == ()
+    for source in (body.format("hid ", "more "), body.format("1", "2"), body + "".join(hidden)):
+        assert word(source, backwards=True)[1].left == ()

@@ -213,11 +213,25 @@ def test_directives_of_smarty_blade_and_mako_are_no_text(source: str, expected: 
 
 @pytest.mark.parametrize(
     "source",
-    ["{$a", "{if ", "@if(", "@if('", "<%def ", "{*", "% if a:\n", "{$a{$b}", "@a((", "[% ' ] %]", "{% '\\", "<%<a width=1"],
+    ["{$a", "{if ", "@if(", "@if('", "<%def ", "{*", "% if a:\n", "{$a{$b}", "@a((", "[% ' ] %]", "{% '\\", "<%<a width=1",
+     "{if $a}{* <b> </b>", "<b>{#</b>#}", "<i>@php<b></b>", "<b>{% comment %}<i>'", "\\(", "\\(a", "$$a", "<i>{{</i>}}"],
 )  # fmt: skip
 def test_directives_take_linear_time(source: str) -> None:
     with cpu_limit(5):
         cut(f"@csrf {source * 5_000}", PageOptions())
+
+
+@pytest.mark.parametrize("space", ["", " "])
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [("{{!--", "--}}"), ("{{/*", "*/}}"), ("{*", "*}"), ("{#", "#}"), ("{% comment %}", "{% endcomment %}")],
+)
+def test_mentions_of_comments_in_blocks_take_linear_time(begin: str, end: str, space: str) -> None:
+    with cpu_limit(5):
+        cut(f"<p>{{$x}}</p>{f'<p>{begin}{space}</p>' * 4_000}<p>{end}</p>", PageOptions())
+    both = f"<p>{begin}{space}</p><p>{{{{!--</p><p>{{*{space}</p>"
+    with cpu_limit(5):
+        cut(f"{both * 1_300}<p>--}}}}</p><p>*}}</p><p>{end}</p>", PageOptions())
 
 
 @pytest.mark.parametrize(
@@ -259,6 +273,184 @@ def test_what_only_looks_like_code_is_text(source: str) -> None:
 def test_a_percent_sign_of_a_text_hides_no_elements(source: str, expected: list[str]) -> None:
     """Before, it began a directive up to a percent sign elsewhere: the words between stayed, and nobody was told."""
     assert sentences(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            "<p>Use <b>{*}</b> to expand.</p><p>Lists are values.</p><p>Without <b>{*}</b> nothing changes.</p>",
+            ["Use {*} to expand.", "Lists are values.", "Without {*} nothing changes."],
+        ),
+        (
+            "<p>Use <b>{*</b> and <b>*}</b> in C.</p><p>Or <i>{*x</i> one.</p><p>Not <i>*}</i> two.</p>",
+            ["Use {* and *} in C.", "Or {*x one.", "Not *} two."],
+        ),
+        (
+            "<pre>{if $a}</pre><p>Put <code>{*</code> here.</p><p>Put <code>*}</code> there.</p>",
+            ["Put here.", "Put there."],
+        ),
+        (
+            "<p>Write <code>@if (a)</code>.</p><p>Use <code>@php</code> for PHP:</p><pre><code>@php $a = 1; @endphp</code></pre><p>one</p>",
+            ["Write .", "Use for PHP:", "one"],
+        ),
+        (
+            "<code>@if (a)</code><p>The <b>short</b> directive @php runs code.</p><p>It ends at @endphp here.</p>",
+            ["The short directive @php runs code.", "It ends at", "here."],
+        ),
+        *(
+            (f"<p>Use <code>{{% {name} %}}</code> here.</p><p>one</p><p>End with <code>{{% end{name} %}}</code>.</p>", ["Use here.", "one", "End with ."])
+            for name in ("comment", "highlight js", "style", "schema", "doc", "raw", "verbatim", "javascript")
+        ),
+        (
+            "<table><td>{% comment %}</td><td>one</td><td>two</td><td>{% endcomment %}</td></table>",
+            ["one", "two"],
+        ),
+        *(
+            (f"<p>Put <code>{first}</code> before <code>{last}</code>.</p>", ["Put before ."])
+            for first, last in (("{#", "#}"), ("{{", "}}"), ("{%", "%}"), ("{{!--", "--}}"), ("{!!", "!!}"), ("[%", "%]"))
+        ),
+        ("<p>See <code>@if (a)</code> and <code>@for (b) {</code> one.</p>", ["See and one."]),
+        (f"<p>{{% comment %}} one</p>{'<p>two</p>' * 6000}<p>{{% endcomment %}}</p>", ["one", *["two"] * 6000]),
+    ],
+)  # fmt: skip
+def test_a_text_about_templates_is_no_template(source: str, expected: list[str]) -> None:
+    """Before, the text between two mentions of signs was taken for code, tags and all, and nobody was told."""
+    assert [text for text in sentences(source) if any(map(str.isalpha, text))] == expected
+    assert translated(source, stand_in="same")[0].decode() == source
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "<div><p>one</p>{# a note </div> #}</div>",
+        "<div>{% comment %} a note </div>{% endcomment %}<p>one</p></div>",
+        "<div>{!$a}{* a note <b>x</b> </div> *}<p>one</p></div>".replace("{!", "{"),
+        "<div>{% highlight html %}\n <b>a</b>\n</div></body>{% endhighlight %}<p>one</p></div>",
+        "<div>@csrf @php $a = '</div>'; @endphp<p>one</p></div>",
+        "<b>one {{ t('<b>a</b>') }}</b>",
+        "<b>one</b> {% if a == '</b>' %}<b><?php echo '</b>'; ?></b>{% endif %}",
+    ],
+)
+def test_code_of_templates_may_hold_tags(source: str) -> None:
+    assert sentences(source) == ["one"]
+
+
+COMMENTS = [("{#", "#}"), ("{{!--", "--}}"), ("{{/*", "*/}}"), ("{*", "*}"), ("{% comment %}", "{% endcomment %}")]
+
+
+@pytest.mark.parametrize(("begin", "end"), COMMENTS)
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("<div class='row'>\n A dog\n BEGIN </div>\n <div class='row'> END\n A cat barks\n</div>", ["A dog", "A cat barks"]),
+        ("<ul><li>A dog BEGIN </li><li> old END</li></ul>", ["A dog"]),
+        ("<select><option>BEGIN A</option><option> ENDSend</option></select>", ["Send"]),
+        ("<p>BEGIN</p><p>one</p><p>END</p>", None),
+        ("<table><td>BEGIN</td><td>begins a comment</td></tr><tr><td>END</td></table>", None),
+    ],
+)  # fmt: skip
+def test_a_comment_may_close_and_open_blocks(begin: str, end: str, source: str, expected: list[str] | None) -> None:
+    """A block that holds nothing but the sign names it."""
+    words = [text for text in sentences(source.replace("BEGIN", begin).replace("END", end)) if text not in (begin, end)]
+    assert words == (expected if expected is not None else [re.search("one|begins a comment", source)[0]])  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{* Copyright (c) 2020 Acme *}\n<h1>About us</h1>", ["About us"]),
+        ("{block content}\n{* old <b>dogs</b> *}", ["{block content}"]),
+        ('{* a *}<a n:href="Home:">Home</a>', ["Home"]),
+    ],
+)
+def test_a_comment_of_smarty_or_latte_needs_no_other_sign(source: str, expected: list[str]) -> None:
+    assert sentences(source) == expected
+
+
+FORMULA = r"P(A \mid B) = \frac{P(B \mid A)}{P(B)}"
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        rf'<span class="math inline">\({FORMULA}\)</span>',
+        rf'<span class="math display">\[{FORMULA}\]</span>',
+        '<span class="math inline"><em>the</em><sup>sum</sup></span>',
+        f'<span class="math">$${FORMULA}$$</span>',
+        rf'<span class="arithmatex">\({FORMULA}\)</span>',
+        f'<span class="katex"><span class="katex-mathml"><math><mtext>if</mtext></math></span>{FORMULA}</span>',
+        '<span class="MathJax" id=a><nobr><span class="mi">sum</span></nobr></span>',
+        "<mjx-container><mjx-math>sum</mjx-math></mjx-container>",
+        rf"\({FORMULA}\)",
+        r"\(x\)",
+        r"\(a &lt; b\)",
+        rf"\[{FORMULA}\]",
+        f"$${FORMULA}$$",
+        "$$E = mc^2$$",
+        "$$ E = mc^2 $$",
+        "$$ PV = nRT $$",
+        "$$ a + b = f(x), $$",
+        r"$$ \int f(x) dx dy = 2 \text{ if it rains} $$",
+        "$$\n  F = ma\n$$",
+    ],
+)
+def test_formulas_of_a_page_stay(formula: str) -> None:
+    source = f"<p>We know that {formula} holds here.</p>"
+    assert sentences(source) == ["We know that holds here."]
+    for stand_in in STAND_INS:
+        content, report = translated(source, stand_in=stand_in)
+        assert content.decode().count(formula) == 1
+        assert report.left == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It costs $5 or $10 here",
+        "Places are $ cheap, $$ fair and $$$ dear, $$ most",
+        r"Write \(see the note below\) and \[one or two\]",
+        r"Escape \\(x\\) and \( alone",
+        "$5 in maths class",
+        "the variable $$ in bash gives a = b and $$ in make gives c",
+        "Prices: food $$, rooms from x = 20, wine $$ (see below).",
+        "PostgreSQL quotes bodies as $$ SELECT a = b; many words here $$ in functions.",
+        "PostgreSQL quotes bodies as $$ SELECT a = b; $$ too.",
+        "Sushi - $$ - A - $$ - Bar",
+        "Sushi ($$) A = B ($$) Bar",
+        "Sushi $$ (A), Bar $$ (B), Thai $$",
+        "Cheap $$ or x = 5 dear $$",
+        "Cheap $$, x = 5 $$",
+        r"Type \( and then A=1 with some more words \) here",
+        r"Type \[ and then A=1 with some more words \] here",
+    ],
+)
+def test_prices_and_brackets_are_no_formulas(text: str) -> None:
+    assert sentences(f'<p class="math">{text}</p>') == [text]
+    assert sentences(f'<a title="{text}">') == [text]
+
+
+def test_a_formula_holds_no_comment() -> None:
+    assert sentences("Cost $$ <!-- x --> a = b $$ dogs") == ["Cost $$ a = b $$ dogs"]
+
+
+@pytest.mark.parametrize(
+    "icon",
+    [
+        '<i class="material-icons">search</i>',
+        "<mat-icon>search</mat-icon>",
+        '<span class="big material-symbols-outlined">search</span>',
+        "<i class='material-icons-round md-18'>search</i>",
+        "<v-icon>mdi-search</v-icon>",
+    ],
+)
+def test_names_of_icons_stay(icon: str) -> None:
+    source = f"<p><a>{icon} Search the site</a></p><button>{icon}</button><p>Press {icon} now</p>"
+    assert [text for text in sentences(source) if text] == ["Search the site", "Press now"]
+    assert translated(source, stand_in="letters")[0].decode() == (
+        f"<p><a>{icon} Сеарцх тхе сите</a></p><button>{icon}</button><p>Пресс {icon} нош</p>"
+    )
+    assert translated(source, stand_in="reversed")[0].decode().count(icon) == 3
 
 
 @pytest.mark.parametrize(

@@ -326,6 +326,53 @@ def test_timed_text_keeps_its_metadata_and_breaks() -> None:
     assert '<tt:span style="i">дог</tt:span>' in result
 
 
+DOG, CHIEN = "<p{} begin='1s' end='2s'>A dog.</p>", "<p{} begin='1s' end='2s'>Un chien.</p>"
+EN, FR, DE = (f" xml:lang='{lang}'" for lang in ("en-GB", "fr", "de"))
+SPANS = f"<p begin='1s' end='2s'><span{EN}>A dog.</span><br/><span{FR}>Un chien.</span></p>"
+
+
+@pytest.mark.parametrize(
+    ("root", "body"),
+    [
+        ("", f"<div{EN}>{DOG.format('')}</div><div{FR}>{CHIEN.format('')}</div>"),
+        ("", DOG.format(EN) + CHIEN.format(FR)),
+        ("", f"{DOG.format('')}<div{FR}>{CHIEN.format('')}</div>"),
+        ("", SPANS),
+        (FR, SPANS),
+        ("", DOG.format(EN) + CHIEN.format(FR).replace("Un", f"<span{EN}>Un</span>")),
+        (EN, DOG.format("") + CHIEN.format(FR)),
+        (FR, DOG.format(EN) + CHIEN.format("")),
+        (DE, DOG.format("") + CHIEN.format(FR)),  # that of the root is wrong
+    ],
+)
+def test_timed_text_in_another_language_stays_and_is_named(root: str, body: str) -> None:
+    source = f"<tt{root}><body>{body}</body></tt>"
+    result, left, texts = translated(source, "a.ttml")
+    assert texts == ["A dog."]
+    assert result == source.replace("A dog.", "А дог.")
+    assert left == [["Un chien.", "line 1: its source is in fr, but this model translates from en"]]
+
+
+@pytest.mark.parametrize(
+    ("root", "body"),
+    [
+        (DE, DOG.format("") * 2),
+        ("", f"<div{FR}>{DOG.format('') * 2}</div>"),
+        (EN, DOG.format(" xml:lang='en-US'") + DOG.format(" xml:lang='eng'")),
+        (
+            "",
+            DOG.format("") + DOG.format(" xml:lang='und'") + DOG.format(" xml:lang='zxx'") + DOG.format(" xml:lang=''"),
+        ),
+    ],
+)
+def test_one_language_of_timed_text_does_not_decide(root: str, body: str) -> None:
+    source = f"<tt{root}><body>{body}</body></tt>"
+    result, left, texts = translated(source, "a.ttml")
+    assert texts == ["A dog."]
+    assert result == source.replace("A dog.", "А дог.")
+    assert not left
+
+
 @pytest.mark.parametrize("reading", ['tts:ruby="text"', 'style="b"', 'style="a c"'])
 def test_the_reading_of_a_word_in_timed_text_stays_and_is_named(reading: str) -> None:
     source = (

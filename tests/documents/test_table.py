@@ -9,9 +9,12 @@ import pytest
 
 from benchmarks.real_documents.stand_ins import letters, translations
 from dragoman.documents.document import DocumentInfo
+from dragoman.documents.table import read
 from dragoman.documents.table_rows import rows_of
 from dragoman.documents.translate import Report, open_document
+from dragoman.documents.units import Unit
 from dragoman.errors import DataError
+from dragoman.translation.assemble import Translation
 from limits import cpu_limit
 
 
@@ -36,9 +39,9 @@ def translated(source: str, *columns: str, name: str = "a.csv") -> tuple[str, Re
         ('id,text\n1,"a ""dog"""\n', 'id,text\n1,"а ""дог"""\n'),
         ('id,text\r\n1,"a dog\r\na cat"\r\n', 'id,text\r\n1,"а дог\r\nа цат"\r\n'),
         ('id,text\n1,"Dog:      ""cat"":\ta\n  b"\n', 'id,text\n1,"Дог:      ""цат"":\tа\n  б"\n'),
-        ("id;text\n1;   Dog:   cat\n", 'id;text\n1;"   Дог:   цат"\n'),
+        ("id;text\n1;   Dog:   cat\n", "id;text\n1;   Дог:   цат\n"),
         ("id,text\n1,   a dog   \n2,1\u00a0   2\n", "id,text\n1,   а дог   \n2,1\u00a0   2\n"),
-        ('id,text\n1,5" dog   a cat\n', 'id,text\n1,"5"" дог   а цат"\n'),
+        ('id,text\n1,5" dog   a cat\n', 'id,text\n1,5" дог   а цат\n'),
         ("id\ttext\n1\ta dog   a cat\n", "id\ttext\n1\tа дог   а цат\n"),
         ("id,text\n\n1,a dog\n\n", "id,text\n\n1,а дог\n\n"),
         ("id,text\n1,\n2,a", "id,text\n1,\n2,а"),
@@ -60,6 +63,28 @@ def test_a_column_is_named_by_its_number_too() -> None:
         translated("a,a\nx,dog\n", "a")
     with pytest.raises(DataError, match=r"no columns have the heading '3'"):
         translated("a,b\nx,dog\n", "3")
+
+
+def test_a_cell_of_several_columns_gets_quotes_if_a_translation_needs_them_and_only_then() -> None:
+    source = 'id,text\nhe dog,    \\\\    ""here""\n2,a dog   the cat   9\n'
+    opened = open_document(source.encode(), DocumentInfo("a.csv", "en", "de", ("text",)))
+    assert opened.finish({})[0] == source.encode()
+    result, _ = opened.finish({"a dog": Translation("ein Hund, sozusagen", 0.0)})
+    assert result == source.replace("a dog   the cat   9", '"ein Hund, sozusagen   the cat   9"').encode()
+
+
+def test_many_columns_of_a_wide_table_are_found_in_linear_time() -> None:
+    names = tuple(f"c{i}" for i in range(20_000))
+    source = ",".join(names) + "\n" + ",".join(["a"] * 20_000) + "\n"
+    with cpu_limit():
+        document = read(source.encode(), DocumentInfo("a.csv", "en", "de", names))
+    assert [part.text for part in document.parts if isinstance(part, Unit)] == ["a"] * 20_000
+
+
+@pytest.mark.parametrize("column", ["1" * 5000, "0" * 5000 + "1"])
+def test_a_number_of_very_many_digits_is_no_column(column: str) -> None:
+    with pytest.raises(DataError, match="no columns have the heading"):
+        translated("id,text\n1,a dog\n", column)
 
 
 def test_a_number_is_a_column_although_the_first_row_of_text_has_that_cell() -> None:

@@ -256,6 +256,86 @@ def test_empty_segments_of_a_target_are_filled() -> None:
     assert translated(old(unit.format(' state="final"', "")))[0] == old(unit.format(' state="final"', ""))
 
 
+SEG = '<mrk mtype="seg" mid="{}">{}</mrk>'
+X, ITEMS = '<x id="{}"/>', '<x id="0"/> items'
+SWAPPED = X.format(1) + " " + X.format(0)
+
+
+@pytest.mark.parametrize(
+    ("source", "attributes", "target"),
+    [
+        (X.format(0) + " " + X.format(1), ' state="translated"', SWAPPED),  # as Angular writes them
+        (X.format(0) + " " + X.format(1), "", SWAPPED),
+        (X.format(0) + " " + X.format(1), ' state="needs-translation"', SWAPPED),
+        (ITEMS, ' state="translated"', X.format(0)),  # the word has no translation
+        (ITEMS, ' state="new"', X.format(0)),
+        (ITEMS, ' state="final"', '<g id="1"><x id="0"/></g>'),
+        ("dogs <x id='1'/> of <x id='2'/>", ' state="new"', "dogs <x id='2'/> of <x id='1'/>"),
+        ("dogs <ph id='1'>%s</ph>", ' state="new"', "<ph id='1'>%s</ph>dogs"),
+    ],
+)
+def test_codes_that_a_person_placed_are_never_overwritten(source: str, attributes: str, target: str) -> None:
+    """A target of codes alone was taken for an empty one, and was written again in the order of the source."""
+    content = old(f'<trans-unit id="1"><source>{source}</source><target{attributes}>{target}</target></trans-unit>')
+    result, report = translated(content)
+    assert result == content
+    assert len(report.left) == any(map(str.isalpha, re.sub("<[^<>]*>", "", source)))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "why"),
+    [
+        ('Hello <g id="1">big</g> dog', "Hello big dog", ""),
+        ('Hello <g id="1">big</g> dog', 'Hello big <g id="1">dog</g>', "its target has other codes than the source"),
+        ('<g id="1">Hello dog</g>', '<g id="1"></g>', "its target has codes, but no words"),
+        ('Hello <g id="1">big</g> dog', "Hallo Hund", "has a translation, although its state is needs-translation"),
+    ],
+)
+def test_a_copy_without_codes_is_replaced_and_other_targets_are_named(source: str, target: str, why: str) -> None:
+    unit = '<trans-unit id="1"><source>{}</source><target{}>{}</target></trans-unit>'
+    content = old(unit.format(source, ' state="needs-translation"', target))
+    result, report = translated(content)
+    assert [segment.why for segment in report.left] == [why] * bool(why)
+    expected = content if why else old(unit.format(source, OLD, 'Хелло <g id="1">биг</g> дог'))
+    assert result == expected
+
+
+def test_languages_of_none_in_particular_decide_nothing() -> None:
+    unit = '<trans-unit id="1"><source>dog</source></trans-unit>'
+    for code in ("zxx", "mis", "qaa", "und"):
+        content = old(unit).replace('source-language="en"', f'source-language="{code}"')
+        assert code in content
+        assert "дог" in translated(content)[0]
+
+
+@pytest.mark.parametrize("state", ["translated", "initial"])
+def test_codes_that_a_person_placed_are_never_overwritten_in_xliff_2(state: str) -> None:
+    segment = f'<segment state="{state}"><source><ph id="0"/> <ph id="1"/></source><target><ph id="1"/> <ph id="0"/></target></segment>'
+    assert translated(new(f'<unit id="u">{segment}</unit>'))[0] == new(f'<unit id="u">{segment}</unit>')
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "<target/>", "<target></target>", "<target> <!-- a --></target>", '<target state="new">a <x id="1"/>dog</target>',
+        '<target state="new">\n  a <x id="1"></x>dog\n</target>', '<target><mrk mtype="seg" mid="0"></mrk></target>',
+        '<target state="new"><mrk mtype="seg" mid="0">a <x id="1" ctype="lb"/>dog</mrk></target>',
+    ],
+)  # fmt: skip
+def test_an_empty_target_and_a_copy_of_the_source_are_replaced(target: str) -> None:
+    unit = '<trans-unit id="1"><source>a <x id="1"/>dog</source>{}</trans-unit>'
+    result, report = translated(old(unit.format(target)))
+    assert result == old(unit.format(f'<target{OLD}>а <x id="1"/>дог</target>'))
+    assert not report.left
+
+
+def test_a_segment_of_codes_alone_stays_and_an_empty_one_beside_it_is_filled() -> None:
+    cut = SEG.format(0, ITEMS) + SEG.format(1, "b")
+    unit = f'<trans-unit id="1"><source>{ITEMS}b</source><seg-source>{cut}</seg-source><target{{}}>{{}}</target></trans-unit>'
+    given, expected = (SEG.format(0, X.format(0)) + SEG.format(1, text) for text in ("", "б"))
+    assert translated(old(unit.format("", given)))[0] == old(unit.format(OLD, expected))
+
+
 def test_languages_are_those_of_each_file() -> None:
     unit = '<body><trans-unit id="1"><source>a dog</source></trans-unit></body></file>'
     files = f'<xliff version="1.2"><file source-language="fr">{unit}<file source-language="en-GB">{unit}</xliff>'
@@ -321,9 +401,6 @@ def test_elements_of_other_namespaces_are_no_segments() -> None:
     prefixed = old("<trans-unit id='1'><source>A dog.</source></trans-unit>")
     prefixed = re.sub(r"(</?)(?=[a-z])", r"\1n:", prefixed).replace("xmlns=", "xmlns:n=")
     assert f"<n:target{OLD}>А дог.</n:target>" in translated(prefixed)[0]
-
-
-SEG = '<mrk mtype="seg" mid="{}">{}</mrk>'
 
 
 @pytest.mark.parametrize(

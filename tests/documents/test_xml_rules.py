@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 
 import pytest
@@ -26,16 +27,16 @@ DOCUMENTS = {
 
 def packed(name: str, content: str) -> tuple[str, bytes]:
     """Return the name and the bytes of a file; a member of an office file is packed into one."""
-    if "/" not in name:
+    if not name.endswith(".xml"):
         return name, content.encode()
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr(name, content)
-    return "a.docx", out.getvalue()
+    return "a.odt" if name == "content.xml" else "a.docx", out.getvalue()
 
 
 def unpacked(member: str, data: bytes) -> bytes:
-    if "/" not in member:
+    if not member.endswith(".xml"):
         return data
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return archive.read(member)
@@ -65,6 +66,39 @@ def test_a_doctype_with_declarations_is_refused_whatever_its_address(member: str
     name, data = packed(member, f'<!DOCTYPE x {address}[<!ENTITY y "z">]>\n{DOCUMENTS[member]}')
     with pytest.raises(DataError, match="declares entities in its DOCTYPE"):
         open_document(data, DocumentInfo(name, "en", "de"))
+
+
+OASIS = "urn:oasis:names:tc:opendocument:xmlns"
+WITH_EMPTY = {
+    "a.ttml": '<tt><body><p begin="1s" end="2s">The <metadata/>dog<br/>sleeps <span/>here</p><p begin="3s"/></body></tt>',
+    "a.xlf": '<xliff version="1.2"><file source-language="en"/><file source-language="en"><body><trans-unit id="1"><source>'
+    'The <x id="1"/>dog <ph id="2"/><g id="3"/>sleeps</source><target state="new"/></trans-unit></body></file></xliff>',
+    "b.xlf": '<xliff version="2.0" srcLang="en" trgLang="de"><file id="f"><unit id="u"><segment><source>The '
+    '<sm id="m" translate="no"/>dog<em startRef="m"/> sleeps</source><target/></segment></unit></file></xliff>',
+    "c.xlf": '<xliff version="1.2"><file source-language="en"><body><trans-unit id="1"><source>The dog. It</source><seg-source>'
+    '<mrk mtype="seg" mid="0">The dog.</mrk> <mrk mtype="seg" mid="1">It</mrk></seg-source><target>'
+    '<mrk mtype="seg" mid="0">Ein Hund.</mrk> <mrk mtype="seg" mid="1"/></target></trans-unit></body></file></xliff>',
+    "word/document.xml": f'<w:document xmlns:w="{WORD}"><w:body><w:p/><w:p><w:r><w:rPr/><w:t>The dog</w:t><w:br/><w:t>sleeps</w:t>'
+    '<w:tab/><w:t>co</w:t><w:softHyphen/><w:t>op</w:t></w:r></w:p></w:body></w:document>',
+    "content.xml": f'<office:body xmlns:office="{OASIS}:office:1.0" xmlns:text="{OASIS}:text:1.0"><text:p>The dog<text:line-break/>'
+    "sleeps <text:s/>here<text:tab/>too</text:p><text:p/></office:body>",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("member", WITH_EMPTY)
+def test_an_empty_element_of_two_tags_is_read_as_that_of_one(member: str) -> None:
+    """The words beside ``<br></br>`` ran together, and ``<sm ...></sm>`` protected nothing."""
+    results = []
+    for content in (WITH_EMPTY[member], re.sub(r"<([\w:-]+)([^<>]*)/>", r"<\1\2></\1>", WITH_EMPTY[member])):
+        name, data = packed(member, content)
+        info = opening.fields_of(DocumentInfo(name, "en", "de"))
+        texts = opening.texts(data, info)["texts"]
+        result = opening.finished(data, info, [[text, text.upper(), None] for text in texts], [])
+        written = unpacked(member, result["content"])
+        results.append((texts, etree.tostring(etree.fromstring(written), method="c14n"), result["left"]))
+    assert results[0] == results[1]
+    assert b"/>" not in written
+    assert texts
 
 
 def test_a_file_without_an_element_is_refused() -> None:

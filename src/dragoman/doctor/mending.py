@@ -1,7 +1,7 @@
 """Write a text mended: lines put side by side, forms of lines repaired, and what cannot be repaired left out.
 
 mended = write_mended(text, examination, (Path("clean.en"), Path("clean.de")))
-mended.log      # clean.log.tsv: every line that was mended or dropped, and why
+mended.log      # clean.en.log.tsv: every line that was mended or dropped, and why
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ from typing import BinaryIO
 
 from dragoman.config import TextFiles
 from dragoman.data.compression import compressor
+from dragoman.data.corpus import advice, conversion, encoding_of, open_corpus, read_line
+from dragoman.data.encodings import SAMPLE_BYTES, Encoding, recognise
+from dragoman.data.texts import files_of
 from dragoman.doctor.findings import Finding, Place
 from dragoman.doctor.forms import without_tags
 from dragoman.doctor.paired_lines import Pairs, Reading
 from dragoman.doctor.realignment import gaps
 from dragoman.doctor.text_checks import Examination, names_of
-from dragoman.errors import ConfigError
-from dragoman.files import check_output, explained, whole_files
+from dragoman.errors import ConfigError, DataError
+from dragoman.files import check_output, explained, refuse_others, whole_files
+from dragoman.languages.codes import language_of
 from dragoman.languages.scripts import is_blank
 
 MENDED = (
@@ -37,6 +41,9 @@ DROPPED = (
 
 MENDABLE = frozenset((*MENDED, *DROPPED, "shifted", "empty"))
 """Kinds of which a mended text is free."""
+
+COLUMNS = "action\treason\tsource line\ttarget line\tsource\ttarget"
+"""Headings of the log."""
 
 BLOCK_CHARACTERS = 2**20
 """Characters of text that are written at a time."""
@@ -76,7 +83,8 @@ def check_mended(
         listed: Another file that is to be written, which is checked already.
 
     Raises:
-        ConfigError: There are several texts, or a file cannot be written, is an input, or is a pipe or a device.
+        ConfigError: There are several texts, a file cannot be written, is an input, or is a pipe or a device, or
+            the log would replace another file than a log.
     """
     if len(texts) != 1:
         raise ConfigError(f"--write mends one text at a time, got {len(texts)}; give each by itself")
@@ -90,11 +98,13 @@ def check_mended(
     paths += [] if listed is None else [listed]
     if len({path.absolute() for path in paths}) < len(paths):
         raise ConfigError(f"{outs[0]}, {outs[1]}: must be two files, and neither the log {log_of(outs)} nor the list")
+    why = "the log of the mended text would replace this file, which is no such log"
+    refuse_others(log_of(outs), why, f"{COLUMNS}\n".encode())
 
 
 def log_of(outs: tuple[Path, Path]) -> Path:
-    """Return the name of the log beside a mended text."""
-    return outs[0].with_suffix(".log.tsv")
+    """Return the name of the log beside a mended text; mended texts of other names have other logs."""
+    return outs[0].with_name(f"{outs[0].name}.log.tsv")
 
 
 def write_mended(text: TextFiles, examination: Examination, outs: tuple[Path, Path]) -> Mended:
@@ -106,14 +116,15 @@ def write_mended(text: TextFiles, examination: Examination, outs: tuple[Path, Pa
         outs: Source and target file to write, also ``.gz`` and ``.zst``.
 
     Raises:
-        DataError: The text cannot be read.
+        DataError: The text cannot be read, or the encoding of a file is not certain.
         DragomanError: A file cannot be written.
     """
+    _refuse_guesses(text, examination.reading)
     log, counts = log_of(outs), (Counter[str](), Counter[str]())
     n = n_written = 0
     with explained(outs[0]), whole_files((*outs, log), log) as files:
         writers = [_Writer(file, path) for file, path in zip(files, (*outs, log), strict=True)]
-        writers[2].write("action\treason\tsource line\ttarget line\tsource\ttarget")
+        writers[2].write(COLUMNS)
         for pair in mended_pairs(text, examination):
             n += pair.is_pair
             if pair.action:
@@ -126,6 +137,50 @@ def write_mended(text: TextFiles, examination: Examination, outs: tuple[Path, Pa
         for writer in writers:
             writer.flush()
     return Mended(outs, log, n, n_written, dict(counts[0]), dict(counts[1]))
+
+
+def _refuse_guesses(text: TextFiles, reading: Reading) -> None:
+    """Check that each file that is not UTF-8 was read in an encoding that is certain.
+
+    Raises:
+        DataError: The encoding was a guess, and other characters may be meant.
+    """
+    for path, codec in zip(files_of(text), reading.codecs, strict=False):
+        if codec is None:
+            continue
+        encoding = encoding_of(path)
+        if encoding == Encoding(codec, certain=True):
+            encoding = _by_all_bytes(path, encoding)
+        if encoding != Encoding(codec, certain=True):
+            how = advice(path, 1) if encoding is None else conversion(encoding, path)
+            raise DataError(f"{path}: not UTF-8, and --write does not guess its encoding: {how}")
+
+
+def _by_all_bytes(path: Path, encoding: Encoding) -> Encoding:
+    """Return the encoding of a file by its first lines and those with a byte that no line before them has.
+
+    The first lines alone may lack the characters in which similar encodings differ, such as the sign of the euro.
+
+    Args:
+        path: The file.
+        encoding: The one that its first lines show; returned where the file is damaged, or has characters of two bytes.
+    """
+    lines: list[bytes] = []
+    seen, free = bytes(range(128)), SAMPLE_BYTES // 2
+    with open_corpus(path) as stream:
+        while line := read_line(stream, str(path)):
+            unseen = line.translate(None, seen)
+            if unseen or (free > 0 and not line.isascii()):
+                lines.append(line)
+                free -= len(line)
+                seen += bytes(set(unseen))
+    sample = b"".join(lines)
+    try:
+        sample.decode(encoding.codec)
+    except UnicodeError:
+        return encoding
+    is_utf = encoding.codec.startswith("utf")  # a line of its bytes may end within a character
+    return encoding if is_utf else recognise(sample, language_of(path)) or encoding
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Protocol
 from dragoman.data.encodings import check_known, recognise
 from dragoman.documents.units import Part, Translations
 from dragoman.errors import DataError
+from dragoman.languages.codes import MOST_TAG, is_registered, primary, variety
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,27 @@ class DocumentInfo:
         """Names of the options that differ from their defaults, ``columns`` among them."""
         names = [field.name for field in fields(self.options) if getattr(self.options, field.name) != field.default]
         return ["columns"] * bool(self.columns) + names
+
+    def why_not(self, src: str | None = None, tgt: str | None = None) -> str:
+        """Return why languages that a document declares are not those of the model; "" if they are, or are not known.
+
+        Args:
+            src: Language of its text.
+            tgt: Language of its translation.
+        """
+        src, tgt = known_language(src or ""), known_language(tgt or "")
+        if src and self.src_lang is not None and variety(src) != variety(self.src_lang):
+            return f"its source is in {src}, but this model translates from {self.src_lang}"
+        if tgt and self.tgt_lang is not None and variety(tgt) != variety(self.tgt_lang):
+            return f"is to be translated to {tgt}, but this model translates to {self.tgt_lang}"
+        return ""
+
+
+def known_language(lang: str) -> str:
+    """Return a language that a document declares; "" if it is no code of a language, or of none in particular."""
+    code = primary(lang)
+    is_none = code in ("und", "mul", "zxx", "mis") or (len(code) == 3 and "qaa" <= code <= "qtz")
+    return lang if len(code) <= MOST_TAG and not is_none and is_registered(code) else ""
 
 
 @dataclass(frozen=True)

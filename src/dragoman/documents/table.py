@@ -10,7 +10,7 @@ Excel begins.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -54,10 +54,31 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     table = _Table(text.text, separator, len(headings), wanted)
     chosen = [headings[i] for i in wanted]
     is_text = not has_headings and any(map(_is_sentence, chosen))
-    parts, left = table.parts(chain([first], rows) if is_text else rows)
+    pieces, left = table.pieces(chain([first], rows) if is_text else rows)
     if not has_headings and not is_text:
         left = [*(Untranslated(cell, _HEADING) for cell in chosen if has_letters(cell)), *left]
-    return text_document(parts, text, left)
+    parts = [part for piece in pieces for part in (piece.parts if isinstance(piece, _Bare) else [piece])]
+
+    def save(render: Callable[[Sequence[Part]], str]) -> bytes:
+        own = (piece.written(render, separator) if isinstance(piece, _Bare) else render([piece]) for piece in pieces)
+        return text.encode("".join(own))
+
+    return Document(parts, save, tuple(left), read_as=text.read_as)
+
+
+@dataclass(frozen=True)
+class _Bare:
+    """A cell without quotes, which gets them if its translation needs them."""
+
+    raw: str
+    parts: Sequence[Part]
+
+    def written(self, render: Callable[[Sequence[Part]], str], separator: str) -> str:
+        """Return the translated cell."""
+        return _quoted_if_needed(render(self.parts), separator, self.raw)
+
+
+_Piece = Part | _Bare
 
 
 @dataclass(frozen=True)
@@ -69,11 +90,11 @@ class _Table:
     n_columns: int
     wanted: list[int]
 
-    def parts(self, rows: Iterator[Row]) -> tuple[list[Part], list[Untranslated]]:
+    def pieces(self, rows: Iterator[Row]) -> tuple[list[_Piece], list[Untranslated]]:
         """Return the source of all rows with the wanted cells as units, and the rows and cells that are left."""
-        parts: list[Part] = []
+        pieces: list[_Piece] = []
         left: list[Untranslated] = []
-        copied_to = 0  # the source up to here is in ``parts``
+        copied_to = 0  # the source up to here is in ``pieces``
         for row in rows:
             if why := self._why_left(row):
                 left.append(Untranslated(self.text[row.cells[0][0] : row.cells[-1][1]], f"line {row.line:,}: {why}"))
@@ -85,9 +106,9 @@ class _Table:
                 if _FORMULA.match(_value(source)):
                     left.append(Untranslated(_value(source), f"line {row.line:,}: a formula"))
                     continue
-                parts += [self.text[copied_to:start], *_cell(source, self.separator)]
+                pieces += [self.text[copied_to:start], *_cell(source)]
                 copied_to = end
-        return [*parts, self.text[copied_to:]], left
+        return [*pieces, self.text[copied_to:]], left
 
     def _why_left(self, row: Row) -> str:
         """Return why a row stays as it is; "" for a row of the table, or a blank line."""
@@ -114,10 +135,14 @@ def _wanted_columns(headings: list[str], info: DocumentInfo) -> tuple[list[int],
     available = ", ".join(headings[:20])
     if not columns:
         raise DataError(f"{info.name}: which column is translated? Name one (column, --column); there are {available}")
+    places: dict[str, list[int]] = {}
+    for i, heading in enumerate(headings):
+        for name in {heading, heading.strip()}:
+            places.setdefault(name, []).append(i)
     numbers = set()
     has_headings = False
     for name in columns:
-        of_name = [i for i, heading in enumerate(headings) if name in (heading, heading.strip())]
+        of_name = places.get(name, [])
         if is_position(name, headings, columns):
             of_name = [int(name) - 1]
         else:
@@ -169,27 +194,14 @@ def _value(raw: str) -> str:
     return raw[1:-1].replace('""', '"') if len(raw) > 1 and raw[0] == raw[-1] == '"' else raw
 
 
-def _cell(raw: str, separator: str) -> list[Part]:
+def _cell(raw: str) -> list[_Piece]:
     """Return a unit for each column of each line of a cell, quoted as the cell is or as its translation needs."""
     if not (len(raw) > 1 and raw[0] == raw[-1] == '"'):
-        return _bare(raw, separator)
-    parts: list[Part] = ['"']
+        return [_Bare(raw, columns(raw, lambda text: Unit(text, raw=[text], escape=str)))]
+    parts: list[_Piece] = ['"']
     for number, line in enumerate(re.split(r"(\r?\n|\r)", raw[1:-1])):
         parts += [line] if number % 2 else columns(line, _unit_in_quotes)
     return [*parts, '"']
-
-
-def _bare(raw: str, separator: str) -> list[Part]:
-    """Return the units of a cell without quotes; one of several columns gets them, as any translation may need them."""
-
-    def unit(text: str) -> Unit:
-        return Unit(text, raw=[text], escape=lambda translation: _quoted_if_needed(translation, separator, raw))
-
-    if separator == "\t":  # no translation needs quotes
-        return columns(raw, unit)
-    if len(columns(raw.strip())) > 1 and has_letters(raw):
-        return ['"', *columns(_doubled(raw), _unit_in_quotes), '"']
-    return [unit(raw)]
 
 
 def _unit_in_quotes(raw: str) -> Unit:
@@ -202,9 +214,11 @@ def _doubled(text: str) -> str:
 
 
 def _quoted_if_needed(text: str, separator: str, source: str) -> str:
-    """Return text in quotes if it holds the separator, or a quotation mark that the source has not."""
+    """Return a cell in quotes if it holds the separator, or a quotation mark that its source has not."""
+    if text == source:
+        return source
     if separator == "\t":
         return text.replace("\t", " ")
-    if separator in text or ('"' in text and '"' not in source) or text.startswith('"'):
+    if separator in text or ('"' in text and '"' not in source) or text.lstrip().startswith('"'):
         return f'"{_doubled(text)}"'
     return text

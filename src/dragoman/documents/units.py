@@ -38,7 +38,7 @@ class Tag:
     """Markup inside a unit: a tag, a placeholder, or the cut between two lines or cues."""
 
     place: int  # number of characters of the unit's text before it
-    parts: tuple[Part, ...]  # its source, with units for text of its own, such as a footnote
+    parts: tuple[Part, ...]  # its source, with units for text of its own, such as a footnote; see ``_with_elements``
     kind: Literal["open", "close", "point"] = "point"
     name: str = ""  # the opening and the closing tag of an element share it
     share: float | None = None  # for a cut: fraction of the translation before it, 0 to 1
@@ -105,6 +105,7 @@ class _Placed:
     tgt: Side
     places: TagPlaces
     styles: Sequence[int]
+    usual: Mapping[str, int]  # for each element that is a style alone, by its name, and for "", the others: its style
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,7 @@ def _translated(unit: Unit, translation: AlignedText, translations: Translations
         return write(unit.raw, translations, lost)
     written: list[str] = []
     run: list[str] = []  # characters in the same style that are not written yet
-    style = 0
+    style = known.usual[""]
 
     def flush() -> None:
         if text := "".join(run):
@@ -247,6 +248,8 @@ def _translated(unit: Unit, translation: AlignedText, translations: Translations
         if isinstance(piece, Tag):
             flush()
             written.append(write(piece.parts, translations, lost))
+            if piece.name in known.usual and piece.kind != "point":
+                style = known.usual[piece.name if piece.kind == "open" else ""]
         elif isinstance(piece, str):
             run += piece
         else:
@@ -269,7 +272,55 @@ def _placed(unit: Unit, translation: AlignedText, translations: Translations) ->
         pieces = link(src, tgt, translation.alignment, [tag.place for tag in unit.tags])
         places = tag_places(unit.tags, src, tgt, pieces)
     styles = [] if places.n_lost else _styles(unit, src, tgt, translation.alignment)
-    return _Placed(unit, unit.tags, translation, tgt, places, styles)
+    usual = {"": 0}
+    if styles and any(not tag.parts for tag in unit.tags):
+        styles, usual, n_lost = _with_elements(unit, tgt.text, places.order, styles)
+        places = TagPlaces((), n_lost) if n_lost else places
+    return _Placed(unit, unit.tags, translation, tgt, places, styles, usual)
+
+
+def _with_elements(
+    unit: Unit, text: str, order: Sequence[tuple[int, int]], styles: Sequence[int]
+) -> tuple[list[int], dict[str, int], int]:
+    """Keep the styles of elements whose tags have no source, such as a link of a slide, to their words alone.
+
+    Args:
+        unit: The unit.
+        text: Its translation.
+        order: Tags in the order of the translation, each with the character that it stands before.
+        styles: The style of each character of the translation.
+
+    Returns:
+        The style of each character; that of each such element, by its name, and of the text around them, by ""; and the
+        number of them that would show nothing.
+    """
+    src_names = _element_names([(tag, tag.place) for tag in unit.tags], len(unit.text))
+    tgt_names = _element_names([(unit.tags[i], place) for i, place in order], len(text))
+    own: dict[str, set[int]] = {"": set()}
+    for name, style in zip(src_names, _source_styles(unit), strict=True):
+        own.setdefault(name, set()).add(style)
+    usual = {name: min(some, default=0) for name, some in own.items()}  # the most frequent comes first
+    fitting = [
+        style if style in own[name] or not own[name] else usual[name]
+        for name, style in zip(tgt_names, styles, strict=True)
+    ]
+    shown = [
+        {name for name, character in zip(names, characters, strict=True) if not character.isspace()}
+        for names, characters in ((src_names, unit.text), (tgt_names, text))
+    ]
+    return fitting, usual, len(shown[0] - shown[1] - {""})
+
+
+def _element_names(tags: Sequence[tuple[Tag, int]], size: int) -> list[str]:
+    """Return for each character of a text the name of the element around it whose tags have no source, or ""."""
+    names = [""] * size
+    start = 0
+    for tag, place in tags:
+        if tag.kind == "open" and not tag.parts:
+            start = place
+        elif tag.kind == "close" and not tag.parts:
+            names[start:place] = [tag.name] * (place - start)
+    return names
 
 
 def _sequence(unit: Unit, tgt: Side, order: Sequence[tuple[int, int]]) -> list[str | range | Tag]:
@@ -414,9 +465,7 @@ def _styles(unit: Unit, src: Side, tgt: Side, alignment: Links | None) -> list[i
     n_chars = len(tgt.text)
     if not unit.styled:
         return [0] * n_chars
-    src_styles = [0] * len(unit.text)
-    for start, end, style in unit.styled:
-        src_styles[start:end] = [style] * (end - start)
+    src_styles = _source_styles(unit)
     src_words, tgt_words = word_spans(src.text, src.unspaced), word_spans(tgt.text, tgt.unspaced)
     sources: dict[int, WordSpan] = {}  # number of a target word: span of the first source word it is linked to
     for number, other in sorted(alignment or _by_position(len(src_words), len(tgt_words))):
@@ -442,6 +491,14 @@ def _styles(unit: Unit, src: Side, tgt: Side, alignment: Links | None) -> list[i
         styles[word_start : word_start + n_before] = src_styles[word : word + n_before]
         styles[word_end - n_behind : word_end] = src_styles[word_last - n_behind : word_last]
     return _filled(styles)
+
+
+def _source_styles(unit: Unit) -> list[int]:
+    """Return the style of each character of a unit's text."""
+    styles = [0] * len(unit.text)
+    for start, end, style in unit.styled:
+        styles[start:end] = [style] * (end - start)
+    return styles
 
 
 def _alike(src: str, tgt: str) -> tuple[int, int]:

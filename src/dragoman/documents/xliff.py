@@ -1,7 +1,7 @@
 """XLIFF 1.0 to 1.2 and 2.0 to 2.2: segments without a target get one, the others keep theirs.
 
-A target is replaced only if its state says that it is not translated yet and it has no words, or the words of its
-source. A new target gets the state of a translation that nobody has reviewed.
+A target is replaced only if it is empty, or a copy of its source, with its codes or with none, in a state that says
+that it is not translated yet. A new target gets the state of a translation that nobody has reviewed.
 https://docs.oasis-open.org/xliff/v1.2/os/xliff-core.html, https://docs.oasis-open.org/xliff/xliff-core/v2.2/
 """
 
@@ -16,9 +16,18 @@ from dragoman.documents.document import Document, DocumentInfo, Text, Untranslat
 from dragoman.documents.gettext.placeholders import ordered
 from dragoman.documents.units import Part, Translations, Unit, units_of
 from dragoman.documents.xliff_content import ContentReader, Settings, is_one_piece
-from dragoman.documents.xml import Token, check, closing_tags, root_namespace, root_of, tokens, with_attribute
+from dragoman.documents.xml import (
+    Token,
+    check,
+    closing_tags,
+    opening_tag,
+    root_namespace,
+    root_of,
+    tokens,
+    with_attribute,
+)
 from dragoman.errors import DataError
-from dragoman.languages.codes import standard, variety
+from dragoman.languages.codes import standard
 from dragoman.translation.keeping.protected import has_letters
 
 SUFFIXES = (".xliff", ".xlf")
@@ -32,6 +41,8 @@ _FINISHED = frozenset(["final", "signed-off", "reviewed"])
 
 _STATE = re.compile(r"(?<!\s)\s++(?:state|state-qualifier|subState)=(?:\"[^\"]*\"|'[^']*')")
 _PREFIX = re.compile(r"<([\w.-]+:)?")
+_CODE = re.compile("\0[^\0]*+\0")
+"""The sign for a code in ``_File.content_in``."""
 _WHY_REJECTED = "its translation would mix up placeholders without numbers"
 _UNTRANSLATED = "\0"
 """Source of a probe, which no XML can contain."""
@@ -168,14 +179,8 @@ def _inside(token: Token, scope: _Scope) -> _Scope:
 
 def _why_not(token: Token, is_new: bool, info: DocumentInfo) -> str:
     """Return why the languages that a tag declares are not those of the model; "" if they are, or it declares none."""
-    src, tgt = (
-        token.get(name) for name in (("srcLang", "trgLang") if is_new else ("source-language", "target-language"))
-    )
-    if src and info.src_lang is not None and variety(src) != variety(info.src_lang):
-        return f"its source is in {src}, but this model translates from {info.src_lang}"
-    if tgt and info.tgt_lang is not None and variety(tgt) != variety(info.tgt_lang):
-        return f"is to be translated to {tgt}, but this model translates to {info.tgt_lang}"
-    return ""
+    names = ("srcLang", "trgLang") if is_new else ("source-language", "target-language")
+    return info.why_not(*map(token.get, names))
 
 
 def _with_language(token: Token, is_new: bool, info: DocumentInfo) -> str:
@@ -267,18 +272,37 @@ class _File:
         """True if a person said that nothing about the target is to change."""
         return self.state(start, target) in _FINISHED or self.tokens[start].get("approved") == "yes"
 
+    def content_in(self, start: int, end: int) -> str:
+        """Return the text of these tokens with a sign for each code; an ``mrk`` around something has none."""
+        shown = []
+        for token in self.tokens[start:end]:
+            if token.kind == "text":
+                shown.append(token.text)
+            elif token.kind != "other" and (token.name != "mrk" or (token.kind == "empty" and not _is_segment(token))):
+                shown.append(f"\0{token.kind} {token.name} {token.get('id') or token.get('startRef')}\0")
+        return " ".join("".join(shown).split())
+
     def why_kept(self, start: int, source: tuple[int, int], target: tuple[int, int] | None) -> str:
         """Return why a segment keeps its target; "" if it gets a new one."""
         state = self.state(start, target)
-        text = " ".join(self.text(*target).split()) if target is not None else ""
+        content = self.content_in(target[0] + 1, target[1] - 1) if target is not None else ""
         if self.is_finished(start, target):
-            return "translated already" if text else f"has no translation, but its state is {state or 'approved'}"
-        if not text:
+            return "translated already" if content else f"has no translation, but its state is {state or 'approved'}"
+        if not content:
             return ""
-        is_copy = text == " ".join(self.text(*source).split())
+        of_source = self.content_in(source[0] + 1, source[1] - 1)
+        words = " ".join(_CODE.sub("", of_source).split())
+        is_copy = content in (of_source, words)
         if state not in _NOT_YET:
             return "its target repeats the source, in no state that says so" if is_copy else "translated already"
-        return "" if is_copy else f"has a translation, although its state is {state}"
+        if is_copy:
+            return ""
+        own_words = " ".join(_CODE.sub("", content).split())
+        if not own_words:
+            return "its target has codes, but no words"
+        if own_words == words:
+            return "its target has other codes than the source"
+        return f"has a translation, although its state is {state}"
 
     def segment(self, start: int, scope: _Scope, tgt_lang: str | None) -> _Segment | str:
         """Return the segment that opens at ``start`` with a new target, or why it is not translated."""
@@ -329,14 +353,13 @@ class _File:
         for mid, place in self.segments_in(target[0] + 1, target[1] - 1).items():
             is_empty = self.tokens[place].kind == "empty"
             close = place if is_empty else self.closing[place]
-            if self.text(place, close).strip() or mid not in sources or self.tokens[sources[mid]].kind == "empty":
+            if self.content_in(place + 1, close) or mid not in sources or self.tokens[sources[mid]].kind == "empty":
                 continue
             content = self.reader.parts(sources[mid] + 1, self.closing[sources[mid]], settings)
             if content is None or not any(has_letters(unit.plain) for unit in units_of(content)):
                 continue
-            tag = self.tokens[place].source
-            prefix = (_PREFIX.match(tag) or [""])[1] or ""
-            opening = f"{tag[:-2].rstrip()}>" if is_empty else tag
+            opening = opening_tag(self.tokens[place])
+            prefix = (_PREFIX.match(opening) or [""])[1] or ""
             closing = f"</{prefix}mrk>" if is_empty else self.tokens[close].source
             parts += [self.source(between, place), opening, *content, closing]
             between = close + 1
@@ -350,8 +373,7 @@ class _File:
         prefix = (_PREFIX.match(self.tokens[source[0]].source) or [""])[1] or ""
         space = ""
         if target is not None:
-            old = self.tokens[target[0]].source
-            opening = f"{old[:-2].rstrip()}>" if old.endswith("/>") else old
+            opening = opening_tag(self.tokens[target[0]])
             start_of_target, end_of_target = target
         else:
             preserves = self.tokens[source[0]].get("xml:space")

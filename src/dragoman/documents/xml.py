@@ -101,6 +101,8 @@ def _lxml() -> Any:
 def tokens(text: str, prefixes: dict[str, str]) -> list[Token]:
     """Cut well-formed XML into tokens; joined, their sources are the text again.
 
+    ``<a></a>`` is one empty token, as ``<a/>`` is: to XML they are the same.
+
     Args:
         prefixes: The usual prefix of each namespace. A name in another namespace keeps the prefix of the file, with a
             question mark before it if that is the usual prefix of one of these.
@@ -119,7 +121,10 @@ def tokens(text: str, prefixes: dict[str, str]) -> list[Token]:
         else:
             kind: Any = "close" if source.startswith("</") else "empty" if source.endswith("/>") else "open"
             scope = scopes[-1] if kind == "close" else _scope(source, scopes[-1], prefixes)
-            result.append(Token(source, kind, _name_in(source, scope, prefixes)))
+            if kind == "close" and result and result[-1].kind == "open":
+                result[-1] = Token(result[-1].source + source, "empty", result[-1].name)
+            else:
+                result.append(Token(source, kind, _name_in(source, scope, prefixes)))
             if kind == "open":
                 scopes.append(scope)
             elif kind == "close":
@@ -172,11 +177,18 @@ def _name_in(tag: str, scope: dict[str, str | None], prefixes: dict[str, str]) -
 
 
 def with_attribute(tag: str, name: str, value: str) -> str:
-    """Return the source of an opening or empty tag with an attribute set."""
+    """Return the source of an opening tag or of an empty element with an attribute set."""
+    tag, mark, closing = tag.partition("</")
     old = next((match for match in _ATTRIBUTE.finditer(tag) if match[1] == name), None)
     tag = tag if old is None else tag[: old.start()] + tag[old.end() :]
     end = -2 if tag.endswith("/>") else -1
-    return f'{tag[:end].rstrip()} {name}="{html.escape(value)}"{tag[end:]}'
+    return f'{tag[:end].rstrip()} {name}="{html.escape(value)}"{tag[end:]}{mark}{closing}'
+
+
+def opening_tag(token: Token) -> str:
+    """Return the tag that opens an element, also where nothing is in it."""
+    start = token.source.partition("</")[0]
+    return f"{start[:-2].rstrip()}>" if start.endswith("/>") else start
 
 
 def closing_tags(tokens: list[Token]) -> dict[int, int]:

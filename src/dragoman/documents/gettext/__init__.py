@@ -20,6 +20,7 @@ from dragoman.documents.gettext.message import Kind, Message, message_of, obstac
 from dragoman.documents.gettext.placeholders import USUAL, syntax_of
 from dragoman.documents.units import Part, Translations, units_of, write
 from dragoman.errors import DataError
+from dragoman.languages.codes import variety
 
 SUFFIXES = (".po", ".pot")
 COMPARED = ()  # a translation stands beside its source
@@ -106,13 +107,22 @@ def _beginning(text: str, entry: Entry) -> str:
 
 
 def _file(text: str, all_entries: Sequence[Entry], info: DocumentInfo) -> _File:
-    """Return what all messages of a catalogue share."""
+    """Return what all messages of a catalogue share.
+
+    Raises:
+        DataError: Its header declares another language than that of the translation.
+    """
     header = next((form for entry in all_entries if entry.is_header and not entry.fault for form in entry.forms), None)
     msgids = [own.value for entry in all_entries for own in entry.fields if own.name == "msgid"]
     comments = [comment for entry in all_entries for comment in entry.comments]
     declared = plurals.declared_forms(header.value) if header is not None else None
+    is_template = info.name.lower().endswith(".pot")
+    lang = plurals.declared_language(header.value) if header is not None and not is_template else ""
+    if info.why_not(tgt=lang) and variety(lang) != variety(info.src_lang):  # that of the source is a copy of a template
+        why = f"its header says Language {lang}, but this model translates to {info.tgt_lang}"
+        raise DataError(f"{info.name}: {why}; leave it out, or mend Language in its header")
     return _File(
-        text, style_of(text, list(all_entries)), info.name.lower().endswith(".pot"),
+        text, style_of(text, list(all_entries)), is_template,
         _has_rst(comments) and any(map(is_rst, msgids)), mnemonics.has_underscores(msgids),
         any(entry.get("msgid_plural") for entry in all_entries), declared or plurals.plural_forms(info.tgt_lang),
         info.tgt_lang, None if any(entry.is_header for entry in all_entries) else all_entries[0].start,

@@ -37,6 +37,7 @@ _DECLARED = re.compile(
 _LOCALE = re.compile(r"[a-z]{2,3}(?:_[A-Z]{2})?@[a-z]+")
 _PLURAL_LINE = re.compile(r'Plural-Forms:[^"\\]{0,400}+(?=\\n)')
 _LANGUAGE_LINE = re.compile(r"Language:[ \t]*(?=\\n)")
+_LANGUAGE = re.compile(r"^Language:[ \t]*+(\S++)", re.MULTILINE)
 _CHARSET = re.compile(r"(charset=)[^\s\"\\;]+")
 
 
@@ -55,6 +56,12 @@ def declared_forms(header: str) -> tuple[int, str] | None:
     """Return the number of plural forms and the rule that a header declares; None if it declares none."""
     match = _DECLARED.search(header)
     return (int(match[1]), match[2].strip()) if match is not None and int(match[1]) > 0 else None
+
+
+def declared_language(header: str) -> str:
+    """Return the language that a header declares; "" if it declares none."""
+    match = _LANGUAGE.search(header)
+    return match[1] if match is not None else ""
 
 
 @lru_cache(8)

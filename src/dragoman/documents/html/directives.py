@@ -29,8 +29,10 @@ _SMARTY = re.compile(
     rf"\{{(?:(?:{_WITH_ARGUMENTS})\s(?=[^{{}}]{{0,200}}[$=(\"'])|(?:{_WITHOUT})\s{{0,20}}\}}|/[a-z]\w{{0,50}}\}})"
 )
 _SMARTY_VALUE = re.compile(r"\{(?:\$[A-Za-z_]|[lr]delim\}|[a-z]\w{0,50}\s{1,20}[a-z]\w{0,50}=[\"'$])")
-_SIGN_IN_BRACES = re.compile(r"'(?:[^'\\\n]|\\.){0,300}+'|\"(?:[^\"\\\n]|\\.){0,300}+\"|[{}]|</?[A-Za-z!]")
-_SIGN_IN_BRACKETS = re.compile(r"'(?:[^'\\\n]|\\.){0,300}+'|\"(?:[^\"\\\n]|\\.){0,300}+\"|[()]|</?[A-Za-z!]")
+STRING = r"(?:'(?:[^'\\\n]|\\.){0,300}+'|\"(?:[^\"\\\n]|\\.){0,300}+\")"
+"""A string in code, on one line."""
+_SIGN_IN_BRACES = re.compile(STRING + r"|[{}]|</?[A-Za-z!]")
+_SIGN_IN_BRACKETS = re.compile(STRING + r"|[()]|</?[A-Za-z!]")
 
 _IS_BLADE = re.compile(r"(?<!\w)@(?:(?:if|foreach|forelse|unless|extends|section|yield|include)\s?\(|csrf\b|endif\b)")
 _BLADE = re.compile(r"@([a-z][A-Za-z]{1,30})( ?\()?")
@@ -88,7 +90,7 @@ class Directives:
     def smarty(self, at: int) -> Code | None:
         """Return the code of Smarty that begins with a brace, or Blade's value without escapes."""
         if self._source.startswith("{*", at):
-            return self._up_to("*}", at)
+            return self._up_to("*}", at) if not self._source.startswith("{*}", at) else None
         if self._source.startswith("{!!", at):
             end = self._source.find("!!}", at + 3, at + LONGEST)
             return Code(end + 3, True) if end >= 0 else None

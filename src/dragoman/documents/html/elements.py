@@ -8,14 +8,22 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-CODE = names("code pre kbd samp var tt listing xmp plaintext")
-"""Elements whose content is not translated."""
-
-_LISTINGS = names(
-    "blob-code blob-code-inner react-file-line CodeMirror-line cm-line ace_line view-line crayon-line "
-    "syntaxhighlighter member-signature type-signature sig-object memname"
+CODE = names(
+    "code pre kbd samp var tt listing xmp plaintext math-renderer mjx-container mat-icon md-icon mwc-icon v-icon"
 )
-"""Classes of code in no element for code: lines of GitHub and editors, signatures of Javadoc, Sphinx and Doxygen."""
+"""Elements whose content is not translated: code, formulas of programs, and icons by their names."""
+
+_KEPT = names(
+    "blob-code blob-code-inner react-file-line CodeMirror-line cm-line ace_line view-line crayon-line "
+    "syntaxhighlighter member-signature type-signature sig-object memname "
+    "arithmatex kdmath katex katex-display MathJax MathJax_Display MathJax_Preview MathJax_SVG MathJax_SVG_Display "
+    "MathJax_CHTML mjx-chtml "
+    "material-icons material-icons-outlined material-icons-round material-icons-sharp material-icons-two-tone "
+    "material-symbols-outlined material-symbols-rounded material-symbols-sharp"
+)
+"""Classes of code in no element for code: lines of GitHub and editors, signatures of Javadoc, Sphinx and Doxygen.
+
+Also those of formulas, and of icons, whose text is a name that their font draws."""
 
 BLOCKS = names(
     "address applet area article aside audio base blockquote body br button canvas caption center col colgroup "
@@ -57,15 +65,18 @@ def closed_by(name: str) -> frozenset[str]:
     return _AFTER.get(name) or (frozenset(["p"]) if name in _PARAGRAPH_ENDS else frozenset())
 
 
-def is_listing(classes: str, following: str) -> bool:
-    """True if an element is a listing of code, by its classes.
+def is_kept(classes: str, following: str) -> bool:
+    """True if the text of an element is no words, by its classes: a listing of code, a formula or the name of an icon.
 
     Args:
         classes: Value of its attribute ``class``.
-        following: Source behind its tag: Doxygen's listings are a ``fragment`` of lines, one of slides is not.
+        following: Source behind its tag: Doxygen's listings are a ``fragment`` of lines, one of slides is not. Pandoc's
+            formulas are ``math`` that is ``inline`` or ``display``.
     """
     own = classes.split()
-    return not _LISTINGS.isdisjoint(own) or ("fragment" in own and following.lstrip().startswith('<div class="line"'))
+    if "math" in own and (following.startswith(("\\(", "\\[", "$$")) or not {"inline", "display"}.isdisjoint(own)):
+        return True
+    return not _KEPT.isdisjoint(own) or ("fragment" in own and following.lstrip().startswith('<div class="line"'))
 
 
 SHOWN = names(

@@ -10,18 +10,22 @@ or holds other code or tags where it should not, is text.
 
 from __future__ import annotations
 
+import html
 import re
 from bisect import bisect_right
+from collections import Counter
 from functools import cached_property
 from itertools import accumulate
 
-from dragoman.documents.html.directives import Code, Directives, balanced
+from dragoman.documents.formulas import is_formula
+from dragoman.documents.html.directives import STRING, Code, Directives, balanced
+from dragoman.documents.html.elements import BLOCKS, VOID
 from dragoman.documents.icu import branch_braces, message_spans
 from dragoman.documents.shortcodes import SHORTCODE, Shortcodes
 
 START = re.compile(
     r"<[%?]|</%|<[/]?[#@][A-Za-z]|\{[{%#:/@*$!A-Za-z]|[$#]\{|\[[\[(]\$|\[%[-+=~#\s]|\[/?[a-z]|%[A-Za-z_ \t]|##|@[a-z{]"
-    r"|\}"
+    r"|\}|\\[(\[]|\$\$"
 )
 """Where code may begin; ``Templates.at`` says whether it does."""
 
@@ -32,6 +36,14 @@ _STATEMENT = re.compile(
 _GO_COMMENT = re.compile(r"\{\{(?:- )?/\*")
 _GO_COMMENT_END = re.compile(r"\*/(?: -)?\}\}")
 _TAG_INSIDE = re.compile(r"</?[A-Za-z]")
+_TAG = re.compile(r"<(?P<end>/)?(?P<name>[A-Za-z][\w-]*)")
+_MARKUP_INSIDE = re.compile(r"<[/!?%A-Za-z]")
+_STRING_OR_TAG = re.compile(rf"(?<![\w\\]){STRING}(?!\w)|{_TAG.pattern}")
+_MAY_HOLD_TAGS = ("{#", "{*", "{%", "{{!--", "{{/*", "{{- /*")
+"""Signs of comments, and of statements whose body may be a listing."""
+_SIGN_THEN_END = re.compile(r"\{(?:%(?:[^{}%<]{0,100}%\})?|\{(?:!--|(?:- )?/\*)|[#*])</")
+_REACH = 1_000
+"""Number of characters before code in which the element around it is sought."""
 _LITERAL = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _QUOTE_THEN_END = re.compile(r"[\"']\s*/?>")
 _NAME = re.compile(r"\{%[-+~]?\s*(\w+)")
@@ -63,6 +75,9 @@ LONGEST_VALUE = 20_000
 LONGEST = 50_000
 """Most characters of a value, and of a statement or a comment."""
 
+LONGEST_FORMULA = 2_000
+"""Most characters of a formula."""
+
 MOST_STRINGS = 8
 """Most strings in backticks of one value."""
 
@@ -74,6 +89,8 @@ class Templates:
         self._source = source
         self._next: dict[str, tuple[int, int]] = {}  # for a mark: where it was sought from, and where it is
         self._depth = 0  # number of open blocks of Angular
+        self._torn_at = -1  # end of an element that cannot stand in code which begins before it
+        self._mentioned: set[int] = set()  # ends of what begins with a mention: each is judged once
         self._searchable = START.search(source) is not None
         self._directives = Directives(source)
 
@@ -84,9 +101,64 @@ class Templates:
             at: Index of the character.
             in_text: False within a tag, where there are no blocks of Angular.
         """
-        if not self._searchable:
-            return None
+        code = self._code(at, in_text) if self._searchable else None
+        return None if code is not None and self._is_mention(at, code.end) else code
+
+    def _is_mention(self, at: int, end: int) -> bool:
+        """True if a text names signs of code, as in ``<code>{#</code> and <code>#}</code>``: the element around ends.
+
+        A comment or a listing may hold the ends of blocks, unless its sign is all that the element around it holds. PHP
+        and ERB code begins with ``<``, so a text that mentions it is written with ``&lt;``.
+        """
+        if self._source[at] == "<" or self._source.find("<", at, end) < 0:
+            return False
+        if at < self._torn_at < end:
+            return True
+        around = self._around(at)
+        may_end = around in BLOCKS and self._source.startswith(_MAY_HOLD_TAGS, at)
+        if may_end and not self._is_alone(at, around):
+            return False
+        if may_end and end in self._mentioned:
+            return True
+        depth, place = 0, -1
+        for tag in _STRING_OR_TAG.finditer(self._source, at, end) if around else ():
+            if (tag["name"] or "").lower() == around:
+                depth += -1 if tag["end"] else 1
+            if depth < 0 and place < 0:
+                place = tag.start()
+                if not may_end:
+                    break
+        if place < 0 or (may_end and depth < 0):
+            return False
+        self._torn_at = place  # code that begins before it would hold it too
+        self._mentioned.add(end)
+        return True
+
+    def _is_alone(self, at: int, around: str) -> bool:
+        """True if the element around a sign holds nothing else, as in ``<td>{#</td>``."""
+        before = self._source[max(0, self._source.rfind("<", max(0, at - _REACH), at)) : at]
+        tag = _TAG.match(before)
+        is_begin = tag is not None and not tag["end"] and tag["name"].lower() == around and before.endswith(">")
+        return is_begin and _SIGN_THEN_END.match(self._source, at) is not None
+
+    def _around(self, at: int) -> str:
+        """Return the name of the innermost element around a character, as far as the tags shortly before it tell."""
+        ended = Counter[str]()
+        for tag in reversed([*_TAG.finditer(self._source, max(0, at - _REACH), at)]):
+            name = tag["name"].lower()
+            if tag["end"]:
+                ended[name] += 1
+            elif ended[name]:
+                ended[name] -= 1
+            elif name not in VOID:
+                return name
+        return ""
+
+    def _code(self, at: int, in_text: bool) -> Code | None:
+        """Return the code that begins at a character, or what looks like it."""
         start = self._source[at : at + 2]
+        if start in ("\\(", "\\[", "$$"):
+            return self._formula(at)
         if start[:1] == "}":
             return self._closing_brace(at) if in_text else None
         if start == "@{":  # Blade's sign that the braces are for another program
@@ -202,7 +274,8 @@ class Templates:
         name = _NAME.match(self._source, at)
         if code and name and name[1] in _BODY_IS_CODE:
             closing = self._find(f"end{name[1]}", code.end)
-            if closing >= 0 and (end := self._source.find("%}", closing, closing + 100)) >= 0:
+            end = self._source.find("%}", closing, closing + 100)
+            if code.end <= closing < at + LONGEST and end >= 0 and not self._is_mention(at, end + 2):
                 return Code(end + 2, False)
         return code
 
@@ -215,6 +288,18 @@ class Templates:
             if code and self._source[code.end - 2] != "#":
                 return Code(code.end, self._source[at + 1] == "@")
         return self._until(at, "#}", LONGEST, False) if self._source[at + 1] == "#" else None
+
+    def _formula(self, at: int) -> Code | None:
+        """Return a formula of MathJax or KaTeX, by the rule of Markdown; signs of dollars around words are none."""
+        sign = self._source[at : at + 2]
+        mark = {"\\(": "\\)", "\\[": "\\]"}.get(sign, sign)
+        end = self._find(mark, at + 2)
+        if end < 0 or end - at > LONGEST_FORMULA or self._source[at - 1 : at] in ("\\", "$"):
+            return None
+        inside = self._source[at + 2 : end]
+        if _MARKUP_INSIDE.search(inside) or (sign != mark and sign in inside):
+            return None
+        return Code(end + 2, True) if is_formula(sign, html.unescape(inside)) else None
 
     def _php(self, at: int) -> Code | None:
         """Return code of PHP, or an instruction of XML; what has no ``?>`` is a comment to a browser."""
@@ -235,7 +320,7 @@ class Templates:
 
     def _angular(self, at: int) -> Code | None:
         match = _ANGULAR.match(self._source, at)
-        if match is None:
+        if match is None or self._is_mention(at, match.end()):
             return None
         self._depth += match[0].endswith("{")
         return Code(match.end(), False)

@@ -23,7 +23,7 @@ from dragoman.documents.html.elements import (
     TEXT_OF_SVG,
     VOID,
     closed_by,
-    is_listing,
+    is_kept,
 )
 from dragoman.documents.html.sentences import Sentence
 from dragoman.documents.html.spelling import Spelling
@@ -307,7 +307,7 @@ class _Reader:
             is_translated = False
         if name in CODE or name in self._options.ignored:
             is_code = True
-        if "class" in values and is_listing(values["class"], self._source[token.end : token.end + 40]):
+        if "class" in values and is_kept(values["class"], self._source[token.end : token.end + 40]):
             is_code = True
         if name in ANNOTATION and self._places["ruby"] and not token.is_foreign:
             is_code = True

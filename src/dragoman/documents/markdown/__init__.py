@@ -21,7 +21,7 @@ from dragoman.documents.markdown.arguments import words_of_tag, words_of_tags
 from dragoman.documents.markdown.blocks import Block, Blocks, blocks_of, is_mdx
 from dragoman.documents.markdown.checking import Checked, Stretch, structure
 from dragoman.documents.markdown.dialects import tag_of_code
-from dragoman.documents.markdown.escaping import as_it_is, in_cell, in_quotes
+from dragoman.documents.markdown.escaping import in_cell, in_heading, in_quotes
 from dragoman.documents.markdown.inline import Paragraph, Wrapped, shown_in, title_unit, units
 from dragoman.documents.markdown.jsx import texts_in
 from dragoman.documents.markdown.masks import spans
@@ -194,17 +194,19 @@ class _Body:
             return None
         between = tuple(self.lines.between(before[1], after[0]) for before, after in pairwise(block.lines))
         paragraph = Paragraph(text, between)
-        made = units(paragraph, self.blocks.references, self.mdx, _ESCAPES.get(block.kind, as_it_is))
+        is_heading = self.lines.text[max(0, start - 20) : start].rstrip(" \t").endswith("#")
+        escape = _ESCAPES.get(block.kind, in_heading if is_heading else str)
+        made = units(paragraph, self.blocks.references, self.mdx, escape)
         if made is None:
             self.left.append(Untranslated(" ".join(text.split()), "its Markdown could not be followed"))
             return None
         self.wrapped += made[1]
         self.left += made[2]
-        if ("[" in text and "=" in text) or "{{" in text or "{%" in text:
+        if ("[" in text and "=" in text) or "{" in text or "<%" in text:
             for span in spans(text, self.mdx, self.blocks.references):
                 if span.name == "shortcode" and text[span.start] == "[":
                     self.left += [words for words in words_of(text[span.start : span.end]) if words not in made[2]]
-                elif span.kind in ("point", "open") and text[span.start] == "{":
+                elif span.kind in ("point", "open") and text[span.start] in "{<":
                     self.left += words_of_tag(text[span.start : span.end])
         if self.mdx and "<" in text:
             for span in spans(text, True):

@@ -12,7 +12,7 @@ from dragoman.documents.markdown.inline import shown_in
 from dragoman.documents.shortcodes import TWO_WORDS
 
 _INSIDE = r"(?:[^{}]|\{[^{}]*\}|\{\{[^{}]*\}\})*"
-_TAG = re.compile(rf"\{{\{{[<%]{_INSIDE}[>%]\}}\}}|\{{%{_INSIDE}%\}}")
+_TAG = re.compile(rf"\{{\{{[<%]{_INSIDE}[>%]\}}\}}|\{{%{_INSIDE}%\}}|\{{\{{(?![<%])[^{{}}]*+\}}\}}")
 _NAME = re.compile(r"\{(?:\{[<%]|%-?)\s*+(?!end)([\w-]++)")
 _STRING = re.compile(
     r"(?:(?<![\w-])([\w-]++)\s*+=\s*+)?+"
@@ -28,12 +28,23 @@ _CONDITIONS = frozenset(
 """Tags whose strings are names, addresses and values that a program compares."""
 _UNQUOTED = re.compile(r"include|render|partial|asset|static|gist|post_|code|highlight|url|link|img|image|blocktrans")
 """What the names of tags begin with whose words without quotes are files, names and options."""
+_CONJUNCTIONS = frozenset(["and", "or", "und", "oder", "et", "ou", "och", "и", "или", "和", "或"])
+"""What stands before the closing sign where a sentence mentions both signs, and at the end of no code."""
+
+
+def words_of_mention(code: str) -> list[Untranslated]:
+    """Return what stands between two signs of a template that a sentence mentions, such as ``{{ begins it and }}``."""
+    words = code.split()
+    is_mention = len(words) > 2 and words[-2].lower() in _CONJUNCTIONS
+    return [Untranslated(" ".join(words), "text in a shortcode")] if is_mention else []
 
 
 def words_of_tag(tag: str) -> list[Untranslated]:
     """Return the arguments of a shortcode or a tag that may be text and are not translated."""
     name = _NAME.match(tag)
-    if name is None or name[1] in _CONDITIONS:
+    if name is None:
+        return words_of_mention(tag)
+    if name[1] in _CONDITIONS:
         return []
     arguments = "".join(part for part in shown_in(tag) if isinstance(part, str))[name.end() :]
     strings = list(_STRING.finditer(arguments))

@@ -61,6 +61,19 @@ _INLINE_TAG = re.compile(
     r"</?(?:a|abbr|b|button|cite|del|em|i|img|ins|kbd|label|mark|q|s|small|span|strong|sub|sup|u)\b", re.IGNORECASE
 )
 _HTML_WITH_OWN_END = re.compile(r"<(?:!|\?|(?:script|pre|style|textarea)\b)", re.IGNORECASE)
+_CODE_NAMES = "listing|math|pre|script|style|textarea|xmp"
+_CODE_TAG = re.compile(
+    rf"<!(--)|<(\?|(?:{_CODE_NAMES})(?=[\s>])(?=[^<>]*+(?<!/)>))|</({_CODE_NAMES})[ \t]*+>|(--|\?)>", re.IGNORECASE
+)
+"""What begins or ends code, or a comment, in HTML; of other elements, such as ``kbd``, blank lines end the code."""
+_NOT_QUOTED = re.compile(rf"(?<!`)`++[^`\n]*+`|{_CODE_TAG.pattern}", re.IGNORECASE)
+"""The same, or a stretch between backticks, which may mention a tag."""
+_OPENING = (1, 2)
+"""Groups of these patterns in which a tag is that begins code."""
+_CODE_TO_THE_END = {
+    "--": "<!--", "?": "<?", "pre": "<pre>", "script": "<script>", "style": "<style>", "textarea": "<textarea>"
+}  # fmt: skip
+"""Those of which all below is code if they begin a block and nothing closes them, and how they begin."""
 _FENCE_LINE = re.compile(r"`{3,}[^`\n]*\Z|~{3,}")
 _DEFINITION = re.compile(r"\[[^\[\]\n]{1,200}\]:[ \t]+\S+[ \t]*\Z")
 _MOST_OF_A_TAG = 2_000
@@ -232,18 +245,67 @@ def _html_alone(rule: Callable[..., bool]) -> Callable[..., bool]:
     def html(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         if state.env["inside"] and _INLINE_TAG.match(state.src, View(state, start, end)[0][0]):
             return False  # kramdown reads its paragraph as Markdown
-        place = View(state, start, end)[0][0]
+        place, limit = View(state, start, end)[0][0], end
         if not silent and state.src.startswith("<", place) and not _HTML_WITH_OWN_END.match(state.src, place):
             end = _end_of_html(state, start, end)  # HTML with an end of its own goes on over blank lines
         if not rule(state, start, end, silent):
             return False
         if not silent:
+            token = state.tokens[-1]
+            opening, last = _end_of_code(state, start, limit)
             below = range(start + 1, state.line)
             lines = (place, state.eMarks[start]), *((state.bMarks[i], state.eMarks[i]) for i in below)
-            state.tokens[-1].meta = {"lines": lines}
+            token.meta, token.map = {"lines": lines}, [start, state.line]
+            first = next((i for i in range(state.line, last) if not state.isEmpty(i)), last)
+            if first < last:
+                add_raw(state, first, Lines(last - first, why=f"{opening} above it is not closed"))
         return True
 
     return html
+
+
+def _end_of_code(state: StateBlock, start: int, limit: int) -> tuple[str, int]:
+    """Move on to the end of code that is open below HTML, over blank lines: browsers read it as code.
+
+    Without a closing tag the HTML ends at the blank line, as Markdown ends it, unless its first line begins the code.
+
+    Args:
+        state: Stands below the HTML.
+        start: Number of the first line of the HTML.
+        limit: Number of the first line that is not read now.
+
+    Returns:
+        The tag that begins code up to the last line, and the line below that; else "", and the line below the HTML.
+    """
+    at, below = View(state, start, limit)[0][0], state.line
+    if below == limit and _HTML_WITH_OWN_END.match(state.src, at):  # its rule found no end
+        opening = _CODE_TO_THE_END.get(_open_code(state.src, at, state.eMarks[below - 1]), "")
+        state.line = next((i for i in range(start + 1, below) if opening and state.isEmpty(i)), below)
+        return opening, below
+    while state.line < limit and (name := _open_code(state.src, at, state.eMarks[state.line - 1])):
+        last, tag = state.line, None
+        while tag is None and last < limit and (state.isEmpty(last) or state.sCount[last] >= state.blkIndent):
+            tags = _CODE_TAG.finditer(state.src, state.bMarks[last], state.eMarks[last])
+            tag = next((tag for tag in tags if tag[tag.lastindex or 0].lower() == name), None)
+            last += 1
+        if tag is None or tag.lastindex in _OPENING:
+            break
+        below = _end_of_html(state, last - 1, limit)
+        at, state.line = tag.end(), next((i for i in range(last, below) if state.sCount[i] < state.blkIndent), below)
+    return "", state.line
+
+
+def _open_code(source: str, at: int, end: int) -> str:
+    """Return the name of the element of code that is open at the end of HTML, ``--`` for a comment; "" if none is."""
+    name = ""
+    while tag := (_CODE_TAG if name else _NOT_QUOTED).search(source, at, end):
+        at = tag.end()
+        own, opens = tag[tag.lastindex or 0].lower(), tag.lastindex in _OPENING
+        if opens and not name:
+            name = own
+        elif own == name and not opens:
+            name = ""
+    return name
 
 
 def _end_of_html(state: StateBlock, start: int, end: int) -> int:

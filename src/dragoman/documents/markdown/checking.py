@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dragoman.documents.markdown.blocks import Blocks, Kind, blocks_of
-from dragoman.documents.markdown.escaping import all_escaped, escaped
-from dragoman.documents.markdown.inline import SPACE, tokens_of, without_shown
+from dragoman.documents.markdown.escaping import all_escaped, escaped, in_quotes, readable
+from dragoman.documents.markdown.inline import SPACE, Paragraph, tokens_of, units, without_shown
 from dragoman.documents.markdown.masks import INLINE_FOOTNOTE, Span
 from dragoman.documents.markdown.wrapping import Wrapper
 from dragoman.documents.units import Part, Tag, Translations, Unit, units_of, write
@@ -137,33 +137,57 @@ class Checked:
     def _keeps_marks(self, unit: Unit, translations: Translations) -> bool:
         """Set how a unit is escaped so that its translation has the same marks; False if no way of escaping does.
 
-        The ways are tried in order: as it is, with special characters escaped, and with emphasis written as HTML.
+        The ways are tried in order: as it is, with what readers would not see, with all special characters escaped, and
+        with emphasis written as HTML.
         """
-        if translations.by_text[unit.plain].text == unit.plain:
+        own, text = unit.escape, translations.by_text[unit.plain].text
+        unit.escape = _after(readable, own)  # also for a footnote that stays in a sentence that does not
+        if text == unit.plain:
             return True
         marks = self._marks_of_lines(write(unit.raw, translations))
-        own = unit.escape
-        ways = ((own, False), (escaped, False), (all_escaped, False), (escaped, True))
+        ways = ((str, False), (readable, False), (escaped, False), (all_escaped, False), (escaped, True))
         # A star or a bracket that is text may become the partner of one that is markup, with as many of them as before.
-        text = translations.by_text[unit.plain].text
         is_misread = ("*" in text and any(_begins(tag, "*") for tag in unit.tags)) or (
             not _is_nested(text) and any(_begins(tag, "[") for tag in unit.tags)
         )
-        for escape, as_html in ways[is_misread:]:
-            unit.escape = own if escape is own else _after(escape, own)
+        for escape, as_html in ways[2 * is_misread :]:
+            unit.escape = _after(escape, own)
             if as_html:
                 unit.tags = [_as_html(tag) for tag in unit.tags]
-            if self._marks_of_lines(write([unit], translations)) == marks:
+            written = write([unit], translations)
+            if self._marks_of_lines(written) == marks and self._shows(written, {text, unit.plain}):
                 return True
         return False
 
+    def _shows(self, written: str, texts: set[str]) -> bool:
+        """True if readers see one of some texts in a unit: no backslash or entity of it is taken for markup.
+
+        A unit whose translation cannot be written has its own text.
+        """
+        if not any("\\" in text or "&" in text for text in texts):
+            return True
+        source = self._wrapper.written(self._without_quotes(written))
+        paragraph = Paragraph(source, ("\n",) * source.count("\n"))
+        made = units(paragraph, self._source.references, self._mdx, str)
+        shown = "".join(part.text for part in made[0] if isinstance(part, Unit)) if made is not None else ""
+        return _compared(shown) in set(map(_compared, texts))
+
     def _marks_of_lines(self, written: str) -> Marks:
-        """Return the marks of a unit, whose lines may begin with the markers of quotes; in MDX one may end a tag."""
-        return self.marks(written if self._mdx else _QUOTES.sub("\n", written))
+        """Return the marks of a unit, whose lines may begin with the markers of quotes."""
+        return self.marks(self._without_quotes(written))
+
+    def _without_quotes(self, written: str) -> str:
+        """Return a unit without the markers of quotes in front of its lines; in MDX one may end a tag."""
+        return written if self._mdx else _QUOTES.sub("\n", written)
 
 
 def _begins(tag: Tag, sign: str) -> bool:
     return isinstance(tag.parts[0], str) and tag.parts[0].startswith(sign)
+
+
+def _compared(text: str) -> str:
+    """Return text without white space, and with the quotes that a title between quotes may have."""
+    return in_quotes("".join(text.split()))
 
 
 def _is_nested(text: str) -> bool:
@@ -186,8 +210,16 @@ def _without(translations: Translations, rejected: set[str]) -> Translations:
 
 
 def _own_units(parts: Sequence[Part]) -> list[Unit]:
-    """Return the units of a stretch without those of its attributes and titles, which are written in another way."""
-    return [part for part in parts if isinstance(part, Unit)]
+    """Return the units of a stretch, those of a footnote before the sentence that it stands in.
+
+    Units of attributes and titles are left out: they are written in another way.
+    """
+    own_units: list[Unit] = []
+    for unit in (part for part in parts if isinstance(part, Unit)):
+        for tag in unit.tags:
+            own_units += _own_units(tag.parts) if tag.name == INLINE_FOOTNOTE else []
+        own_units.append(unit)
+    return own_units
 
 
 def _changed(parts: Sequence[Part], translations: Translations) -> list[Unit]:

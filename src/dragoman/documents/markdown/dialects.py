@@ -13,7 +13,7 @@ from itertools import takewhile
 from dragoman.documents.markdown import programs
 from dragoman.documents.markdown.jsx import MODULE, module_lines, tag_end
 from dragoman.documents.markdown.lines import MOST_LINES, Around, Lines, Text, lines_until, title_of
-from dragoman.documents.markdown.masks import closed, spans
+from dragoman.documents.markdown.masks import closed, is_mention, spans
 
 
 def _names(text: str) -> frozenset[str]:
@@ -96,6 +96,9 @@ _GRID = re.compile(r"\+(?:[-=:]+\+)+[ \t]*\Z")
 _LABEL = re.compile(r"(?<=\$\$)[ \t]*\([\w:.-]+\)\Z")
 """The label of a formula in MyST."""
 _RULER = re.compile(r"-{2,}(?:[ \t]+-{2,})+[ \t]*\Z")
+_FULL_RULER = re.compile(r"-{5,}[ \t]*\Z")
+_MOST_OF_A_HEAD = 50
+"""Largest number of lines of the headings of a table."""
 _IMPORT_START = re.compile(r"import\s*(?:[\w$]+\s*,\s*)?\{[^}'\"]*\Z")
 
 
@@ -110,7 +113,7 @@ def recognised(lines: Text, around: Around) -> Lines | None:
     text = around.source[start:end].rstrip()
     made = next((made for recogniser in recognisers if (made := recogniser(text, lines, around))), None)
     signs = [around.source[first : first + 2] for first, _ in lines[:2]]
-    return _simple_table(lines[:1_000], around.source) if made is None and "--" in signs else made
+    return _simple_table(lines, around.source) if made is None and "--" in signs else made
 
 
 def _options(lines: Text, around: Around) -> int:
@@ -289,7 +292,7 @@ def _braces(text: str, lines: Text, around: Around) -> Lines | None:
         signs = closed(source, place)
         if signs:
             end = source.find(signs[1], place + len(signs[0]), limit)
-            end = end + len(signs[1]) if end >= 0 else -1
+            end = -1 if end < 0 or is_mention(source, place, signs[0], end) else end + len(signs[1])
         elif source[place] == "{" and place in around.braces:
             end = around.braces[place] + 1
         elif (
@@ -400,8 +403,9 @@ def _dollars(text: str, lines: Text, around: Around) -> Lines | None:
 
 
 def _formula(text: str, lines: Text, around: Around) -> Lines | None:
-    if text == "\\[":
-        return Lines(count) if (count := lines_until(lines, around, "bracket", lambda line: line == "\\]")) else None
+    if text in ("\\[", "\\\\["):
+        closing = text.replace("[", "]")
+        return Lines(count) if (count := lines_until(lines, around, text, lambda line: line == closing)) else None
     begin = _BEGIN.match(text)
     if begin is None:
         return None
@@ -450,11 +454,37 @@ def _grid(text: str, lines: Text, around: Around) -> Lines | None:
 
 
 def _simple_table(lines: Text, source: str) -> Lines | None:
-    """Return the lines of a table whose columns are set off by spaces, as Pandoc reads it."""
-    if not any(_RULER.match(source[first:end].strip()) for first, end in lines[:2]):
-        return None
-    count = next((i for i, (first, end) in enumerate(lines) if not source[first:end].strip()), len(lines))
-    return Lines(count, why="a table with columns of spaces cannot be translated") if count > 1 else None
+    """Return the lines of a table whose columns are set off by spaces, as Pandoc reads it.
+
+    One with blank lines between its rows begins and ends with a ruler: a full one above its headings, or the one of its
+    columns if it has none.
+    """
+
+    def text(i: int) -> str:
+        return source[slice(*lines[i])].strip()
+
+    first, numbers, last = text(0), range(1, len(lines)), 0
+    if _FULL_RULER.match(first):
+        head = next((i for i in numbers[:_MOST_OF_A_HEAD] if not text(i).strip("- \t")), 0)
+        if head > 1 and _RULER.match(text(head)):
+            last = next((i for i in numbers[head:] if _FULL_RULER.match(text(i))), 0)
+    elif _RULER.match(first) and len(lines) > 1 and text(1):
+        last = next((i for i in numbers if text(i) and not text(i).strip("- \t")), 0)
+        if text(last) != first or not any(_has_gap(lines[i], lines[0], source) for i in numbers[: max(0, last - 1)]):
+            last = 0
+    if not last and any(_RULER.match(text(i)) for i in range(min(2, len(lines)))):
+        last = next((i for i in numbers if not text(i)), len(lines)) - 1
+    return Lines(last + 1, why="a table with columns of spaces cannot be translated") if last else None
+
+
+def _has_gap(row: tuple[int, int], ruler: tuple[int, int], source: str) -> bool:
+    """True if a row has words on both sides of several spaces where its ruler has its first gap."""
+    begin = source.rfind("\n", 0, ruler[0]) + 1
+    gap = ruler[0] - begin + len(source[slice(*ruler)].split()[0])
+    own = source[source.rfind("\n", 0, row[0]) + 1 : row[1]]
+    before, behind = own[:gap], own[gap:]
+    spaces = len(before) - len(before.rstrip()) + len(behind) - len(behind.lstrip())
+    return behind[:1] == " " and spaces > 1 and bool(before.strip() and behind.strip())
 
 
 _BY_SIGN: dict[str, tuple[Callable[[str, Text, Around], Lines | None], ...]] = {

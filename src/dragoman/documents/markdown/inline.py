@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dragoman.documents.document import Untranslated
 from dragoman.documents.html.attributes import quoted
 from dragoman.documents.html.units import PageOptions, cut
-from dragoman.documents.markdown.escaping import in_quotes, in_title
+from dragoman.documents.markdown.escaping import in_quotes, in_title, outside_code
 from dragoman.documents.markdown.masks import CODE_ELEMENTS, INLINE_FOOTNOTE, MASK, Span, masked, spans
 from dragoman.documents.markdown.programs import TEXT_OF_YAML
 from dragoman.documents.units import Part, Tag, Unit, join_points, units_of
@@ -502,11 +502,13 @@ _ONE = re.compile(r"\\?.", re.DOTALL)
 
 
 def with_entities(escape: Callable[[str], str], entities: dict[str, str]) -> Callable[[str], str]:
-    """Return a function that escapes text and writes some characters as entities."""
+    """Return a function that escapes text and writes some characters as entities, except inside code and addresses."""
     table = {ord(character): entity for character, entity in entities.items() if len(character) == 1}
 
-    def escaped(text: str) -> str:
+    def written(text: str) -> str:
         # An entity needs no backslash, which would escape its ampersand.
-        return _ONE.sub(lambda match: table.get(ord(match[0][-1]), match[0]), escape(text))
+        return _ONE.sub(lambda match: table.get(ord(match[0][-1]), match[0]), text)
 
-    return escaped
+    if "`" in entities:  # between two of them stands no code
+        return lambda text: written(escape(text))
+    return lambda text: outside_code(escape(text), written)

@@ -14,6 +14,8 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Literal
 
+from dragoman.documents.formulas import is_formula
+from dragoman.documents.html import elements
 from dragoman.documents.markdown.jsx import brace_pairs, tag_end
 from dragoman.documents.shortcodes import SHORTCODE, has_value
 from dragoman.documents.tags.pairs import pairs_of
@@ -82,22 +84,11 @@ _DOLLAR_END = re.compile(r"(?<=[^\s\\$])\$(?![\w${])")
 _VARIABLE = re.compile(r"\$\{(?:[^{}\\\n]|\$?\{[^{}\\\n]*\})*+\}(?!\^|_\{|_\w\b|\\[a-zA-Z]|\$(?![\w{$]))")
 """A variable of a shell or a template such as ``${HOST}``; a formula may begin with a group in braces too."""
 _GROUP = re.compile(r"\$\{[^{}\n]*(?:\\|\}(?:[\^_$]|\\[a-zA-Z]))")
+_QUOTE = re.compile(r"\"|(?<!\w)'|'(?!\w)")
+"""A quotation mark, and no apostrophe inside a word."""
 _COMMENT_END = re.compile(r"%%(?![\w%])")
-_LETTER = r"[^\W\d_]"
-_SINGLE_LETTERS = rf"(?:[\W\d_]|{_LETTER}(?!{_LETTER}))*+\Z"
-"""Signs, digits, and letters of which no two stand together, such as ``f(x) + y``."""
-_FORMULAS = {
-    "\\(": re.compile(
-        r"\\[a-zA-Z]{2}|[\w}][\^_][\w{\\]|\d\s?[=+<>]|[=+<>]\s?\d|\A\W*\w\W*\Z"
-        rf"|\A(?=[\W\d_]*+{_LETTER}){_SINGLE_LETTERS}"
-    ),
-    "\\[": re.compile(
-        r"\\[a-zA-Z]{2}|[\w}][\^_]\{|\w\s?=\s?\w|[\w})]\^[\w(]"
-        rf"|\A(?=[^-+*/<>(]*+[-+*/<>(])(?=[\W\d_]*+{_LETTER}){_SINGLE_LETTERS}"
-    ),
-}
-"""What a stretch in escaped brackets has if it is a formula."""
-_ESCAPE = re.compile(r"\\[_*`#|]")
+_ESCAPED = re.compile(r"\\[_*`#|]|\A[A-Z]++\Z")
+"""What a stretch between ``\\(`` and ``\\)`` has if it is text in escaped brackets: other escapes, or capitals only."""
 
 _CLOSED = {
     "{{<": ">}}", "{{%": "%}}", "{{{": "}}}", "{{": "}}", "{%": "%}", "{!": "!}", "{*": "*}", "{/*": "*/}", "{# ": "#}",
@@ -112,9 +103,15 @@ _ENDS = {"{++": "++}", "{--": "--}", "{==": "==}"}
 def closed(text: str, at: int) -> tuple[str, str] | None:
     """Return the opening and closing sign of the stretch that begins at a place; None if none does."""
     for length in (3, 2):
-        if (sign := text[at : at + length]) in _CLOSED:
+        if (sign := text[at : at + length]) in _CLOSED and text[at : at + 3] != "{*}":  # an operator of Tcl
             return sign, _CLOSED[sign]
     return None
+
+
+def is_mention(text: str, at: int, sign: str, end: int) -> bool:
+    """True if an opening sign comes again before the closing one at ``end``, and not in quotes: words mention it."""
+    again = text.find(sign, at + len(sign), end)
+    return again >= 0 and len(_QUOTE.findall(text, at, again)) % 2 == 0
 
 
 def spans(text: str, mdx: bool, references: Container[str] = ()) -> list[Span]:
@@ -129,9 +126,7 @@ def spans(text: str, mdx: bool, references: Container[str] = ()) -> list[Span]:
     return _without_code(found_spans) if mdx else found_spans
 
 
-CODE_ELEMENTS = frozenset(
-    ["code", "kbd", "samp", "var", "pre", "script", "style", "svg", "math", "textarea", "template"]
-)
+CODE_ELEMENTS = elements.CODE | elements.names("math script style svg template textarea")
 """Elements whose text is not translated."""
 
 
@@ -180,7 +175,7 @@ class _Scan:
         self.text, self.mdx, self.references = text, mdx, references
         self.spans: list[Span] = []
         self.closers: dict[int, Span] = {}  # by place: the end of an element that was opened
-        self.missing: set[str] = set()  # signs that do not come again
+        self.places: dict[str, int] = {}  # of each sign that was sought; -1 if it does not come again
         self.ticks: dict[int, list[int]] = {}  # places of runs of backticks by their length
         for match in _TICKS.finditer(text):
             self.ticks.setdefault(len(match[0]), []).append(match.start())
@@ -224,13 +219,10 @@ class _Scan:
         return end
 
     def _find(self, sign: str, at: int) -> int:
-        """Return the place of a sign, -1 if it does not come again."""
-        if sign in self.missing:
-            return -1
-        place = self.text.find(sign, at)
-        if place < 0:
-            self.missing.add(sign)
-        return place
+        """Return the place of a sign, -1 if it does not come again; ``at`` never becomes smaller."""
+        if 0 <= self.places.get(sign, 0) < at:
+            self.places[sign] = self.text.find(sign, at)
+        return self.places[sign]
 
     def _code(self, at: int) -> int:
         """Pass inline code."""
@@ -247,13 +239,20 @@ class _Scan:
         return self._add(at, at + len(match[0].rstrip("*_~.,;:!?'-")), "text", "url")
 
     def _backslash(self, at: int) -> int:
-        """Pass an escape; add a formula between ``\\(`` and ``\\)``."""
-        sign = self.text[at : at + 2]
+        """Pass an escape; add a formula between ``\\(`` and ``\\)``, or between ``\\\\(`` and ``\\\\)``.
+
+        With two backslashes Markdown leaves one for the program that shows formulas.
+        """
+        is_double = self.text.startswith("\\\\", at)
+        begin = at + 2 + is_double
+        sign = self.text[begin - 2 : begin]
         if sign in ("\\(", "\\["):
-            end = self._find("\\)" if sign == "\\(" else "\\]", at + 2)
-            inside = self.text[at + 2 : min(end, at + 2000)]
-            if end > 0 and _FORMULAS[sign].search(inside) and not _ESCAPE.search(inside):
-                return self._add(at, end + 2, "point", "math")
+            closing = "\\" * is_double + ("\\)" if sign == "\\(" else "\\]")
+            end = self._find(closing, begin)
+            inside = self.text[begin : max(begin, min(end, begin + 2000))]
+            is_text = not is_formula(sign, inside) or (not is_double and bool(_ESCAPED.search(inside)))
+            if end > 0 and not is_text:
+                return self._add(at, end + len(closing), "point", "math")
         return at + 2
 
     def _whole(self, at: int) -> int:
@@ -264,7 +263,7 @@ class _Scan:
         if signs is None:
             return 0
         end = self._find(signs[1], at + len(signs[0]))
-        if end < 0:
+        if end < 0 or is_mention(self.text, at, signs[0], end):
             return 0
         end += len(signs[1])
         name = _SHORTCODE.match(self.text, at)

@@ -589,12 +589,82 @@ def _divided(items: Sequence[_Item], edges: Sequence[int]) -> list[_Item]:
 def _unit(items: Sequence[_Item]) -> list[Part]:
     """Return a unit for the pieces of a line, with tags that enclose no word before and after it kept outside."""
     whole, items = items, _with_code(_with_ranges(_with_fields(_with_outer_spaces(items))))
-    if not any(has_letters(piece.text) or is_like_a_tag(piece.text) for piece in items):
+    if not _has_text(items):
         return _raw(whole)
+    items = _with_meanings(items)
+    if not _has_text(items):  # all its words are hidden
+        return _raw(items)
     first = next((i for i, item in enumerate(items) if item.kind != "point"), len(items))
     last = next((i for i in range(len(items), first, -1) if items[i - 1].kind != "point"), first)
     before, after = items[:first], items[last:]
-    return [*_raw(before), *_with_styles(items[first:last]), *_raw(after)]
+    unit = _with_styles(items[first:last])
+    if [each.name for each in items].count(_HIDDEN) > 1:
+        _keep_apart(unit)
+    return [*_raw(before), *unit, *_raw(after)]
+
+
+def _keep_apart(parts: Sequence[Part]) -> None:
+    """Put an empty run before and behind each hidden text in a unit: its translation may bring two side by side.
+
+    Two that touch would be read as one text.
+    """
+    for unit in (part for part in parts if isinstance(part, Unit)):
+        ends = unit.styles[0][1]
+        empty = "".join(f"<{name}>" for name in reversed(_END_TAG.findall(ends))) + ends
+        unit.tags = [
+            replace(tag, parts=(empty, *tag.parts, empty)) if tag.name == _HIDDEN else tag for tag in unit.tags
+        ]
+
+
+_END_TAG = re.compile(r"</([^\s<>]++)")
+
+
+def _has_text(items: Sequence[_Item]) -> bool:
+    """True if pieces have text to translate, or text that is named because it looks like a tag."""
+    return any(has_letters(piece.text) or is_like_a_tag(piece.text) for piece in items)
+
+
+_LINK = re.compile(r"<(?:[\w.-]++:)?hlink(?:Click|MouseOver)\b[^<>]*+>")
+"""A link of a slide, which is a property of its run."""
+_IS_HIDDEN = re.compile(r"<(?:[\w.-]++:)?vanish\b(?![^<>]*?\bval=[\"'](?:0|false|off)[\"'])")
+_FORMER = re.compile(r"<(?:[\w.-]++:)?rPrChange\b")
+"""Where the properties of a run begin that it had before a tracked change."""
+_HIDDEN = "hidden"
+
+
+def _meaning(style: str) -> str:
+    """Return what a style means apart from its look: the links in it, or that nobody sees its text; "" for others."""
+    style = _FORMER.split(style, maxsplit=1)[0]
+    return _HIDDEN if _IS_HIDDEN.search(style) else "".join(_LINK.findall(style))
+
+
+def _with_meanings(items: Sequence[_Item]) -> list[_Item]:
+    """Return the pieces of a line with an element around each link of a slide, and each hidden text as a point.
+
+    A style may lose all its words, or get others. A link must not lose its words, and no other word may be hidden.
+    """
+    result: list[_Item] = []
+    first = behind = 0  # of the pieces of ``result`` that mean the same: the first, and the place behind the last text
+    meaning = ""
+    for piece in [*items, _Item("break", ())]:
+        own = meaning if piece.kind == "point" else _meaning(piece.style[0])
+        if own != meaning:
+            if meaning:
+                result[first:behind] = _with_meaning(result[first:behind], meaning, f"{meaning}#{first}")
+            first, meaning = len(result), own
+        result.append(piece)
+        if piece.kind != "point":
+            behind = len(result)
+    return result[:-1]
+
+
+def _with_meaning(pieces: Sequence[_Item], meaning: str, name: str) -> list[_Item]:
+    """Return pieces of which all text means the same as an element without tags of its own, or hidden as a point."""
+    if not any(piece.text for piece in pieces):
+        return list(pieces)
+    if meaning == _HIDDEN:  # it is no part of the sentence around it
+        return [_Item("point", tuple(_with_styles(pieces) if _has_text(pieces) else _raw(pieces)), name=_HIDDEN)]
+    return [_Item("open", (), name=name), *pieces, _Item("close", (), name=name)]
 
 
 def _raw(items: Sequence[_Item]) -> list[Part]:

@@ -1,4 +1,4 @@
-"""Timed text (.ttml, .dfxp): the paragraphs of its body. The XML is checked by lxml; metadata keep their bytes.
+"""Timed text (.ttml, .dfxp): the paragraphs of its body in the language of the model. Its XML is checked by lxml.
 
 The standard: https://www.w3.org/TR/ttml2/
 """
@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from dragoman.documents import xml
-from dragoman.documents.document import DocumentInfo, Untranslated
+from dragoman.documents.document import DocumentInfo, Untranslated, known_language
 from dragoman.documents.subtitles.cues import Cue, Film
 from dragoman.documents.subtitles.tokens import Token, tokenized
 from dragoman.errors import DataError
+from dragoman.languages.codes import variety
 
 _ENTITY = re.compile(r"&[^;&<>\s]{1,40};")
 _CLOCK = re.compile(r"(\d{1,9}):(\d{2}):(\d{2})(?:\.(\d+)|:(\d{1,9})(?:\.\d+)?)?\Z")
@@ -29,9 +32,23 @@ Styles = Mapping[str, str]
 """Value of ``tts:ruby`` of each style that has one."""
 
 
-def tokenize(source: str, styles: Styles) -> list[Token]:
+@dataclass(frozen=True)
+class Rules:
+    """Facts about a file that say which elements of its paragraphs stay as they are."""
+
+    styles: Styles
+    info: DocumentInfo | None  # has the language of the model; None: there are no paragraphs in others
+
+    def why_kept(self, token: xml.Token) -> str:
+        """Return why an element stays as it is; "" if its words are translated."""
+        if _ruby(token, self.styles) in _READINGS:
+            return "the reading of a word stays as it is"
+        return "" if self.info is None else self.info.why_not(src=token.get("xml:lang"))
+
+
+def tokenize(source: str, rules: Rules) -> list[Token]:
     """Cut the content of a paragraph into tokens."""
-    return list(_content(xml.tokens(source, {}), styles))
+    return list(_content(xml.tokens(source, {}), rules))
 
 
 def _entity(match: re.Match[str]) -> Token:
@@ -60,7 +77,7 @@ def _ruby(token: xml.Token, styles: Styles) -> str:
     return token.get("tts:ruby") or next(filter(None, named), "")
 
 
-def _content(tokens: Sequence[xml.Token], styles: Styles) -> Iterator[Token]:
+def _content(tokens: Sequence[xml.Token], rules: Rules) -> Iterator[Token]:
     """Yield the tokens of a paragraph."""
     opaque: list[str] = []  # source of an element that is no text
     depth = 0
@@ -68,7 +85,7 @@ def _content(tokens: Sequence[xml.Token], styles: Styles) -> Iterator[Token]:
     for token in tokens:
         name = _local(token)
         is_start = token.kind in ("open", "empty")
-        if depth or (is_start and (name in _OPAQUE or _ruby(token, styles) in _READINGS)):
+        if depth or (is_start and (name in _OPAQUE or rules.why_kept(token))):
             opaque.append(token.source)
             depth += (token.kind == "open") - (token.kind == "close")
             if not depth:
@@ -78,8 +95,11 @@ def _content(tokens: Sequence[xml.Token], styles: Styles) -> Iterator[Token]:
             yield Token(token.source, text=token.text)
         elif token.kind == "text":
             yield from tokenized(token.source, _ENTITY, _entity)
-        elif token.kind == "empty":
+        elif token.kind == "empty" and (name == "br" or token.source.endswith("/>")):
             yield Token(token.source, "break" if name == "br" else "point")
+        elif token.kind == "empty":  # two tags, which a translation may part
+            opening, mark, closing = token.source.partition("</")
+            yield from (Token(opening, "open", name=name), Token(mark + closing, "close", name=name))
         elif token.kind == "open":
             kind = "turn" if token.get("ttm:agent") else "time" if token.get("begin") else "open"
             open_kinds.append(kind)
@@ -94,6 +114,15 @@ def _content(tokens: Sequence[xml.Token], styles: Styles) -> Iterator[Token]:
         yield Token("".join(opaque), "point")
 
 
+class _Paragraph(NamedTuple):
+    """A paragraph of the body."""
+
+    start: int  # index of the tag that opens it
+    end: int  # index of the tag that closes it
+    line: int
+    division: int  # number of divisions that begin or end before it
+
+
 def read_paragraphs(text: str, info: DocumentInfo) -> Film:
     """Cut checked XML into its paragraphs.
 
@@ -105,46 +134,102 @@ def read_paragraphs(text: str, info: DocumentInfo) -> Film:
     if _local(root) != "tt":
         raise DataError(f"{info.name}: its root must be tt, got {_local(root)}, so it is no timed text")
     rates = {name: int(value) for name, value in _RATE.findall(root.source)}
-    styles = _ruby_styles(tokens)
+    paragraphs = list(_paragraphs(tokens))
+    langs = _languages(tokens, paragraphs, info)
+    rules = Rules(_ruby_styles(tokens), info if any(langs) else None)
     skeleton: list[str | Cue] = []
     left: list[Untranslated] = []
-    depth_of_body, n_divisions, line = 0, 0, 1
-    paragraph: tuple[xml.Token, int, int] | None = None  # its tag, the place of its content, and its line
     at = 0
+    for paragraph in paragraphs:
+        tag, content = tokens[paragraph.start], tokens[paragraph.start + 1 : paragraph.end]
+        why = info.why_not(src=langs[paragraph.start])
+        if why and any(_has_words(own) for own, lang in zip(content, _inherited(content), strict=True) if not lang):
+            left.append(_untranslated(content, paragraph.line, why))
+            continue
+        left += _kept(content, rules, paragraph.line)
+        skeleton.append("".join(token.source for token in tokens[at : paragraph.start + 1]))
+        skeleton.append(_cue(tag, tuple(_content(content, rules)), (paragraph.line, paragraph.division), rates))
+        at = paragraph.end
+    skeleton.append("".join(token.source for token in tokens[at:]))
+    line_break = next((token.source for token in tokens if _local(token) == "br"), "")
+    prefix = root.name.rpartition(":")[0]
+    line_break = line_break or (f"<{prefix}:br/>" if prefix else "<br/>")
+    return Film(skeleton, partial(tokenize, rules=rules), line_break, is_escaped=True, left=left)
+
+
+def _paragraphs(tokens: Sequence[xml.Token]) -> Iterator[_Paragraph]:
+    """Yield the paragraphs of the body; those without content are left out."""
+    depth_of_body, n_divisions, line = 0, 0, 1
+    opened: tuple[int, int] | None = None  # index and line of the tag of a paragraph
     for i, token in enumerate(tokens):
         name = _local(token)
         if name == "body" and token.kind != "empty":
             depth_of_body += 1 if token.kind == "open" else -1
         n_divisions += name == "div"
-        if name == "p" and token.kind == "close" and paragraph is not None:
-            skeleton.append("".join(token.source for token in tokens[at : paragraph[1]]))
-            content = tokens[paragraph[1] : i]
-            left += _readings(content, styles, paragraph[2])
-            shown = tuple(_content(content, styles))
-            skeleton.append(_cue(paragraph[0], shown, (paragraph[2], n_divisions), rates))
-            at, paragraph = i, None
-        elif name == "p" and token.kind == "open" and depth_of_body > 0 and paragraph is None:
-            paragraph = token, i + 1, line
+        if name == "p" and token.kind == "close" and opened is not None:
+            yield _Paragraph(opened[0], i, opened[1], n_divisions)
+            opened = None
+        elif name == "p" and token.kind == "open" and depth_of_body > 0 and opened is None:
+            opened = i, line
         line += token.source.count("\n")
-    skeleton.append("".join(token.source for token in tokens[at:]))
-    line_break = next((token.source for token in tokens if _local(token) == "br"), "")
-    prefix = root.name.rpartition(":")[0]
-    line_break = line_break or (f"<{prefix}:br/>" if prefix else "<br/>")
-    return Film(skeleton, partial(tokenize, styles=styles), line_break, is_escaped=True, left=left)
 
 
-def _readings(content: Sequence[xml.Token], styles: Styles, line: int) -> Iterator[Untranslated]:
-    """Yield the readings of words in a paragraph that begins in a line of the file."""
+def _languages(tokens: Sequence[xml.Token], paragraphs: Sequence[_Paragraph], info: DocumentInfo) -> list[str]:
+    """Return the language of each token where paragraphs are declared to be in several, else "" for each.
+
+    That of the root is often wrong: it counts only if some words are declared to be in the language of the model.
+    """
+    for counts_root in (True, False):
+        langs = _inherited(tokens, counts_root)
+        spoken = {
+            langs[i]
+            for start, end, _, _ in paragraphs
+            for i, token in enumerate(tokens[start:end], start)
+            if _has_words(token)
+        }
+        varieties = {variety(lang) for lang in spoken}
+        if len(varieties) < 2:
+            break
+        if variety(info.src_lang) in varieties or not counts_root:
+            return langs
+    return [""] * len(tokens)
+
+
+def _inherited(tokens: Sequence[xml.Token], counts_root: bool = True) -> list[str]:
+    """Return the language that each token is declared to be in, by itself or around it; "" if none is known."""
+    langs: list[str] = []
+    around = [""]
+    for token in tokens:
+        own = token.get("xml:lang") if token.kind in ("open", "empty") else None
+        is_declared = own is not None and (counts_root or _local(token) != "tt")
+        langs.append(known_language(own or "") if is_declared else around[-1])
+        if token.kind == "open":
+            around.append(langs[-1])
+        elif token.kind == "close":
+            around.pop()
+    return langs
+
+
+def _has_words(token: xml.Token) -> bool:
+    return token.kind == "text" and any(map(str.isalpha, token.text))
+
+
+def _untranslated(content: Sequence[xml.Token], line: int, why: str) -> Untranslated:
+    """Return the text of tokens in a line of the file as one that stays."""
+    shown = "".join(token.text for token in content if token.kind == "text")
+    return Untranslated(" ".join(shown.split()), f"line {line}: {why}")
+
+
+def _kept(content: Sequence[xml.Token], rules: Rules, line: int) -> Iterator[Untranslated]:
+    """Yield what stays of a paragraph that begins in a line of the file."""
     closing = xml.closing_tags(list(content))
     at = 0
     while at < len(content):
-        end = closing.get(at, at)
-        if content[at].kind != "open" or _ruby(content[at], styles) not in _READINGS:
-            end = at
-        shown = "".join(token.text for token in content[at:end] if token.kind == "text")
-        if any(map(str.isalpha, shown)):
-            why = f"line {line}: the reading of a word stays as it is"
-            yield Untranslated(" ".join(shown.split()), why)
+        end = at
+        if content[at].kind == "open" and (why := rules.why_kept(content[at])):
+            end = closing.get(at, at)
+            if any(map(_has_words, content[at:end])):
+                yield _untranslated(content[at:end], line, why)
         at = end + 1
 
 
