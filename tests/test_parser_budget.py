@@ -154,6 +154,40 @@ def test_S28_calls_whose_caller_has_left_are_forgotten_with_their_arguments(
     figure("S28", "4 uploads whose clients left while all workers were busy: 0 in memory, 0 counted")
 
 
+@pytest.mark.parametrize("task", [worker_tasks.echo, worker_tasks.kill, "cancelled"])
+def test_a_call_that_has_ended_is_forgotten_with_its_arguments(tmp_path: Path, task: Any) -> None:
+    """The thread of a worker held its last upload for as long as nothing came: up to ten minutes."""
+    pool, upload = Workers(1), NoticedList()
+    pool.run(ENOUGH, "a", worker_tasks.echo)
+    alive = [weakref.ref(upload)]
+    arguments = {} if task is worker_tasks.kill else {"data": upload}
+    if task == "cancelled":
+        sign = tmp_path / "sign"
+        busy = pool.submit(ENOUGH, "a", worker_tasks.wait_for, sign=str(sign))
+        call = pool.submit(ENOUGH, "a", worker_tasks.echo, **arguments)
+        call.cancel()
+        sign.touch()
+        busy.result(LONG_S)
+    else:
+        call = pool.submit(ENOUGH, "a", task, **arguments)
+        error = call.exception(LONG_S)
+        alive += [] if error is None else [weakref.ref(error)]
+        del error
+    alive.append(weakref.ref(call))
+    del call, upload, arguments
+    wait_until(lambda: [each() for each in alive] == [None] * len(alive))
+    pool.close()
+
+
+def test_an_idle_worker_holds_nothing_of_its_last_call() -> None:
+    pool = Workers(1)
+    process = psutil.Process(pool.run(ENOUGH, "a", worker_tasks.about)["pid"])
+    before = process.memory_info().rss
+    assert len(pool.run(ENOUGH, "a", worker_tasks.echo, data=b"x" * (32 << 20))["data"]) == 32 << 20
+    wait_until(lambda: process.memory_info().rss < before + (24 << 20))
+    pool.close()
+
+
 class NoticedList(list[bytes]):
     """A list can be referred to weakly."""
 

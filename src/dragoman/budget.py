@@ -176,6 +176,7 @@ class Workers:
             while (call := self._take()) is not None:
                 if not call.result.set_running_or_notify_cancel():
                     self._finished(call)
+                    del call  # it may be large, and the next one may come in ten minutes
                     continue
                 outcome: dict[str, Any] | BaseException
                 try:
@@ -185,6 +186,7 @@ class Workers:
                     outcome, is_sound = process.run(call), True
                 except BaseException as error:
                     outcome, is_sound = error, False
+                    _clear_frames(error)
                 try:
                     if not is_sound:
                         _end(process)
@@ -197,6 +199,7 @@ class Workers:
                             call.result.set_exception(outcome)
                         else:
                             call.result.set_result(outcome)
+                del call, outcome
             is_counted = False
         finally:
             try:
@@ -369,6 +372,13 @@ class _Process:
         self._socket.close()
 
 
+def _clear_frames(error: BaseException | None) -> None:
+    """Let go of what the functions held that raised an error: its call, with the arguments, has the error too."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
+
+
 def _end(process: _Process | None) -> None:
     """End a process, if there is one."""
     if process is not None:
@@ -501,10 +511,11 @@ def work(fd: int, niceness: int, short_s: float, preload: str) -> NoReturn:
                 caller.recv(1, socket.MSG_PEEK)  # sleep here: the budget counts from the first byte
                 budget_end = math.inf
                 with _limited():
-                    given = _receive(caller, budget_end, sys.maxsize)
-                    outcome, values = _in_a_thread(partial(_called, given), niceness, short_s)
+                    call = _receive(caller, budget_end, sys.maxsize)
+                    outcome, values = _in_a_thread(partial(_called, call), niceness, short_s)
                 outcome["worn"] = _address_space() > at_start + SPARE_BYTES
                 _send(caller, {**values, "outcome": outcome}, budget_end)
+                del call, values
             except (EOFError, OSError):
                 os._exit(0)
 

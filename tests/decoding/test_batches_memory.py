@@ -11,6 +11,8 @@ from torch import Tensor
 
 from dragoman.config import DecodeConfig
 from dragoman.decoding.batches import run_halving
+from dragoman.decoding.constraints import Rules, Spelling
+from dragoman.decoding.request import Sampling
 from dragoman.decoding.scoring import read_all
 from dragoman.device import is_out_of_memory
 from dragoman.errors import DecodeError
@@ -64,6 +66,22 @@ def test_x4_a_sentence_that_fails_alone_is_named_after_the_others_are_done(error
     with pytest.raises(DecodeError, match=r"^sentence 2: out of memory, even alone in a batch"):
         result.complete()
     print("X4: 2 of 5 sentences fail alone: both reported, 3 translated as ever")
+
+
+@pytest.mark.parametrize(
+    ("beam", "words", "sampling"), [(1, None, None), (5, None, None), (5, "exclude", None), (5, "include", None),
+                                    (16, "exclude", None), (5, None, Sampling(1.0, 0, 1.0, 0))],
+)  # fmt: skip
+def test_a_batch_has_few_very_short_lines(beam: int, words: str | None, sampling: Sampling | None) -> None:
+    """Each hypothesis takes a row of the size of the vocabulary: 512 lines of a letter took 5 GB."""
+    spelling = Spelling([b"", b"?", b"", b"", b" a", b" b", b" c"])
+    rules = Rules(spelling, **({} if words is None else {words: (b"c",) if words == "exclude" else ((6,),)}))
+    sources, how = [[4 + i % 3] for i in range(500)], {"rules": [rules] * 500, "sampling": sampling}
+    model, config = Small(1, 10_000, MemoryError), DecodeConfig(beam_size=beam, batch_tokens=1024)
+    found = search_all(model, sources, config, CPU, **how)
+    assert max(model.sizes) <= 64 * 2  # 1,024 tokens of lines of 16, and each has two
+    alone = search_all(TableModel(1), sources, DecodeConfig(beam_size=beam, batch_tokens=1), CPU, **how)
+    assert found == alone
 
 
 def test_other_errors_are_not_taken_for_it() -> None:

@@ -166,6 +166,13 @@ def test_batches_hold_similar_lengths_and_keep_the_budget() -> None:
     assert [5] in batches  # longer than the budget: alone, never dropped
 
 
+def test_very_short_lengths_count_for_more_and_stay_in_order() -> None:
+    lengths = [2, 16, 3, 2, 5, 17, 2]
+    assert [*length_batches(lengths, 64, 16)] == [[5, 1, 4], [2, 0, 3, 6]]
+    assert max(map(len, length_batches([2] * 500, 1024, 16))) == 64
+    assert [*length_batches(lengths, 1, 16)] == [[5], [1], [4], [2], [0], [3], [6]]
+
+
 def test_the_length_penalty_has_two_forms() -> None:
     assert penalised(-6.0, 7, LengthPenalty(0.5)) == pytest.approx(-6 / 2**0.5)
     assert penalised(-6.0, 9, LengthPenalty(0.5, "power")) == pytest.approx(-2.0)

@@ -379,6 +379,15 @@ def test_glossaries_survive_a_restart(serving: Callable[..., Any], tmp_path: Pat
     assert serving(glossaries=tmp_path / "kept")("/v2/glossaries").json["glossaries"] == [made]
 
 
+def test_quotes_behind_a_space_of_a_csv_do_not_become_a_part_of_terms(
+    serving: Callable[..., Any], tmp_path: Path
+) -> None:
+    asked = {"name": "a", "source_lang": "EN", "target_lang": "DE", "entries_format": "csv"}
+    reply = serving(glossaries=tmp_path / "kept")("/v2/glossaries", {**asked, "entries": '"dog", "Hund"\n'})
+    assert reply.status == 400
+    assert "spaces before quotation marks" in reply.body.decode()
+
+
 BAD: list[tuple[str, Json, int]] = [
     ("/v1/translate", {"text": "a", "target": "fr"}, 400),
     ("/v1/translate", {"text": "a", "beam_sise": 3}, 400),

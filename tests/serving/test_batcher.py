@@ -249,6 +249,21 @@ def test_an_owner_takes_no_more_than_its_turn(served: Translator) -> None:
     assert batcher.done.sentences == 9
 
 
+@pytest.mark.parametrize(("batch_tokens", "n"), [(1024, 64), (None, 200)])
+def test_S30_a_batch_on_a_cpu_has_few_very_short_lines(
+    served: Translator, batch_tokens: int | None, n: int, figure: Callable[[str, str], None]
+) -> None:
+    """Each is as many rows of the size of the vocabulary as a long one; a GPU says where it has no room for them."""
+    batcher, plan = Batcher(threads=0, batch_tokens=batch_tokens), served.plan()
+    submit(batcher, ["a"] * 200, plan)
+    batch = batcher.take(0)
+    assert batch is not None
+    figure("S30", f"200 lines of one letter: {len(batch.jobs)} in a batch of {batch_tokens or 'the size of the run'}")
+    assert len(batch.jobs) == n
+    assert sum(job.n_tokens for job in batch.jobs) < 1024
+    assert batcher.n_waiting == 200 - n
+
+
 def test_the_speed_is_told_by_batches_that_leave_nobody_out_or_are_large(served: Translator) -> None:
     batcher = Batcher()
     plan, _ = slow(served)

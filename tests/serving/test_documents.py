@@ -158,6 +158,38 @@ def test_refusals(
     assert not live.state.documents.tasks
 
 
+MUCH = 65_537
+"""More characters than the fields beside a file may have."""
+
+
+@pytest.mark.parametrize(("path", "language"), [("/v2/document", "target_lang"), ("/translate_file", "target")])
+@pytest.mark.parametrize(
+    ("query", "fields"),
+    [
+        ("", {"column": "c" * MUCH}),
+        ("", {"source_lang": "\u4e2d" * MUCH}),
+        ("", {"x" * 100 + str(i): "y" * 4000 for i in range(18)}),
+        (f"?column={'c' * 5_000}", {"column": "c" * (MUCH - 5_000)}),
+    ],
+)
+def test_S30_the_fields_beside_a_file_are_short(
+    live: Any, path: str, language: str, query: str, fields: dict[str, str], figure: Callable[[str, str], None]
+) -> None:
+    reply = upload(live, path + query, "a.csv", b"c\nthe dog\n", **{language: "de"}, **fields)
+    assert reply.status == 400
+    figure("S30", f"fields of {MUCH:,} characters beside a file: {reply.status}")
+    assert "the fields beside the file may have at most 65,536 characters together, got " in reply.body.decode()
+    assert not live.state.documents.tasks
+
+
+def test_a_column_that_is_named_twice_is_stored_once_and_read_for_its_owner_alone(live: Any) -> None:
+    table, path = b"id,said\n1,the dog\n", "/v2/document?column=said&column=said&column=id&column=said"
+    made = upload(live, path, "a.csv", table, target_lang="DE", source_lang="EN").json
+    assert done(live, made)["status"] == "done"
+    stored = live.state.documents.jobs
+    assert stored.read(made["document_id"]).columns == ["said", "id"]
+
+
 def test_without_a_file(live: Any) -> None:
     for path in ("/v2/document", "/translate_file"):
         reply = live(path, {"target": "de", "target_lang": "DE"})

@@ -417,7 +417,7 @@ def test_other_files_in_the_folder_of_glossaries_are_none(tmp_path: Path) -> Non
 def test_a_file_that_cannot_be_opened_now_is_not_taken_for_gone(
     serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(glossaries, "MOST_READ_CHARS", 1)  # the newest alone stays in memory
+    monkeypatch.setattr(glossaries, "MOST_READ_BYTES", 1)  # the newest alone stays in memory
     live = serving(documents=tmp_path / "d", glossaries=tmp_path / "g")
     _, stored = (live("/v2/glossaries", TERMS).json["glossary_id"] for _ in range(2))
     made = upload(live, "/v2/document", "a.txt", b"the dog", target_lang="DE").json

@@ -96,7 +96,7 @@ def test_the_plan_of_a_large_glossary_stops_no_other_plan(monkeypatch: pytest.Mo
             if options.glossary:
                 begun.set()
                 assert go.wait(LONG_S)
-            return object()
+            return SimpleNamespace(glossary=None)
 
     class Pair:
         name, to, translator = "en-de", None, Translator()

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 import subprocess
 import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from dragoman.serving import memory
+from dragoman.serving.glossaries import Dictionary, Glossaries
 from dragoman.serving.memory import BUSY_S, QUIET_S, TextCache, Trimmer, bound_arenas, trim
 from dragoman.serving.pairs import Pairs
-from dragoman.serving.service import MOST_PLAN_CHARS, Service
+from dragoman.serving.service import MOST_PLAN_BYTES, Service
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.translator import Translator
 
@@ -86,7 +92,7 @@ print(after - before, after - rss())
     assert returned > grown // 2
 
 
-def test_a_cache_of_texts_keeps_the_last_ones_within_its_characters() -> None:
+def test_a_cache_of_texts_keeps_the_last_ones_within_its_bytes() -> None:
     cache: TextCache[str] = TextCache(10, 3)
     cache.put("a", "A", 4)
     cache.put("b", "B", 4)
@@ -96,12 +102,12 @@ def test_a_cache_of_texts_keeps_the_last_ones_within_its_characters() -> None:
     cache.put("a", "A2", 1)  # again, and smaller
     cache.put("d", "D", 1)
     cache.put("e", "E", 1)
-    assert (len(cache), cache.n_chars) == (3, 3)
+    assert (len(cache), cache.n_bytes) == (3, 3)
     cache.put("huge", "H", 100)
     assert (cache.get("huge"), len(cache)) == ("H", 1)
     cache.pop("huge")
     cache.pop("huge")
-    assert (len(cache), cache.n_chars) == (0, 0)
+    assert (len(cache), cache.n_bytes) == (0, 0)
 
 
 def test_plans_of_requests_with_large_glossaries_are_not_kept(served: Translator) -> None:
@@ -111,7 +117,53 @@ def test_plans_of_requests_with_large_glossaries_are_not_kept(served: Translator
     plain = service.plan(pair, service.defaults)
     assert service.plan(pair, service.defaults) is plain
     for number in range(6):
-        terms = {f"term {number} {i:09}": "a" * 20 for i in range(MOST_PLAN_CHARS // 200)}
+        terms = {f"term {number} {i:09}": "a" * 20 for i in range(MOST_PLAN_BYTES // 1000)}
         service.plan(pair, TranslateOptions(threads=1, glossary=terms))
-    assert service.plans.n_chars <= MOST_PLAN_CHARS
+    assert service.plans.n_bytes <= MOST_PLAN_BYTES
     assert len(service.plans) < 6
+
+
+TERMS: dict[str, dict[str, str]] = {
+    "letters": {f"{i:04x}": f"{i:x}" for i in range(10_000)},
+    "words": {f"term {i:06}": f"Begriff {i:06}" for i in range(10_000)},
+    "Chinese": {f"{i:04}\u7684\u8bcd": f"{i}\u8bcd\u6c47" for i in range(10_000)},
+    "long": {f"term {i:06} {'x' * 400}": "y" * 400 for i in range(2_000)},
+}
+
+
+@pytest.mark.parametrize("kind", TERMS)
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_plan_takes_as_many_bytes_as_it_counts_for(served: Translator, kind: str, as_text: bool) -> None:
+    limits: Any = SimpleNamespace(beam=16)
+    service = Service(Pairs([served]), None, limits, TranslateOptions(threads=1))  # type: ignore[arg-type]
+    pair = next(iter(service.pairs))
+    service.plan(pair, service.defaults)  # loads what all plans share
+    before = service.plans.n_bytes
+    text = "\n".join(f"{src} = {tgt}" for src, tgt in TERMS[kind].items())
+
+    def plan() -> None:
+        terms = text + "\n" if as_text else {src[:]: tgt[:] for src, tgt in json.loads(json.dumps(TERMS[kind])).items()}
+        service.plan(pair, TranslateOptions(threads=1, glossary=terms))
+
+    taken = traced(plan)
+    assert taken / 2 < service.plans.n_bytes - before < 2 * taken
+
+
+@pytest.mark.parametrize("kind", TERMS)
+def test_a_stored_glossary_takes_as_many_bytes_as_it_counts_for(tmp_path: Path, kind: str) -> None:
+    stored = Glossaries(tmp_path)
+    made = Glossaries(tmp_path).add("", "g", [Dictionary("en", "de", TERMS[kind])])
+    taken = traced(lambda: stored.get(made.id, ""))
+    assert taken / 2 < stored.kept.n_bytes < 2 * taken
+
+
+def traced(work: Callable[[], object]) -> int:
+    """Return the bytes that are still in use after some work."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        work()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()

@@ -20,6 +20,7 @@ from dragoman.decoding.sampling import sample_search
 from dragoman.decoding.search import Model, beam_search, greedy_search, on_device
 from dragoman.decoding.workers import run_jobs
 from dragoman.device import is_out_of_memory
+from dragoman.fast.step import LEAST_SOURCE
 
 CONSTRAINED_BEAM = 10
 """Smallest beam for a sentence with words to place, among which the beam is shared out."""
@@ -36,16 +37,21 @@ BATCHES_A_WORKER = 4
 SHARED_TOKENS = 1024
 """...but none of fewer tokens than this, as a small batch takes a small model more time for each token."""
 
+CPU = torch.device("cpu")
 
-def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+
+def length_batches(lengths: Sequence[int], batch_tokens: int, least: int = 1) -> Iterator[list[int]]:
     """Yield indices of similar length, the longest batch first; rows x longest is at most ``batch_tokens``, or one row.
 
     All but the last batch have 1, 2, 3, 4, 6, 8, 12, ... rows, the sizes that a search continues with: see ``fitting``.
+
+    Args:
+        least: Length for which a shorter one counts.
     """
     order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
     batch: list[int] = []
     for i in order:
-        if batch and (len(batch) + 1) * lengths[batch[0]] > batch_tokens:
+        if batch and (len(batch) + 1) * max(lengths[batch[0]], least) > batch_tokens:
             n = 1 << (len(batch).bit_length() - 1)
             n = n * 3 // 2 if n * 3 // 2 <= len(batch) else n
             yield batch[:n]
@@ -57,8 +63,18 @@ def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[i
 
 def balanced(settings: SearchSettings, segments: Sequence[Segment]) -> SearchSettings:
     """Return settings with batches so small that each worker has several, and none is idle for long at the end."""
-    share = sum(len(segment.ids) + 1 for segment in segments) // (settings.workers * BATCHES_A_WORKER)
+    n_tokens = sum(max(len(segment.ids) + 1, least_on(CPU)) for segment in segments)
+    share = n_tokens // (settings.workers * BATCHES_A_WORKER)
     return settings.with_decode(batch_tokens=min(settings.decode.batch_tokens, max(share, SHARED_TOKENS)))
+
+
+def least_on(device: torch.device) -> int:
+    """Return the number of tokens for which a shorter source counts in a batch.
+
+    Each hypothesis takes a row of the size of the vocabulary, however short its source is. A GPU says where it has no
+    memory for so many, and the batch is split; of main memory the system gives more than there is, and ends a process.
+    """
+    return LEAST_SOURCE if device.type == "cpu" else 1
 
 
 def run_halving(batch: list[int], run: Callable[[list[int]], None]) -> list[int]:
@@ -141,7 +157,7 @@ def search_all(
     """
     settings.check(segments)
     search = _BatchSearch(model, segments, settings, device)
-    jobs = list(_jobs(segments, settings, isinstance(model, Shortlisted)))
+    jobs = list(_jobs(segments, settings, isinstance(model, Shortlisted), least_on(device)))
     processes = processes and all(segment.cancellation is None for segment in segments)
     hypotheses: list[list[Hypothesis]] = [[] for _ in segments]
     out_of_memory: list[int] = []
@@ -174,7 +190,9 @@ class BatchResult:
     out_of_memory: list[int]
 
 
-def _jobs(segments: Sequence[Segment], settings: SearchSettings, has_shortlist: bool) -> Iterator[BatchJob]:
+def _jobs(
+    segments: Sequence[Segment], settings: SearchSettings, has_shortlist: bool, least: int
+) -> Iterator[BatchJob]:  # fmt: skip
     """Yield the batches; the segments of each need the same beam."""
     beam_size, budget = settings.decode.beam_size, settings.decode.batch_tokens
     rows_each = beam_size if settings.sampling is None else max(beam_size, SAMPLE_ROWS * settings.n_best)
@@ -186,7 +204,7 @@ def _jobs(segments: Sequence[Segment], settings: SearchSettings, has_shortlist: 
         groups.setdefault((beam, narrow), []).append(i)
     for (beam, narrow), members in sorted(groups.items()):
         lengths = [len(segments[i].ids) + 1 for i in members]
-        for rows in length_batches(lengths, budget * beam_size // max(beam, rows_each)):
+        for rows in length_batches(lengths, budget * beam_size // max(beam, rows_each), least):
             yield BatchJob([members[row] for row in rows], beam, narrow)
 
 

@@ -30,6 +30,7 @@ from functools import partial
 import torch
 
 from dragoman.errors import ServeError
+from dragoman.fast.step import LEAST_SOURCE
 from dragoman.serving.refusals import BusyError, UnfinishedError
 from dragoman.serving.tickets import Batch, Job, Ticket
 from dragoman.translation.segment_search import translate_segments
@@ -60,6 +61,9 @@ BATCH_TOKENS_ON_CPU = 1024
 """Largest batch on a CPU, in tokens. A larger one is no faster per sentence, keeps new requests waiting until its end,
 and needs memory for its beams."""
 
+BATCH_SENTENCES_ON_CPU = BATCH_TOKENS_ON_CPU // LEAST_SOURCE
+"""Largest number of sentences in it, however short they are: see ``batches.least_on``."""
+
 
 @dataclass
 class Statistics:
@@ -87,7 +91,7 @@ class Batcher:
             threads: Number of search threads, each with a batch of its own.
             cores: CPU cores of each. Use several only with one search thread, and only if no other thread of the
                 process computes on several: OpenMP starts a team for each such thread, and the teams compete.
-            batch_tokens: Largest batch in tokens; None: ``batch_tokens`` of the plan.
+            batch_tokens: Largest batch in tokens, on a CPU; None: ``batch_tokens`` of the plan.
         """
         self.longest_wait_s, self.most_waiting, self.cores = longest_wait_s, most_waiting, cores
         self.batch_tokens = batch_tokens
@@ -441,7 +445,8 @@ class Batcher:
                 others.append(ticket)
         jobs: list[Job] = []
         room, served = limit, set()
-        while turns:
+        most = limit if self.batch_tokens is None else BATCH_SENTENCES_ON_CPU
+        while turns and len(jobs) < most:
             owner, own = next(iter(turns.items()))
             if jobs and own[0].waiting[0].n_tokens > room:
                 break

@@ -26,7 +26,7 @@ from dragoman.files import explained, names_in, remove_leftovers, write_text
 from dragoman.languages.composition import compose
 from dragoman.locks import one_at_a_time
 from dragoman.serving.limits import Shares
-from dragoman.serving.memory import TextCache
+from dragoman.serving.memory import TextCache, bytes_of_terms
 from dragoman.serving.refusals import ForeignError, MalformedError, UnknownError
 from dragoman.serving.storage import LOCK_S, Disk, Outlines, make_private, storing, text_of, version_of
 
@@ -37,8 +37,8 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 MOST = 1000
 """Largest number of glossaries in a folder."""
 
-MOST_READ_CHARS = 8_000_000
-"""Largest number of characters of the glossaries that stay in memory; others are read again when they are used."""
+MOST_READ_BYTES = 32 << 20
+"""Largest size of the glossaries that stay in memory, in bytes; others are read again when they are used."""
 
 MOST_NAME = 1024
 """Largest length of a name in characters, since a list has the names of all."""
@@ -130,7 +130,7 @@ class Glossaries:
         self.disk = Disk()
         self._changing = threading.Lock()
         # With what tells the versions of the file apart.
-        self._read: TextCache[tuple[Hashable, Stored]] = TextCache(MOST_READ_CHARS, MOST)
+        self.kept: TextCache[tuple[Hashable, Stored]] = TextCache(MOST_READ_BYTES, MOST)
         self._outlines: Outlines[Outline] = Outlines()  # of all glossaries
         with explained(folder):
             make_private(folder)
@@ -223,7 +223,7 @@ class Glossaries:
         with storing(), self._alone():
             self._own(id_, owner)
             self._path(id_).unlink(missing_ok=True)
-            self._read.pop(id_)
+            self.kept.pop(id_)
 
     def _own(self, id_: str, owner: str) -> Stored:
         """Return a glossary that ``owner`` may change.
@@ -280,14 +280,15 @@ class Glossaries:
             version = version_of(path)
             if version is None:
                 raise FileNotFoundError
-            known = self._read.get(path.stem)
+            known = self.kept.get(path.stem)
             if known is None or known[0] != version:
                 text = text_of(path)
                 glossary = _STORED.validate_json(text, strict=True)
-                known = self._read.put(path.stem, (version, glossary), len(text))
+                n_terms = sum(n for _, _, n in glossary.outline.counts)
+                known = self.kept.put(path.stem, (version, glossary), bytes_of_terms(text, n_terms))
             return known[1]
         except FileNotFoundError:
-            self._read.pop(path.stem)
+            self.kept.pop(path.stem)
             return None
         except ValueError as error:
             # Nothing else of the error: it would show what the file holds.

@@ -28,7 +28,7 @@ from dragoman.options import Options, declaration_of, must, no_switch_for_a_numb
 from dragoman.serving.pairs import Pair
 from dragoman.serving.parsing import Tagged
 from dragoman.serving.refusals import BusyError, DeniedError, MalformedError, RefusalError, TooMuchError, UnreadyError
-from dragoman.serving.request_json import MOST_FIELDS, strict_json
+from dragoman.serving.request_json import MOST_FIELDS, n_broken, strict_json
 from dragoman.serving.service import Part, Service
 from dragoman.serving.state import State
 from dragoman.serving.storage import refusal_of
@@ -42,7 +42,7 @@ MOST_FORM_FIELDS = 10_000
 """Largest number of fields of a form, each text of a list counted."""
 
 SHORT_BODY = 64 * 1024
-"""Largest body in bytes that is read in the thread of the event loop."""
+"""Largest body in bytes that is read in the thread of the event loop; of an upload its fields, in characters."""
 
 MOST_SLIPS, LONGEST_SLIP = 100, 40
 """Number of unknown names that are compared with the names of fields, and the largest length of each."""
@@ -308,7 +308,7 @@ async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
     """Return the fields of a form with one file, the file's name, and its content.
 
     Raises:
-        MalformedError: The form has no file.
+        MalformedError: The form has no file, or too much beside it.
     """
     pairs = request.query_params.multi_items()
     name, content = "", None
@@ -324,6 +324,12 @@ async def upload_of(request: Request) -> tuple[dict[str, Any], str, bytes]:
             await form.close()
     if content is None:
         raise MalformedError("the file is missing: send it as field 'file' of a form (multipart/form-data)")
+    # They are read here, and those of the formats are stored with the document.
+    if (n_chars := sum(len(field) + len(value) for field, value in pairs)) > SHORT_BODY:
+        raise MalformedError(
+            f"the fields beside the file may have at most {SHORT_BODY:,} characters together, got {n_chars:,}: leave "
+            "some out, or name columns by their numbers"
+        )
     return _fields(pairs), name, content
 
 
@@ -411,7 +417,7 @@ def _fields(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _no_surrogates(text: str) -> str:
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if n_broken([text]):
         raise must("have no unpaired surrogates, which are not characters")
     return text
 
@@ -472,7 +478,7 @@ class _WithColumns(BaseModel):
     def info(self, name: str, source: str, target: str) -> DocumentInfo:
         """Return what a format must know about an upload."""
         formats = FormatOptions.of(None, {option: getattr(self, option) for option in FormatOptions.names()})
-        return DocumentInfo(name, source, target, tuple(self.column), formats.for_formats())
+        return DocumentInfo(name, source, target, tuple(dict.fromkeys(self.column)), formats.for_formats())
 
 
 DocumentFields: Any = create_model("DocumentFields", __base__=_WithColumns, **_declared_fields(FormatOptions))

@@ -427,12 +427,12 @@ class Jobs:
             return None
 
     def _outline(self, id_: str) -> Job | None:
-        """Return a job without what was left of it; only a file that has changed is read again."""
+        """Return a job without its columns and what was left of it; only a file that has changed is read again."""
 
         def read() -> Job | None:
             with contextlib.suppress(OSError):
                 job = self._read(id_)
-                return None if job is None else replace(job, left=())
+                return None if job is None else replace(job, left=(), columns=())
             return None
 
         return self._outlines.get(self.path(id_) / "job.json", read)

@@ -1,4 +1,4 @@
-"""Memory of a server: caches with a limit in characters; and of glibc's malloc few arenas and little free memory.
+"""Memory of a server: caches with a limit in bytes; and of glibc's malloc few arenas and little free memory.
 
 Training lets malloc keep what it has freed (``cli.environment``). A server runs for months beside other programs, and
 each of its threads would keep as much as it ever needed.
@@ -65,14 +65,23 @@ class Trimmer:
             self._trim()
 
 
+TERM_BYTES = 160
+"""Memory of a term of a glossary besides its characters, in bytes: two texts, and their places in the tables."""
+
+
+def bytes_of_terms(text: str, n_terms: int) -> int:
+    """Return about how many bytes the terms take that a text holds."""
+    return sys.getsizeof(text) + n_terms * TERM_BYTES
+
+
 class TextCache(Generic[V]):
-    """Keeps the values that were used last, up to a number of values and of characters of the texts they hold.
+    """Keeps the values that were used last, up to a number of values and of bytes.
 
     The newest value always stays. Any thread may use it.
     """
 
-    def __init__(self, most_chars: int, most: int) -> None:
-        self.most_chars, self.most, self.n_chars = most_chars, most, 0
+    def __init__(self, most_bytes: int, most: int) -> None:
+        self.most_bytes, self.most, self.n_bytes = most_bytes, most, 0
         self._values: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
         self._changing = threading.Lock()
 
@@ -87,15 +96,15 @@ class TextCache(Generic[V]):
             self._values.move_to_end(key)
             return self._values[key][0]
 
-    def put(self, key: Hashable, value: V, n_chars: int) -> V:
-        """Keep and return a value that holds ``n_chars`` characters."""
+    def put(self, key: Hashable, value: V, n_bytes: int) -> V:
+        """Keep and return a value that takes ``n_bytes`` with its key."""
         with self._changing:  # as a whole: of two threads that keep the same key, one replaces what the other kept
             self._forget(key)
-            self._values[key] = value, n_chars
-            self.n_chars += n_chars
-            while len(self._values) > 1 and (self.n_chars > self.most_chars or len(self._values) > self.most):
+            self._values[key] = value, n_bytes
+            self.n_bytes += n_bytes
+            while len(self._values) > 1 and (self.n_bytes > self.most_bytes or len(self._values) > self.most):
                 _, (_, n_oldest) = self._values.popitem(last=False)
-                self.n_chars -= n_oldest
+                self.n_bytes -= n_oldest
         return value
 
     def pop(self, key: Hashable) -> None:
@@ -104,5 +113,5 @@ class TextCache(Generic[V]):
             self._forget(key)
 
     def _forget(self, key: Hashable) -> None:
-        _, n_chars = self._values.pop(key, (None, 0))
-        self.n_chars -= n_chars
+        _, n_bytes = self._values.pop(key, (None, 0))
+        self.n_bytes -= n_bytes

@@ -56,7 +56,7 @@ def _n_values(value: Any) -> int:
     while containers:
         container = containers.pop()
         if isinstance(container, dict):
-            n_values += _n_broken(container)
+            n_values += n_broken(container)
             members: Iterable[Any] = (member for member in container.values() if member is not None)
         elif isinstance(container, list):
             members = container
@@ -70,11 +70,11 @@ def _n_values(value: Any) -> int:
             n_values += 1
             if isinstance(member, list | dict):
                 containers.append(member)
-        n_values += _n_broken(texts)
+        n_values += n_broken(texts)
     return n_values
 
 
-def _n_broken(texts: Iterable[str]) -> int:
+def n_broken(texts: Iterable[str]) -> int:
     """Return how many texts have half of a surrogate pair."""
     try:
         "".join(texts).encode()

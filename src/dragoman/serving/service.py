@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -20,7 +21,7 @@ from dragoman.languages.detection import Detected, is_target
 from dragoman.serving.batcher import Batcher
 from dragoman.serving.helpers import Helpers
 from dragoman.serving.limits import Limits
-from dragoman.serving.memory import TextCache
+from dragoman.serving.memory import TextCache, bytes_of_terms
 from dragoman.serving.metrics import Metrics
 from dragoman.serving.pairs import Pair, Pairs
 from dragoman.serving.refusals import BusyError, NoMemoryError, UnservedError
@@ -54,8 +55,8 @@ PART = 128
 MOST_PLANS = 64
 """Largest number of plans kept for later requests with the same options."""
 
-MOST_PLAN_CHARS = 4_000_000
-"""Largest number of characters of their options together: a request may bring a glossary of a megabyte."""
+MOST_PLAN_BYTES = 32 << 20
+"""Largest size of their glossaries together, in bytes: a request may bring one of a megabyte, which takes ten."""
 
 _LINE_END = re.compile(r"(\r?\n)")
 
@@ -110,7 +111,7 @@ class Service:
     def __init__(self, pairs: Pairs, batcher: Batcher, limits: Limits, defaults: TranslateOptions) -> None:
         """Serve ``pairs``; ``defaults`` are the operator's options, such as the engine."""
         self.pairs, self.batcher, self.limits, self.defaults = pairs, batcher, limits, defaults
-        self.plans: TextCache[Plan] = TextCache(MOST_PLAN_CHARS, MOST_PLANS)
+        self.plans: TextCache[Plan] = TextCache(MOST_PLAN_BYTES, MOST_PLANS)
         self._planning = threading.Lock()
         self.helpers = Helpers()
         self.unready: str | None = LOADING
@@ -232,9 +233,10 @@ class Service:
         if (known := self.plans.get(key)) is not None:
             return known
         made = pair.translator.plan(options)
+        n_bytes = sys.getsizeof(key[1]) + bytes_of_terms(key[1], len(made.glossary or ()))
         # The lock is held for a moment only: the plan of a large glossary takes a second, and the event loop plans too.
         with self._planning:
-            return self.plans.get(key) or self.plans.put(key, made, len(key[1]))
+            return self.plans.get(key) or self.plans.put(key, made, n_bytes)
 
     async def aligned(self, pair: Pair, options: TranslateOptions, owner: str) -> TranslateOptions:
         """Return ``options`` with word alignments if the engine has them; without, tags are placed by position."""

@@ -15,6 +15,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from dragoman.data.rows import has_spaces_before_quotes
 from dragoman.languages.codes import match, variety
 from dragoman.languages.composition import compose
 from dragoman.serving.apis.api import Api
@@ -181,16 +182,19 @@ def terms_of(entries: str, form: str, languages: tuple[str, str] | None = None) 
             there are too many.
     """
     if form == "csv":
+        if has_spaces_before_quotes(entries.split("\n"), ","):  # which programs read in different ways
+            raise MalformedError('the glossary has spaces before quotation marks, as in "a", "b": leave them out')
         reader = csv.reader(io.StringIO(entries), strict=True)
         try:
-            rows = [_of_languages(row, n, languages) for n, row in enumerate(filter(None, reader), 1)]
+            rows = [*filter(None, reader)]
         except csv.Error as error:
             raise MalformedError(f"line {reader.line_num:,} of the glossary is not valid CSV: {error}") from None
     else:
         rows = [line.split("\t") for line in entries.replace("\r\n", "\n").split("\n") if line.strip()]
     check_number(len(rows))
     terms: dict[str, str] = {}
-    for number, row in enumerate(rows, 1):
+    for number, fields in enumerate(rows, 1):
+        row = _of_languages(fields, number, languages) if form == "csv" else fields
         if len(row) != 2 or not all(field.strip() for field in row):
             quotes = " (in CSV, put a term with a comma between quotes)" if form == "csv" and len(row) > 2 else ""
             raise MalformedError(f"entry {number} of the glossary must have a source term and a target term{quotes}")
