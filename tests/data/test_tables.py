@@ -78,6 +78,23 @@ def test_quotes_of_a_csv(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ('"en"; "de"\n"yes; a dog";  "ja; ein Hund"\n', [("yes; a dog", "ja; ein Hund")]),
+        ('"en", "de"\n"yes, a dog", "ja, ein Hund"\na, b\n', [("yes, a dog", "ja, ein Hund"), ("a", "b")]),
+        ('en,de\nHello, "Hallo" sagte er\n', [("Hello", ' "Hallo" sagte er')]),  # quotes of the text
+        ('en,de\nThe 5" pipe, "Rohr\n', [('The 5" pipe', ' "Rohr')]),
+        ('en;de\na;b\nHe asked; "Wer?" fragte er\n', [("a", "b"), ("He asked", ' "Wer?" fragte er')]),
+        ('two, "zwei\nthree,drei\nfour,vier"\n', [("two", ' "zwei'), ("three", "drei"), ("four", 'vier"')]),
+    ],
+)
+def test_quotes_behind_a_space_are_quotes_where_they_end_a_cell(
+    tmp_path: Path, text: str, pairs: list[tuple[str, str]]
+) -> None:
+    assert list(read_table(table(tmp_path, text, "spaced.csv"), None)) == pairs
+
+
+@pytest.mark.parametrize(
     ("name", "text", "columns", "message"),
     [
         ("a.tsv", "x\ty\nx\nx\n", None, "a.tsv: 2 of 3 rows have 1 cell, but the first row has 2"),
@@ -152,6 +169,20 @@ def test_headings_choose_the_columns_of_text(
     path = table(tmp_path, f"{head}\n{row}\n{row}\n", "pairs.csv")
     assert list(read_table(path, None)) == [("a dog", "ein Hund")] * 2
     assert table_languages(path, None) == langs
+
+
+@pytest.mark.parametrize("name", ["pairs.tsv", "pairs.csv"])
+@pytest.mark.parametrize("heads", [("target", "source"), ("Ziel", "Quelle"), ("ref_text", "src_text")])
+@pytest.mark.parametrize("pairs", [[("100", "one hundred"), ("2", "two")], [("noon", "12:00")], [("1", "2")]])
+def test_headings_name_the_only_two_columns_even_where_one_has_no_letters(
+    tmp_path: Path, name: str, heads: tuple[str, str], pairs: list[tuple[str, str]]
+) -> None:
+    """Numbers and their names were learned in the wrong direction."""
+    separator = "," if name == "pairs.csv" else "\t"
+    rows = [heads, *((tgt, src) for src, tgt in pairs)]
+    path = table(tmp_path, "".join(separator.join(row) + "\n" for row in rows), name)
+    assert list(read_table(path, None)) == pairs
+    assert table_columns(path) == ("2", "1")
 
 
 def test_indonesian_is_a_language_where_its_column_has_sentences(tmp_path: Path) -> None:

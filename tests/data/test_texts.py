@@ -62,6 +62,32 @@ def test_one_file_of_another_form_is_refused_wherever_it_is_named(folder: Path, 
             use(OneFile(file=Path(name)))
 
 
+def test_a_common_beginning_takes_its_own_files_before_longer_names(folder: Path) -> None:
+    for name in ("a.bt.en", "a.clean.de", "a.en.gz", "set.clean.en.gz", "set.clean.de.txt", "odd.bpe.en", "odd.tok.de"):
+        Path(name).write_text(f"{name}\n", encoding="utf-8")
+    assert texts_named(["a", "en", "de"]) == [pair("a.en", "a.de")]
+    assert texts_named(["a"]) == [pair("a.de", "a.en")]
+    assert texts_named(["set", "en", "de"]) == [pair("set.clean.en.gz", "set.clean.de.txt")]
+    assert texts_named(["odd", "en", "de"]) == [pair("odd.bpe.en", "odd.tok.de")]  # there are no others
+    Path("a.de").unlink()
+    several = re.escape("a: several files begin so (a.bt.en, a.en, a.clean.de); name the two")
+    with pytest.raises(ConfigError, match=several):
+        texts_named(["a", "en", "de"])
+    with pytest.raises(ConfigError, match=several):
+        texts_named(["a"])
+
+
+@pytest.mark.parametrize("stray", ["set.sh", "set.py", "set.ids", "set.clean.en.bak", "set.clean.log.en"])
+@pytest.mark.parametrize("words", [["set", "en", "de"], ["set"]])
+def test_a_file_of_another_kind_beside_a_common_beginning_changes_nothing(
+    folder: Path, stray: str, words: list[str]
+) -> None:
+    for name in ("set.clean.en", "set.clean.de", stray):
+        Path(name).write_text(f"{name}\n", encoding="utf-8")
+    found = texts_named(words)
+    assert found == [pair("set.clean.en", "set.clean.de") if len(words) > 1 else pair("set.clean.de", "set.clean.en")]
+
+
 def test_which_direction_a_common_beginning_takes_is_said(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "dragoman"):
         texts_named(["a"])

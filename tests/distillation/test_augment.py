@@ -14,6 +14,7 @@ import yaml
 import dragoman
 from dragoman.config import Config, OneFile, PairOfFiles
 from dragoman.data.texts import read_one
+from dragoman.decoding import batches
 from dragoman.distillation import augment as module
 from dragoman.distillation.augment import augment
 from dragoman.distillation.mixing import turned_round
@@ -21,6 +22,7 @@ from dragoman.distillation.text import sides_of
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.translation import resumable
 from dragoman.translation.translator import Translator
+from failing import fail_long_lines
 
 Sentences = Callable[[int, int], list[tuple[str, str]]]
 FAST: dict[str, Any] = dict(quiet=True, engine="torch")
@@ -118,6 +120,45 @@ def test_after_kills_the_same_call_makes_the_same(
     for name in ("take_lines", "choose_pairs"):
         monkeypatch.setattr(module, name, _killed)
     assert augment(tmp_path / "killed", **given).counts == whole.counts  # and does nothing more
+
+
+@pytest.mark.parametrize("how", [(), ("--sample", "--n-best", "2", "--seed", "7")])
+def test_lines_without_memory_are_no_success_and_the_same_command_tries_them_alone_again(
+    how: tuple[str, ...], command: Callable[..., Any], tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They counted as empty translations, with status 0."""
+    long = "the dog sees a big cat and the man likes the small house here today the woman finds a red tree"
+    text = ["the dog", "a big cat", long, "the man runs", f"{long} today", "a house"]
+    (tmp_path / "news.en").write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
+    words = ("augment", "--forward", tiny_run, "--src", "news.en", "--engine", "torch", *how, "--out")
+    assert command(*words, "whole", cwd=tmp_path).status == 0
+    with monkeypatch.context() as patch:
+        fail_long_lines(patch)
+        fails, sample = batches.beam_search, batches.sample_search
+        patch.setattr(batches, "sample_search", lambda *of: fails(*of[:3]) and sample(*of))
+        failed = command(*words, "made", cwd=tmp_path)
+        assert (failed.status, failed.out) == (2, b"")
+        assert "forward.lines: 2 lines ran out of memory; free some memory, and give the same" in failed.error
+        assert "(line 3, 5)" in failed.error
+        assert not (tmp_path / "made/augmentation.json").exists()
+        shutil.copytree(tmp_path / "made", tmp_path / "less")
+        again = command(*words, "less", cwd=tmp_path)  # which have no memory again are left out
+        assert again.status == 0
+        assert "forward.lines: 2 lines ran out of memory again and are left out (line 3, 5)" in again.err
+        counts = json.loads((tmp_path / "less/augmentation.json").read_text())["forward"]["translations"]
+        assert (counts["out of memory"], "empty" in counts) == (2, False)
+        assert counts["made"] == counts["kept"] + sum(n for why, n in counts.items() if why not in ("made", "kept"))
+    monkeypatch.setattr(dragoman.Translator, "translate_file", _killed)  # as it translates the whole text
+    assert command(*words, "made", cwd=tmp_path).status == 0
+    whole, made = (contents(tmp_path / name) for name in ("whole", "made"))
+    assert made == whole
+    assert "empty" not in json.loads((tmp_path / "made/augmentation.json").read_text())["forward"]["translations"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the files of an augmentation that do not name their folder."""
+    paths = [path for path in folder.rglob("*") if path.is_file() and path.name != "config.yaml"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def test_a_kill_while_it_translates_loses_and_repeats_no_line(

@@ -19,11 +19,12 @@ from dragoman.distillation.certificate import Certificate, Measured, Measuring, 
 from dragoman.distillation.distill import distill
 from dragoman.distillation.text import Text, hold_out
 from dragoman.distillation.text import choose as choose_text
-from dragoman.errors import ConfigError, DataError, DragomanError
+from dragoman.errors import ConfigError, DataError, DecodeError, DragomanError
 from dragoman.model.weights import untied
 from dragoman.progress import Ticker
 from dragoman.toolkits.export import export
 from dragoman.translation.translator import Translator
+from failing import fail_long_lines
 
 QUIET = Ticker(quiet=True)
 FEW = dict(
@@ -389,3 +390,100 @@ def test_a_teacher_of_several_languages_has_a_student_of_one(
     assert found.certificate.rows[0].scores["chrF2"] > 40  # of the teacher, on its own validation text of that language
     assert (tmp_path / "student/distillation/pairs.fr").is_file()
     assert "valid.fr" in str(student.config.data.valid)
+
+
+def test_lines_without_memory_end_the_call_and_the_same_call_tries_them_alone_again(
+    tiny_run: Path, text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = "the dog sees a big cat and the man likes the small house here today the woman finds a red tree"
+    (tmp_path / "mono.en").write_text(f"the dog\n{long}\n\na cat\n{long} today\n", encoding="utf-8")
+    given: dict[str, Any] = dict(src=text[0], mono=tmp_path / "mono.en", out=tmp_path / "out", **FEW)
+    with monkeypatch.context() as patch:
+        fail_long_lines(patch)
+        with pytest.raises(DecodeError, match=r"mono.en: 2 lines ran out of memory; free .* \(line 2, 5\), and le"):
+            distill(tiny_run, **given)
+    monkeypatch.setattr(Translator, "translate_file", _killed)
+    monkeypatch.setattr(module, "train_student", _killed)
+    with pytest.raises(Killed):
+        distill(tiny_run, **given)
+    made = (tmp_path / "out/distillation/translations-1.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [bool(json.loads(line)[0][1]) for line in made] == [True, True, False, True, True]
+
+
+def test_lines_that_never_fit_into_memory_are_left_out_by_the_second_call_and_counted(
+    tiny_run: Path, text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """Such a line ended every call with an error, and the text could not be changed any more."""
+    long = "the dog sees a big cat and the man likes the small house here today the woman finds a red tree"
+    (tmp_path / "mono.en").write_text(f"the dog\n{long}\n\na cat\n{long} today\n", encoding="utf-8")
+    given: dict[str, Any] = dict(src=text[0], mono=tmp_path / "mono.en", out=tmp_path / "out", **FEW | {"quiet": False})
+    fail_long_lines(monkeypatch)
+    with pytest.raises(DecodeError, match=r"\(line 2, 5\)"):
+        distill(tiny_run, **given)
+    monkeypatch.setattr(module, "train_student", _killed)
+    for _ in range(2):
+        with pytest.raises(Killed):
+            distill(tiny_run, **given)
+    counts = json.loads((tmp_path / "out/distillation/pairs.json").read_text(encoding="utf-8"))["counts"]
+    assert (counts["lines"], counts["out of memory"], counts["blank"]) == (125, 2, 1)
+    assert "empty" not in counts
+    assert not any(line in (tmp_path / "out/distillation/pairs.en").read_text() for line in (long, f"{long} today"))
+
+
+@pytest.mark.parametrize("is_given", [True, False], ids=["given", "of the teacher"])
+@pytest.mark.parametrize("with_references", [True, False])
+def test_validation_text_that_is_no_part_of_the_text_is_not_learned_either(
+    is_given: bool, with_references: bool, tiny_run: Path, text: tuple[Path, Path], corpus: Any, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """The student learned the teacher's translations of it, so its scores were of sentences that it knew."""
+    valid = [path.read_text(encoding="utf-8").splitlines() for path in (corpus.valid_src, corpus.valid_tgt)]
+    for side, name in enumerate(("all.en", "all.de")):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in valid[side]) + text[side].read_text())
+    (tmp_path / "mono.en").write_text("a new line\n" + "".join(f"{line.upper()}!\n" for line in valid[0]))
+    given: dict[str, Any] = dict(src=tmp_path / "all.en", mono=tmp_path / "mono.en", out=tmp_path / "out", **FEW)
+    if is_given:
+        for name, path in (("valid_src", corpus.valid_src), ("valid_ref", corpus.valid_tgt)):
+            given[name] = tmp_path / path.name
+            shutil.copy(path, given[name])
+    if with_references:
+        given |= dict(ref=tmp_path / "all.de", with_references=True)
+    learned: list[Path] = []
+
+    def train(files: list[Path], **_: Any) -> None:
+        learned[:] = files
+        raise Killed
+
+    monkeypatch.setattr(module, "train", train)
+    for _ in range(2):  # also when the pairs are there already
+        with pytest.raises(Killed):
+            distill(tiny_run, **given)
+        assert len(learned) == (4 if with_references else 2)
+        for src in learned[::2]:
+            lines = src.read_text(encoding="utf-8").splitlines()
+            assert len(lines) > 60
+            assert not {line.lower().rstrip("!") for line in lines} & set(valid[0])
+    counts = json.loads((tmp_path / "out/distillation/pairs.json").read_text(encoding="utf-8"))["counts"]
+    assert counts["lines"] == 161
+    assert counts["held out"] == sum(line in valid[0] for line in (tmp_path / "all.en").read_text().splitlines()) >= 20
+    assert counts["near twins of these"] >= 20
+
+
+@pytest.mark.parametrize("more", ["", "\n", "  \n\n"])
+def test_text_of_which_nothing_is_left_beside_the_validation_text_is_refused_at_once(
+    tiny_run: Path, corpus: Any, tmp_path: Path, more: str
+) -> None:
+    (tmp_path / "all.en").write_text(corpus.valid_src.read_text(encoding="utf-8") + more, encoding="utf-8")
+    with pytest.raises(DataError, match=r"all\.en: all of its lines stand in the validation text .*valid\.en"):
+        distill(tiny_run, src=tmp_path / "all.en", out=tmp_path / "out", **FEW)
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_of_others_that_training_would_replace_are_refused_before_the_teacher_translates(
+    tiny_run: Path, text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "samples.txt").write_text("mine\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"samples\.txt: training would replace this file"):
+        distill(tiny_run, src=text[0], out=tmp_path, **FEW)
+    assert [path.name for path in tmp_path.iterdir()] == ["samples.txt"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,14 @@ import pytest
 import torch
 
 import dragoman
-from dragoman.errors import ConfigError
+from dragoman.bundle import Fast, amend_bundle, load_bundle
+from dragoman.data import shortlist as shortlists
+from dragoman.data.store import Store
+from dragoman.errors import ConfigError, UnreadableError
+from dragoman.evaluation.calibration import calibrate
 from dragoman.files import sealed_folder
+from dragoman.model.weights import untied
+from dragoman.training import run as training
 from outcomes import assert_nothing_twice, outcome, write_config
 
 LAST = 30
@@ -59,6 +66,107 @@ def test_a_run_stopped_by_max_steps_and_resumed_equals_the_uninterrupted_one(
     again = dragoman.train(out=run, resume=True, quiet=True)  # at its end already: the bundle is written anew, no more
     assert again.step == LAST
     assert outcome(run) == want
+
+
+@pytest.mark.parametrize(
+    ("variant", "change"),
+    [
+        ("moving average", "train.max_steps=30"),
+        ("best of accumulated steps", "decode.beam_size=3"),
+        ("average of checkpoints", "train.max_steps=21"),
+        ("sampled subwords", "decode.length_penalty=2"),
+    ],
+)
+def test_what_was_added_to_the_bundle_of_a_finished_run_stays_until_weights_or_search_change(
+    variant: str, change: str, straight: Any, corpus: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A batch job that was put into the queue again replaced a calibration, and lost a shortlist without a word."""
+    config, _ = straight(variant)
+    run = tmp_path / "run"
+    dragoman.train(config, out=run, overrides=["train.max_steps=20"], quiet=True)
+    lines = [path.read_text(encoding="utf-8").splitlines()[:100] for path in (corpus.src, corpus.tgt)]
+    calibrate(run, *lines)
+    bundle = load_bundle(run)
+    shortlist = shortlists.learn(Store.open(run / "store/train"), bundle.src_tokenizer, bundle.tgt_tokenizer)
+    amend_bundle(run, shortlist, fast={"beam_size": 1, "shortlist": True})
+    before = json.loads((run / "bundle/manifest.json").read_text(encoding="utf-8"))
+    assert {"confidence", "fast"} < set(before)
+    capsys.readouterr()
+    dragoman.train(out=run, resume=True)
+    assert json.loads((run / "bundle/manifest.json").read_text(encoding="utf-8")) == before  # the sums of all files too
+    assert "not kept" not in capsys.readouterr().err
+    dragoman.train(out=run, resume=True, overrides=[change])
+    line = next(line for line in capsys.readouterr().err.splitlines() if "not kept" in line)
+    assert "its weights or its search are other ones now" in line
+    for what in (
+        "confidence (`dragoman calibrate` ",
+        "shortlist (the same `dragoman distill` ",
+        "settings of --fast (the",
+    ):
+        assert what in line
+    after = load_bundle(run)
+    assert after.shortlist is None
+    assert (after.facts.fast, after.facts.confidence) == (Fast(), None)  # 20 validation pairs are too few for one
+
+
+@pytest.fixture(scope="module")
+def calibrated(tiny: Tiny, corpus: Any, toy_sentences: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 20 steps, of which the tenth was the best, that has learned a confidence of 120 validation pairs."""
+    folder = tmp_path_factory.mktemp("calibrated")
+    mapping = tiny(max_steps=20)
+    for side, lines in zip(("src", "tgt"), zip(*toy_sentences(120, 12), strict=True), strict=True):
+        path = folder / f"valid.{side}"
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        mapping["data"]["valid"][side] = str(path)
+    dragoman.train(write_config(folder / "config.yaml", mapping), out=folder / "run", quiet=True)
+    return folder / "run"
+
+
+def test_a_confidence_that_training_itself_has_learned_is_learned_again_without_a_warning(
+    calibrated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each ordinary run that trained on was told that its confidence is lost, and to calibrate."""
+    run = Path(shutil.copytree(calibrated, tmp_path / "run"))
+    assert load_bundle(run).facts.confidence is not None
+    monkeypatch.setattr(training, "load_bundle", None)  # with another search nothing is read but manifest and settings
+    dragoman.train(out=run, resume=True, overrides=["train.max_steps=25", "decode.beam_size=3"])
+    err = capsys.readouterr().err
+    assert "confidence learned" in err
+    assert "not kept" not in err
+    assert "dragoman calibrate" not in err
+
+
+def test_more_steps_that_leave_the_best_weights_lose_nothing(
+    calibrated: Path, corpus: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Path(shutil.copytree(calibrated, tmp_path / "run"))
+    lines = [path.read_text(encoding="utf-8").splitlines()[:150] for path in (corpus.src, corpus.tgt)]
+    learned = calibrate(run, *lines)
+    amend_bundle(run, fast={"beam_size": 1, "shortlist": False})
+    weights = untied(load_bundle(run).model)
+    monkeypatch.setattr(training, "final_weights", lambda *_: ("best by BLEU, step 20", weights))
+    dragoman.train(out=run, resume=True, overrides=["train.max_steps=25"])
+    assert "not kept" not in capsys.readouterr().err
+    facts = load_bundle(run).facts
+    assert (facts.step, facts.confidence) == (25, learned.model_dump(mode="json"))
+    assert facts.fast == Fast(beam_size=1, shortlist=False)
+
+
+def test_an_old_model_that_cannot_be_read_is_named_with_what_is_lost_and_replaced(
+    calibrated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Path(shutil.copytree(calibrated, tmp_path / "run"))
+    amend_bundle(run, fast={"beam_size": 1, "shortlist": False})
+
+    def fails(path: Path) -> None:
+        raise UnreadableError(f"{path}/bundle/model.safetensors: cannot be read (Input/output error)")
+
+    monkeypatch.setattr(training, "load_bundle", fails)
+    dragoman.train(out=run, resume=True)
+    err = capsys.readouterr().err
+    assert "model.safetensors: cannot be read (Input/output error); it is written again" in err
+    assert "so this is not kept: its settings of --fast (the same `dragoman distill`" in err
+    assert load_bundle(run).facts.fast == Fast()
 
 
 def test_the_straight_run_can_be_told_from_others(straight: Any, tmp_path: Path) -> None:

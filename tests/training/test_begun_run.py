@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +16,11 @@ import dragoman
 from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.files import sha256
 from dragoman.progress import Ticker
-from dragoman.training import loop
+from dragoman.training import folder, loop, preparation
 from dragoman.training import run as training
 from dragoman.training.finetune import PARENT, PARENT_WORDS
 from dragoman.training.folder import ready_to_resume
+from dragoman.training.log import RunLog
 
 
 @pytest.fixture(scope="module")
@@ -295,3 +297,84 @@ def test_a_run_of_its_own_forgets_the_parent_of_an_attempt_that_died(
     dragoman.train(config, out=begun, quiet=True)
     assert listing(begun) == listing(whole)
     assert sha256(begun / "bundle/manifest.json") == sha256(whole / "bundle/manifest.json")
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+@pytest.mark.parametrize(
+    "name",
+    ["parent.json", "parent.words.hashes", "samples.txt", "log.jsonl", "launch", "store/joint.spm", "store/src.spm",
+     "store/tgt.spm", "store/lexicon.json", "store/prepared.json"],
+)  # fmt: skip
+def test_files_of_others_with_names_of_a_run_are_refused_and_stay(
+    name: str, in_memory: bool, config: dragoman.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    listing: Callable[[Path], list[str]],
+) -> None:  # fmt: skip
+    """Training removed some of them, and wrote into others."""
+    monkeypatch.setattr(folder, "launch_name", lambda: "this call of torchrun")
+    run = tmp_path / "project"
+    (run / name).parent.mkdir(parents=True)
+    (run / name).write_text('{"mine": "step 9"}\n', encoding="utf-8")
+    before = listing(run)
+    text = (["a dog"] * 200, ["ein Hund"] * 200) if in_memory else (config,)
+    with pytest.raises(ConfigError, match=f"{re.escape(str(run / name))}: training would replace this file, which is "):
+        dragoman.train(*text, out=run, quiet=True)
+    assert listing(run) == before
+    assert (run / name).read_text(encoding="utf-8") == '{"mine": "step 9"}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "mine"),
+    [
+        ("log.jsonl", '{"event": "user_logged_in", "level": "info"}\n'),
+        ("log.jsonl", '{"event": "a step", "step": "two"}\n'),
+        ("lock", ""),
+        ("lock", "12\n"),
+    ],
+)
+def test_a_log_or_a_lock_of_another_program_does_not_pass_for_a_training(
+    name: str, mine: str, config: dragoman.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    listing: Callable[[Path], list[str]],
+) -> None:  # fmt: skip
+    (tmp_path / name).write_text(mine, encoding="utf-8")
+    (tmp_path / "samples.txt").write_text("mine\n", encoding="utf-8")
+    before = listing(tmp_path)
+    monkeypatch.setattr(training, "resolve", None)  # refused before text is counted and steps are timed
+    with pytest.raises(ConfigError, match=r"samples\.txt: training would replace this file, .* delete it or move it"):
+        dragoman.train(config, out=tmp_path, quiet=True)
+    assert listing(tmp_path) == before
+    assert (tmp_path / name).read_text(encoding="utf-8") == mine
+
+
+def test_a_log_that_a_training_has_written_frees_its_names(config: dragoman.Config, tmp_path: Path) -> None:
+    with RunLog(tmp_path) as log:
+        log.event("train", 3, loss=1.5)
+    (tmp_path / "samples.txt").write_text("step 3\n", encoding="utf-8")
+    assert dragoman.train(config, out=tmp_path, quiet=True).step == 4
+
+
+def test_a_launch_script_is_left_alone_without_torchrun(config: dragoman.Config, tmp_path: Path) -> None:
+    (tmp_path / "launch").write_text("#!/bin/sh\n", encoding="utf-8")
+    assert dragoman.train(config, out=tmp_path, quiet=True).step == 4
+    assert (tmp_path / "launch").read_text(encoding="utf-8") == "#!/bin/sh\n"
+
+
+def test_an_attempt_that_is_interrupted_after_a_killed_one_can_be_begun_again(
+    config: dragoman.Config, begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the killed one has prepared is half removed then, and passes for nobody else's."""
+    for name in ("config.yaml", "log.jsonl", "samples.txt"):
+        (begun / name).unlink()
+    shutil.rmtree(begun / "checkpoints")
+    (begun / PARENT).write_text("{}", encoding="utf-8")
+    (begun / "store/lexicon.json").write_text("{}", encoding="utf-8")
+
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    for function in ("learn_tokenizers", "build_store"):
+        with monkeypatch.context() as patch:
+            patch.setattr(preparation, function, interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                dragoman.train(config, out=begun, overrides=["data.max_tokens=99"], quiet=True)
+    assert dragoman.train(config, out=begun, quiet=True).step == 4
+    assert not (begun / PARENT).exists()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.corpus import MAX_LINE_BYTES, read_lines
-from dragoman.data.rows import cells, is_position, separator_line
+from dragoman.data.rows import cells, has_spaces_before_quotes, is_position, separator_line
 from dragoman.data.text_names import form_of
 from dragoman.errors import DataError
 from dragoman.languages.codes import variety
@@ -177,7 +177,8 @@ def rows_of(path: Path) -> Iterator[Row]:
     n_before = 1 if separator else 0
     csv.field_size_limit(MAX_LINE_BYTES)
     in_order = chain(head[n_before:], lines)
-    reader = _reader(in_order, separator or _separator(head))
+    separator = separator or _separator(head)
+    reader = _reader(in_order, separator, has_spaces_before_quotes(head, separator))
     while True:
         first_line = n_before + reader.line_num + 1
         try:
@@ -190,9 +191,10 @@ def rows_of(path: Path) -> Iterator[Row]:
         yield n_before + reader.line_num, row
 
 
-def _reader(lines: Iterable[str], separator: str) -> Any:
+def _reader(lines: Iterable[str], separator: str, skips_spaces: bool) -> Any:
     """Return the rows of the lines of a .csv."""
-    return csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True)
+    text = (f"{line}\n" for line in lines)
+    return csv.reader(text, delimiter=separator, strict=True, skipinitialspace=skips_spaces)
 
 
 def _separator(head: Sequence[str]) -> str:
@@ -201,7 +203,8 @@ def _separator(head: Sequence[str]) -> str:
     def agreement(separator: str) -> float:
         numbers: list[int] = []
         try:
-            numbers.extend(len(row) for row in _reader(head, separator) if row)
+            skips_spaces = has_spaces_before_quotes(head, separator)
+            numbers.extend(len(row) for row in _reader(head, separator, skips_spaces) if row)
         except csv.Error as error:
             if "unexpected end" not in str(error):  # that of a row which goes on below
                 return 0.0
@@ -216,7 +219,8 @@ def _places(path: Path, head: Sequence[Row], columns: Columns | None) -> tuple[i
     if not first:
         raise DataError(f"{path}:1: the first row has no cell; begin with headings or with the first pair")
     if columns is None and len(first) > 1:
-        texts = [place for place in range(len(first)) if _has_words(head, place)]
+        # of two columns both are text, even where one holds numbers alone
+        texts = [place for place in range(len(first)) if len(first) == 2 or _has_words(head, place)]
         named = _named_by_headings(first, texts) if len(head) > 1 else None
         if named is None and len(first) > 2:
             src, tgt = (place + 1 for place in (texts if len(texts) > 1 else (0, 1))[:2])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -206,17 +206,24 @@ def _table_without_suffix(path: Path) -> str:
 def _begins_with(path: Path, remaining: list[Path]) -> PairOfFiles:
     """Return the two files whose names begin with ``path`` and end with a language code.
 
-    Two language codes at the start of ``remaining`` choose the files, and are removed from it.
+    Two language codes at the start of ``remaining`` choose the files, and are removed from it. For ``train`` these are
+    ``train.en`` and ``train.de`` even beside ``train.bt.en``; alone, ``train.clean.en`` and ``train.clean.de`` are too.
 
     Raises:
         ConfigError: There are fewer than two such files, or several and none is chosen.
     """
-    ends: dict[str, Path] = {}
+    by_middle: dict[str, dict[str, Path]] = {}
     for file in sorted(path.parent.glob(f"{glob.escape(path.name)}.*")):
         if lang := language_of(file):
-            ends.setdefault(lang, file)
-    if len(remaining) >= 2 and all(str(lang) in ends for lang in remaining[:2]):
-        return PairOfFiles(src=ends[str(remaining.pop(0))], tgt=ends[str(remaining.pop(0))])
+            middle, _, _ = f".{file.name.removeprefix(f'{path.name}.')}.".rpartition(f".{lang}.")
+            by_middle.setdefault(middle, {}).setdefault(lang, file)
+    langs = list(dict.fromkeys(lang for files in by_middle.values() for lang in files))
+    codes = [str(word) for word in remaining[:2]]
+    if len(codes) == 2 and set(codes) <= set(langs):
+        ends = _of_one_set(path, by_middle, codes)
+        del remaining[:2]
+        return PairOfFiles(src=ends[codes[0]], tgt=ends[codes[1]])
+    ends = _of_one_set(path, by_middle, [])
     if len(ends) == 2 and not (remaining and str(remaining[0]) in ends):
         (src, first), (tgt, second) = ends.items()
         logger.info("%s to %s; for the other direction give %s %s %s", first, second, path, tgt, src)
@@ -226,6 +233,30 @@ def _begins_with(path: Path, remaining: list[Path]) -> PairOfFiles:
     if len(ends) < 2:
         raise ConfigError(f"{path}: no such file{''.join(f', only {file}' for file in ends.values())}; give {FORMS}")
     raise ConfigError(f"{path}: there is {', '.join(ends)}; say from which to which: {path} {' '.join(list(ends)[:2])}")
+
+
+def _of_one_set(path: Path, by_middle: Mapping[str, Mapping[str, Path]], codes: Sequence[str]) -> Mapping[str, Path]:
+    """Return the files that belong together: of two languages, or of all.
+
+    Args:
+        by_middle: The files by language, for each text between the beginning of a name and its language.
+        codes: The two languages; none for all.
+
+    Raises:
+        ConfigError: More than one set of files may be meant.
+    """
+    exact, wanted = by_middle.get("", {}), set(codes)
+    pairs = [files for files in by_middle.values() if (files.keys() >= wanted if codes else len(files) > 1)]
+    if pairs and all((wanted or files.keys()) <= exact.keys() for files in pairs):
+        return exact
+    if len(pairs) == 1:
+        return pairs[0]
+    langs = codes or dict.fromkeys(lang for files in by_middle.values() for lang in files)
+    by_lang = {lang: [files[lang] for files in by_middle.values() if lang in files] for lang in langs}
+    if len(by_lang) > 1 and max(map(len, by_lang.values())) > 1:
+        every = ", ".join(str(file) for files in by_lang.values() for file in files)
+        raise ConfigError(f"{path}: several files begin so ({every}); name the two")
+    return {lang: files[0] for lang, files in by_lang.items()}
 
 
 def refuse_stray_columns(columns: tuple[str, str] | None, texts: Iterable[TextFiles]) -> None:

@@ -28,7 +28,7 @@ from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import count_lines, lines_of, read_pairs
 from dragoman.data.sides import doubt_about
 from dragoman.data.store import Store, fingerprint
-from dragoman.data.twins import Twins
+from dragoman.data.twins import Twins, neighbours
 from dragoman.distillation.certificate import Certificate, Measuring, certify
 from dragoman.distillation.options import DistillOptions
 from dragoman.distillation.own_text import OwnText, own_text
@@ -57,6 +57,7 @@ from dragoman.files import (
     write_text,
 )
 from dragoman.languages.codes import variety
+from dragoman.languages.scripts import is_blank
 from dragoman.locks import locked
 from dragoman.options import LanguageOptions, takes
 from dragoman.progress import Ticker
@@ -64,7 +65,7 @@ from dragoman.toolkits.choice import exporting_engines
 from dragoman.toolkits.export import export
 from dragoman.toolkits.options import EngineOptions
 from dragoman.training.checkpoint import list_checkpoints
-from dragoman.training.folder import begin_again
+from dragoman.training.folder import begin_again, refuse_a_run
 from dragoman.training.hold_out import LEAST_EVERY, draw
 from dragoman.training.run import Trained, train
 from dragoman.translation.language_pairs import Langs, check_names, check_sides
@@ -202,12 +203,14 @@ def _report_shortcomings(certificate: Certificate, job: _Job) -> None:
 
 
 def _refuse_another_run(run: Path) -> None:
-    """Refuse a folder with a run that no distillation began."""
-    there = [name for name in ("config.yaml", "checkpoints", "bundle", MANIFEST) if (run / name).exists()]
-    if there and not (run / FOLDER / REQUEST).is_file():
-        raise ConfigError(f"{run} holds a run that no distillation began: choose another --out")
+    """Refuse a folder with a run that no distillation began, or with files of others."""
     if run.exists() and not run.is_dir():
         raise ConfigError(f"{run}: is a file; name a folder with --out")
+    if (run / FOLDER / REQUEST).is_file():
+        return
+    if any((run / name).exists() for name in ("config.yaml", "checkpoints", "bundle", MANIFEST)):
+        raise ConfigError(f"{run} holds a run that no distillation began: choose another --out")
+    refuse_a_run(run)  # training would, after hours of translating
 
 
 def _check_teacher(job: _Job) -> None:
@@ -250,26 +253,54 @@ def _texts(src: Path, job: _Job) -> list[Text]:
         lang = None if job.options.from_lang else job.plan.src_lang
         check_text(path, lang, "the teacher", f"add --from {lang} if it is meant")
     texts = [Text(src=path, n_lines=count_lines(path)) for path in paths]
+    valid = _valid_files(job)
     if ref is None or not sides:
-        return texts
+        return _without_validation(texts, valid, job)
     refuse_a_pipe(ref)
     if warning := doubt_about(sides[1]):
         job.ticker.say(f"warning: {warning}")
     n_refs = count_lines(ref)
     if n_refs != texts[0].n_lines:
         raise DataError(f"{ref}: {n_refs:,} lines, but {src} has {texts[0].n_lines:,}: line i must translate line i")
-    if _valid_files(job):
+    if valid is not None:
         if job.options.with_references:  # training reads them as they are: better refused now than after the teacher
             for _ in read_pairs(src, ref):
                 pass
-        return [Text(src=src, ref=Path(ref), n_lines=n_refs), *texts[1:]]
+        return _without_validation([replace(texts[0], ref=Path(ref)), *texts[1:]], valid, job)
     chosen = _chosen(src, Path(ref), n_refs, job)
     others = texts[1:]
     if others and _made_pairs(job)[1] is None:  # only the choice of pairs needs them
         with job.ticker.task("looking for lines that are held out"):
             held_out = list(_numbered(src, chosen["held_out"]))
-            others = [replace(text, twins=_twins_of(held_out, text.src)) for text in others]
+            others = [_without(held_out, text) for text in others]
     return [Text(src=src, ref=Path(ref), n_lines=n_refs, **chosen), *others]
+
+
+def _without_validation(texts: Sequence[Text], valid: PairOfFiles | None, job: _Job) -> list[Text]:
+    """Return texts without the sources of a validation text that is not a part of them, and without their near twins.
+
+    Training compares whole pairs with its validation text, and the pairs of a student have other targets.
+
+    Raises:
+        DataError: No line is left.
+    """
+    # once the pairs are chosen, only those of the references may still have to be
+    if valid is None or (_made_pairs(job)[1] is not None and not job.options.with_references):
+        return list(texts)
+    with job.ticker.task("looking for lines of the validation text"):
+        sources = [line for line in lines_of(valid.src) if line.strip()]
+        texts = [_without(sources, text) for text in texts]
+    if not any(map(_has_a_line_left, texts)):
+        raise DataError(
+            f"{texts[0].src}: all of its lines stand in the validation text {valid.src}, or nearly: give other text"
+        )
+    return texts
+
+
+def _has_a_line_left(text: Text) -> bool:
+    """True if a text has a line that is not blank, held out or a near twin of these."""
+    out = text.twins.union(text.held_out or ())
+    return any(number not in out and not is_blank(line) for number, line in enumerate(lines_of(text.src), 1))
 
 
 def _numbered(path: Path, numbers: frozenset[int]) -> Iterator[str]:
@@ -277,10 +308,13 @@ def _numbered(path: Path, numbers: frozenset[int]) -> Iterator[str]:
     return (line for number, line in enumerate(lines_of(path), 1) if number in numbers)
 
 
-def _twins_of(lines: Sequence[str], path: Path) -> frozenset[int]:
-    """Return the numbers of the lines of a text, from 1, that are near twins of some others, or the same."""
-    twins = Twins([(line, line) for line in lines])
-    return frozenset(number for number, line in enumerate(lines_of(path), 1) if twins.of((line, line)))
+def _without(lines: Sequence[str], text: Text) -> Text:
+    """Return a text with the numbers of its lines that are among others, and of the near twins of these."""
+    same, twins = set(lines), Twins([(line, line) for line in {neighbours(line): line for line in lines}.values()])
+    numbered = enumerate(lines_of(text.src), 1)
+    alike = {number: line for number, line in numbered if line in same or twins.of((line, line))}
+    held_out = frozenset(number for number, line in alike.items() if line in same)
+    return replace(text, held_out=held_out, twins=frozenset(alike) - held_out)
 
 
 def _of_teacher(job: _Job) -> tuple[str, Langs, str | None]:

@@ -14,7 +14,7 @@ import numpy as np
 from dragoman.data.corpus import Cleaner, Digests, count_lines, lines_of
 from dragoman.distillation.direction import REPORT, Direction
 from dragoman.distillation.options import AugmentOptions
-from dragoman.distillation.text import chunks, first_translations, is_damaged, sample_of
+from dragoman.distillation.text import MEMORY, chunks, first_translations, is_damaged, sample_of
 from dragoman.errors import DataError
 from dragoman.files import explained, whole_file, whole_files, write_text
 from dragoman.languages.scripts import is_blank
@@ -121,7 +121,8 @@ def choose_pairs(direction: Direction, n_lines: int, options: AugmentOptions, ti
         done = 0
         for chunk in chunks(_translations(lines, translations)):
             made = [translation for n_best in chunk for translation in n_best]
-            counts["made"] += len(made)
+            lost = chunk.count([])
+            counts.update({"made": len(made) + lost, MEMORY: lost})
             reasons = unfit(made, direction.plan, language, least)
             counts.update(why for why in reasons if why)
             fit = [translation for translation, why in zip(made, reasons, strict=True) if not why]
@@ -149,7 +150,7 @@ def choose_pairs(direction: Direction, n_lines: int, options: AugmentOptions, ti
 
 
 def _translations(lines: Path, translations: Path) -> Iterator[list[Made]]:
-    """Yield the n best translations of each line."""
+    """Yield the n best translations of each line; none of one that ran out of memory."""
     for src, n_best in zip(lines_of(lines), lines_of(translations), strict=True):
         yield read_rendered(src, n_best)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -20,7 +20,7 @@ from dragoman.data.sides import Side, doubt, refuse_by_name
 from dragoman.data.text_names import form_of
 from dragoman.errors import ConfigError, DataError, DecodeError, DragomanError, as_command
 from dragoman.evaluation.metrics import sentence_chrf
-from dragoman.files import explained, read_report, whole_files, write_report
+from dragoman.files import explained, read_report, whole_file, whole_files, write_report
 from dragoman.languages.codes import variety
 from dragoman.languages.scripts import is_blank
 from dragoman.progress import Ticker
@@ -37,7 +37,7 @@ from dragoman.translation.filters import (
     unfit,
 )
 from dragoman.translation.language_pairs import Langs, LanguagePairs
-from dragoman.translation.notes import Events, Note
+from dragoman.translation.notes import Events
 from dragoman.translation.plan import Plan
 from dragoman.translation.resumable import UnfinishedFileError, forget
 from dragoman.translation.translator import Translator
@@ -49,6 +49,15 @@ T = TypeVar("T")
 
 FORM = "scored n-best"
 """Format name in the journal of an unfinished file of translations."""
+
+NOTHING = '[[0.0, ""]]'
+"""Rendered translation of a line that ran out of memory or has no text; any other has a score, even an empty one."""
+
+LOST = "[]"
+"""Rendered n best of a line that ran out of memory in two calls, and is left out."""
+
+MEMORY = "out of memory"
+"""Why such a line is left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +149,7 @@ def translate_text(
 ) -> None:
     """Translate a text into a file of scored translations; a partial file is resumed, a complete one is left.
 
-    A line that runs out of memory has an empty translation; their number is printed.
+    Lines that run out of memory are tried again at the end, and by the next call, which leaves out those that fail.
 
     Args:
         files: The text and its translations.
@@ -148,29 +157,67 @@ def translate_text(
 
     Raises:
         DragomanError: The partial file cannot be resumed, such as on another device.
+        DecodeError: Lines ran out of memory, in the first call.
     """
     src, out = files
-    if out.exists():
-        forget(out)  # a kill right after the last line leaves a journal
+    is_first = not out.exists()
+    if is_first:
+        try:
+            events = Events(progress=lambda done, read, _: progress(done, read))
+            translator.translate_file(src, out, plan, form=LineFormat(FORM, rendered), events=events)
+        except DecodeError:
+            if not out.exists():  # else lines ran out of memory, and have no translation yet
+                raise
+        except UnfinishedFileError as error:
+            remove = as_command("rm", error.partial, error.journal)
+            raise DragomanError(
+                f"{error.partial}: this unfinished file {error.what}; restore it, or start over: {remove}"
+            ) from None
+    forget(out)  # a kill right after the last line leaves a journal
+    if not (lost := _try_again(translator, plan, files, ticker, gives_up=not is_first)):
         return
-    lost = 0
+    lines = f"{src}: {len(lost):,} line{'s' * (len(lost) > 1)} ran out of memory"
+    which = ", ".join(map(str, lost[:FEW])) + ", ..." * (len(lost) > FEW)
+    if is_first:
+        raise DecodeError(
+            f"{lines}; free some memory, and give the same command again: it tries these lines alone (line {which}), "
+            "and leaves out those that fail again"
+        )
+    ticker.say(f"{lines} again and are left out (line {which})")
 
-    def listen(note: Note) -> None:
-        nonlocal lost
-        lost += note.kind == "memory"
 
-    try:
-        events = Events(progress=lambda done, read, _: progress(done, read), warn=listen)
-        translator.translate_file(src, out, plan, form=LineFormat(FORM, rendered), events=events)
-    except DecodeError:
-        if not lost:
-            raise
-        ticker.say(f"{src}: {lost:,} lines ran out of memory; they have no translation")
-    except UnfinishedFileError as error:
-        remove = as_command("rm", error.partial, error.journal)
-        raise DragomanError(
-            f"{error.partial}: this unfinished file {error.what}; restore it, or start over: {remove}"
-        ) from None
+FEW = 5
+"""Most lines that a message names by their numbers."""
+
+
+def _try_again(
+    translator: Translator, plan: Plan, files: tuple[Path, Path], ticker: Ticker, *, gives_up: bool
+) -> list[int]:  # fmt: skip
+    """Translate the lines that ran out of memory once more; return the numbers of those that do again, from 1.
+
+    Args:
+        gives_up: True marks these as lost.
+    """
+    src, out = files
+
+    def lines() -> Iterator[tuple[str, str]]:
+        """Yield each translation, and its line if it has none; else an empty line, which costs no time."""
+        for line, made in zip(lines_of(src), lines_of(out), strict=True):
+            yield line if made == NOTHING and not is_blank(line) else "", made
+
+    if not any(line for line, _ in lines()):
+        return []
+    lost: list[int] = []
+    with ticker.task(f"{src}: trying lines again that ran out of memory"), explained(out), whole_file(out) as file:
+        for before, chunk in zip(count(0, CHUNK), chunks(lines()), strict=False):
+            texts = [line for line, _ in chunk]
+            again = translator.translate(texts, plan, events=Events(failed=lambda _: None), first_number=before)
+            for number, ((line, made), translation) in enumerate(zip(chunk, again, strict=True), before + 1):
+                fails = any(note.kind == "memory" for note in translation.notes)
+                lost += [number] * fails
+                new = LOST if fails and gives_up else rendered(number, translation) if line else made
+                file.write(f"{new}\n".encode())
+    return lost
 
 
 def translate_texts(teacher: Translator, plan: Plan, texts: Sequence[Text], folder: Path, ticker: Ticker) -> list[Path]:
@@ -202,7 +249,7 @@ def choose(
     Raises:
         DataError: No pair is kept.
     """
-    firsts = (read_rendered("", line)[0] for path in translations for line in lines_of(path))
+    firsts = (made for path in translations for line in lines_of(path) for made in read_rendered("", line)[:1])
     least, language = least_score(firsts, drop_worst), Language(plan.tgt_lang, first_translations(translations))
     counts: Counter[str] = Counter()
     total = sum(text.n_lines for text in texts)
@@ -234,7 +281,8 @@ def chunks(items: Iterator[T]) -> Iterator[list[T]]:
 
 def first_translations(paths: Iterable[Path]) -> list[str]:
     """Return a sample of the best translations, from which their language is detected."""
-    return [read_rendered("", line)[0].text for path in paths for line in islice(lines_of(path), SAMPLE)]
+    lines = (line for path in paths for line in islice(lines_of(path), SAMPLE))
+    return [made.text for line in lines for made in read_rendered("", line)[:1]]
 
 
 _Line = tuple[str | None, list[Made], str]
@@ -246,7 +294,8 @@ def _lines(text: Text, translations: Path) -> Iterator[_Line]:
     for number, (src, n_best) in enumerate(zip(lines_of(text.src), lines_of(translations), strict=True), 1):
         ref = next(refs, None)
         why = "held out" if is_held_out(number, text) else "near twins of these" if number in text.twins else ""
-        yield ref, read_rendered(src, n_best), why or (DAMAGED if is_damaged(src, ref) else "")
+        why = why or (DAMAGED if is_damaged(src, ref) else MEMORY if n_best == LOST else "")
+        yield ref, read_rendered(src, n_best), why
 
 
 def _nearest_of(chunk: Sequence[_Line], counts: Counter[str]) -> Iterator[Made]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,13 +18,21 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import remove_leftovers, write_text
-from dragoman.locks import locked, refuse_if_locked
+from dragoman.locks import LOCK, LOCK_PREFIX, locked, refuse_if_locked
 from dragoman.progress import Ticker
 from dragoman.training.checkpoint import list_checkpoints, step_of
 from dragoman.training.distributed import launch_name
 from dragoman.training.finetune import PARENT, PARENT_WORDS
 from dragoman.training.given_text import FOLDER as GIVEN
-from dragoman.training.preparation import check_prepared, check_trainable, requested_vocab_size, with_vocab_size
+from dragoman.training.preparation import (
+    LEXICON,
+    PREPARED,
+    SUBWORDS,
+    check_prepared,
+    check_trainable,
+    requested_vocab_size,
+    with_vocab_size,
+)
 from dragoman.training.record import read_log
 from dragoman.training.schedule import learning_rate
 
@@ -62,7 +71,8 @@ def claimed(run: Path) -> Iterator[None]:
     is a checkpoint, or a log that was not there before.
 
     Raises:
-        ConfigError: The folder holds a run, another process is making one there, or it cannot be written.
+        ConfigError: The folder holds a run or files of others that training would replace, another process is making a
+            run there, or it cannot be written.
     """
     refuse_a_run(run)
     new = [folder for folder in (run, *run.parents) if not folder.exists()]
@@ -152,13 +162,14 @@ def _remove_empty(folders: Sequence[Path]) -> None:
 
 
 def refuse_a_run(run: Path) -> None:
-    """Check that the folder holds no run and that no other process is making one there.
+    """Check that the folder holds no run or files of others to replace, and that no other process is making one there.
 
     Raises:
         ConfigError: It does, or one is.
     """
     refuse_if_locked(run)
     _refuse_existing_run(run)
+    _refuse_files_of_others(run)
 
 
 def _refuse_existing_run(run: Path) -> None:
@@ -166,6 +177,42 @@ def _refuse_existing_run(run: Path) -> None:
         raise ConfigError(f"{run} already holds a run: go on with --resume, or choose another --out")
     if (run / "bundle").exists():
         raise ConfigError(f"{run} holds a bundle without a checkpoint: delete it, or choose another --out")
+
+
+def _refuse_files_of_others(run: Path) -> None:
+    """Check that a new training replaces no file but those that an earlier attempt has left.
+
+    Raises:
+        ConfigError: It would.
+    """
+    # An attempt writes its report on the prepared text first, though it is empty then. An older version did so last,
+    # and has left its lock if it was killed before.
+    if (run / "config.yaml").exists() or any(_begins_with(run / name, mark) for name, mark in MARKS.items()):
+        return
+    names = ["samples.txt", PARENT, PARENT_WORDS, *(f"store/{name}" for name in (*SUBWORDS, LEXICON))]
+    names += [name for name in MARKS if name != LOCK] + [LAUNCH] * (launch_name() is not None)
+    if strange := next((run / name for name in names if (run / name).exists()), None):
+        raise ConfigError(
+            f"{strange}: training would replace this file, which is not known to be of a training; delete it or "
+            "move it away, or choose another --out"
+        )
+
+
+MARKS = {
+    f"store/{PREPARED}": re.compile(rb'\{\n  "settings": '),
+    "log.jsonl": re.compile(rb'\{"event": "[a-z_]+", "step": [0-9]'),  # other programs begin with an event too
+    LOCK: re.compile(re.escape(LOCK_PREFIX)),  # an empty one may be anybody's
+}
+"""Files of a run that are known by their first bytes."""
+
+
+def _begins_with(path: Path, mark: re.Pattern[bytes]) -> bool:
+    """True if the first bytes of a file match."""
+    with contextlib.suppress(OSError):
+        if path.is_file():  # a pipe would block
+            with path.open("rb") as file:
+                return mark.match(file.read(100)) is not None
+    return False
 
 
 def has_only_begun(run: Path) -> bool:

@@ -69,7 +69,8 @@ def prepare(
     check_readable(data)
     with explained(folder):
         folder.mkdir(exist_ok=True)
-        for name in (PREPARED, *SUBWORDS, LEXICON):  # of an attempt that died, or of other text
+        write_report(folder / PREPARED, {"settings": None}, ())  # by which the folder is known to be of a run
+        for name in (*SUBWORDS, LEXICON):  # of an attempt that died, or of other text
             (folder / name).unlink(missing_ok=True)
     texts = _read_texts(config, ticker)
     drawn = None if texts.pool is None else HeldOut(texts.pool.pairs, frozenset())

@@ -26,8 +26,20 @@ import torch
 from torch import Tensor
 
 from dragoman.arguments import checked
-from dragoman.bundle import Bundle, Tables, facts_of_text, load_bundle, load_tokenizers, save_bundle
+from dragoman.bundle import (
+    Bundle,
+    Facts,
+    Fast,
+    Tables,
+    facts_of_text,
+    find_bundle,
+    is_unfinished,
+    load_bundle,
+    load_tokenizers,
+    save_bundle,
+)
 from dragoman.config import MAX_BYTES, Config, ModelConfig, each
+from dragoman.data import shortlist as shortlists
 from dragoman.data.batching import BatchStream
 from dragoman.data.noise import MASK
 from dragoman.data.regularisation import Regularisation
@@ -35,13 +47,13 @@ from dragoman.data.store import Store
 from dragoman.data.texts import read_one
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.device import resolve_device, resolve_precision
-from dragoman.errors import ConfigError, as_command
+from dragoman.errors import BundleError, ConfigError, UnreadableError, as_command
 from dragoman.evaluation.metrics import signatures
-from dragoman.files import write_text
+from dragoman.files import read_manifest, write_text
 from dragoman.locks import refuse_if_locked
 from dragoman.model import build as architectures
 from dragoman.model.build import EncoderDecoder
-from dragoman.model.weights import load_into
+from dragoman.model.weights import load_into, untied
 from dragoman.options import takes
 from dragoman.progress import Ticker, duration
 from dragoman.training.advice import MOST_PASSES, divergence, longer, lower_rate_of, retrain
@@ -310,9 +322,9 @@ def _with_prepared(plan: TrainingPlan, run: Path, options: TrainOptions, ticker:
 def _prepare_run(plan: TrainingPlan, run: Path, options: TrainOptions, ticker: Ticker, n_ranks: int) -> PreparedRun:
     """Write the folder of a new run: subwords, stores, the configuration, and the weights to start from."""
     config, parent = plan.config, plan.parent
+    config, tokenizers = plan.earlier or prepare(config, run, ticker, _subwords_of_parent(plan, options))
     if launch := launch_name():
         write_text(run / LAUNCH, launch)
-    config, tokenizers = plan.earlier or prepare(config, run, ticker, _subwords_of_parent(plan, options))
     if plan.chosen:
         store = Store.open(run / "store/train")
         config = choose_steps(
@@ -516,16 +528,55 @@ def _write_bundle(
     text = facts_of_text(store)
     config = with_length_penalty(Bundle(config, model, *tokenizers, text.as_manifest()), run, validation, log)
     words = words_seen(config, run, store, tokenizers[0]) if task_of(config).translates else None
+    same = _same_bundle(config, run, model, log)
+    learned = None if same is None else same.facts.confidence
     facts = replace(
         text, weights=origin, step=step, validation=scores,
         signatures=signatures(validation_references(config, run)) if validation.f1 is None else {},
         masks=MASK if config.data.noise.inserts > 0 else None,
-        confidence=learned_confidence(Bundle(config, model, *tokenizers, text.as_manifest()), run, log),
+        confidence=learned or learned_confidence(Bundle(config, model, *tokenizers, text.as_manifest()), run, log),
+        fast=Fast() if same is None else same.facts.fast,
         parent={name: fact for name, fact in parent_of(run).items() if name not in (PATH, "is_ready")},
     )  # fmt: skip
-    tables = Tables(words=words)
+    tables = Tables(shortlist=None if same is None else same.shortlist, words=words)
     save_bundle(run / "bundle", config, model.config, weights, *tokenizers, facts.as_manifest(), tables)
     log.event("bundle", step, weights=origin, **scores)
     diverged = _report_nonsense(validation, outcome, config, run, log)
     log.say(f"{run}/bundle: {origin}; validation {validation}; trained for {duration(outcome.state.seconds)}")
     return validation, diverged
+
+
+def _same_bundle(config: Config, run: Path, model: EncoderDecoder, log: RunLog) -> Bundle | None:
+    """Return the bundle of an earlier call if it has these weights and this search; else print what is lost with it.
+
+    `calibrate` and `distill` have put into it what training does not make again. That a confidence is one of
+    `calibrate` is only known if the validation set has fewer sentences.
+    """
+    if is_unfinished(run):
+        return None
+    lost, why = list[str](), "its weights or its search are other ones now"
+    try:
+        folder = find_bundle(run)
+        manifest = read_manifest(folder, "bundle")
+        facts = Facts.of(manifest, folder)
+        n_sentences = (facts.confidence or {}).get("sentences", 0)
+        added = {
+            "its confidence (`dragoman calibrate` learns it from your text again)":
+                n_sentences > len(Store.open(run / "store/valid")),
+            "its shortlist (the same `dragoman distill` makes it again)": shortlists.FILE in manifest["files"],
+            "its settings of --fast (the same `dragoman distill` makes them again)": facts.fast != Fast(),
+        }  # fmt: skip
+        lost = [what for what, is_there in added.items() if is_there]
+        if not lost and facts.confidence is None:
+            return None
+        if Config.from_yaml(folder / "config.yaml").decode == config.decode:
+            earlier, new = load_bundle(run), untied(model)
+            old = untied(earlier.model)
+            if old.keys() == new.keys() and all(torch.equal(part, new[name].cpu()) for name, part in old.items()):
+                return earlier
+    except (BundleError, ConfigError, UnreadableError) as error:
+        log.say(f"{error}; it is written again")
+        why = "it cannot be read"
+    if lost:
+        log.say(f"{run}/bundle: {why}, so this is not kept: {', '.join(lost)}")
+    return None
