@@ -121,6 +121,38 @@ def test_what_the_dead_left_is_removed_and_what_the_living_write_is_not(tmp_path
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*of_others, "x"])
 
 
+def test_a_large_folder_is_not_listed_for_each_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that writes all its documents into one folder took quadratic time."""
+    listed, real = [], Path.iterdir
+    n_files, n_names = 50, 5000
+    for i in range(n_names):
+        (tmp_path / f"{i}").touch()
+    for i in range(n_files):  # all of them were left when a command was killed
+        (tmp_path / f".x{i}.0123abcd.tmp").write_bytes(b"half")
+
+    def counted(path: Path) -> Any:
+        names = list(real(path))
+        listed.extend(names)
+        return iter(names)
+
+    monkeypatch.setattr(Path, "iterdir", counted)
+    for i in range(n_files):
+        write_text(tmp_path / f"x{i}", "whole")
+    assert 0 < len(listed) <= 2 * n_names
+    assert len(list(real(tmp_path))) == n_names + n_files  # none of the leftovers
+
+
+def test_what_is_left_in_a_large_folder_meanwhile_is_removed_after_a_few_files(tmp_path: Path) -> None:
+    n_names = 500
+    for i in range(n_names):
+        (tmp_path / f"{i}").touch()
+    write_text(tmp_path / "x", "text")
+    (tmp_path / ".y.0123abcd.tmp").write_bytes(b"half")  # by another process, which was killed now
+    for _ in range(n_names // 50):
+        write_text(tmp_path / "y", "text")
+    assert {path.name for path in tmp_path.iterdir()} == {*map(str, range(n_names)), "x", "y"}
+
+
 def test_where_there_are_no_locks_nothing_is_taken_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*args: object) -> None:
         raise OSError(95, "Operation not supported")

@@ -18,6 +18,7 @@ PUBLIC = {"_replace", "_asdict", "_fields", "_make", "_exit", "_repr_html_"}
 
 THEIRS = {
     "tests/gpu_like.py": {"_to_copy", "_local_scalar_dense"},  # operators of torch
+    "tests/languages/test_codes.py": {"_INSTANCES", "_PARSE_CACHE", "_DISTANCE_CACHE"},  # what langcodes keeps
     "tests/fast/test_private_ops.py": {"_is_mkldnn_bf16_supported", "_foreach_lerp_"},  # what the module is about
     "tests/faults/test_server_faults.py": {"_validate_path"},  # http.client refuses what a server must be asked
     "benchmarks/harness/arguments.py": {"_actions"},  # of argparse

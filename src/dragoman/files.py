@@ -10,7 +10,8 @@
 New content is written to a temporary name next to its place, ``.NAME.XXXXXXXX.tmp``, flushed to disk and renamed. The
 temporary name is random and its file is locked while the writer is alive. So two writers of one name do not collide,
 and a link that someone placed there is not followed. A temporary file that is not locked was left by a dead process:
-the next writer of that name removes it, and ``remove_leftovers`` all that are in a folder.
+the next writer of that name removes it, in a folder of thousands perhaps a later one, and ``remove_leftovers`` all that
+are in a folder.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations, count
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -39,6 +41,10 @@ logger = logging.getLogger(__name__)
 MANIFEST = "manifest.json"
 MOST_NAME_BYTES = 255 - len("..12345678.tmp")
 """Longest name of an output in bytes: that of its temporary file is longer, and a name has at most 255."""
+HEAD_BYTES = 2**14
+"""Length of the beginning of a file in which the marks of its writer are looked for."""
+FEW_NAMES = 100
+"""A folder is listed again after one file for each so many of its names."""
 
 
 STDIN = Path("/dev/stdin")
@@ -196,7 +202,7 @@ def _aside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
     Yields:
         Its path and the descriptor that holds the lock.
     """
-    remove_leftovers(path.parent, path.name)
+    remove_leftovers_of(path)
     while True:
         aside = _temporary_name(path)
         if folder:
@@ -234,25 +240,55 @@ def final_name(path: Path) -> str:
     return temporary["name"] if temporary else path.name
 
 
-def remove_leftovers(folder: Path, name: str | None = None) -> None:
+def remove_leftovers(folder: Path) -> None:
     """Remove the temporary files and folders that dead writers left in a folder, below which all files are ours.
 
     On a file system without locks no writer is known to be dead, and all of them stay.
-
-    Args:
-        name: Only those that were to get this name.
     """
     with contextlib.suppress(OSError):
         for leftover in [path for path in folder.iterdir() if _TEMPORARY.fullmatch(path.name)]:
-            if name is not None and final_name(leftover) != name:
-                continue
-            with contextlib.suppress(OSError):  # BlockingIOError: its writer is alive
-                descriptor = os.open(leftover, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-                try:
-                    if not flock(descriptor):
-                        _remove(leftover)
-                finally:
-                    os.close(descriptor)
+            _remove_if_dead(leftover)
+
+
+class _Listing:
+    """Leftovers in a folder, by the names that they were to get, as they were when it was listed."""
+
+    def __init__(self) -> None:
+        self.leftovers: dict[str, list[Path]] = {}
+        self.n_files = 0  # to be written before the folder is listed again
+
+
+@lru_cache(maxsize=64)
+def _listing_of(folder: Path) -> _Listing:
+    return _Listing()
+
+
+def remove_leftovers_of(path: Path) -> None:
+    """Remove what dead writers of one file left, as ``remove_leftovers`` does, but do not always list its folder.
+
+    Else a command that writes 100,000 documents into one folder would take quadratic time. A folder of few names is
+    listed each time, another one after as many files as pay for its listing.
+    """
+    listing = _listing_of(path.parent.absolute())
+    listing.n_files -= 1
+    if listing.n_files < 0:
+        with contextlib.suppress(OSError):
+            paths = list(path.parent.iterdir())
+            listing.n_files, listing.leftovers = len(paths) // FEW_NAMES, {}
+            for leftover in [one for one in paths if _TEMPORARY.fullmatch(one.name)]:
+                listing.leftovers.setdefault(final_name(leftover), []).append(leftover)
+    for leftover in listing.leftovers.pop(path.name, ()):
+        _remove_if_dead(leftover)
+
+
+def _remove_if_dead(leftover: Path) -> None:
+    with contextlib.suppress(OSError):  # BlockingIOError: its writer is alive
+        descriptor = os.open(leftover, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            if not flock(descriptor):
+                _remove(leftover)
+        finally:
+            os.close(descriptor)
 
 
 def _remove(path: Path) -> None:
@@ -364,6 +400,32 @@ def refuse_an_input(out: Path, *inputs: Path | None) -> None:
     """
     if out.is_file() and any(path is not None and path.exists() and out.samefile(path) for path in inputs):
         raise ConfigError(f"{out}: is the input; choose another name")
+
+
+def refuse_others(path: Path, why: str, *marks: bytes, at: int = 0) -> None:
+    """Check, before anything is computed, that a file under a name that no user gave is one that dragoman wrote.
+
+    Args:
+        path: The default name of an output, or a name that a command derives from another.
+        why: What the command does to this file, and what the file is not.
+        marks: Bytes near the beginning of such a file in every version; the first stand at its start.
+        at: Where the first mark stands instead, in bytes.
+
+    Raises:
+        ConfigError: It is another file, or no file.
+        UnreadableError: It cannot be read now.
+    """
+    try:
+        if not path.exists():
+            return
+        head = b""
+        if path.is_file():  # a pipe can be read only once
+            with path.open("rb") as file:
+                head = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if not (head.startswith(marks[0], at) and all(mark in head for mark in marks)):
+        raise ConfigError(f"{path}: {why}; move it away, or choose another name")
 
 
 @contextlib.contextmanager

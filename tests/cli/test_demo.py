@@ -150,6 +150,28 @@ def test_text_of_another_author_is_refused_by_name_and_stays(
     assert listing(tmp_path) == before
 
 
+@pytest.mark.parametrize("name", ["attention.svg", "attention.png", "translator.html"])
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_map_and_a_page_of_others_are_refused_before_the_training(
+    tmp_path: Path, listing: Callable[[Path], list[str]], name: str, resume: bool
+) -> None:
+    (tmp_path / name).write_text("<!doctype html>\n<html lang='en'><title>dragoman</title>", encoding="utf-8")
+    before = listing(tmp_path)
+    with pytest.raises(ConfigError, match=rf"{name}: .* replace this file, which .*; move it away, or choose another"):
+        demo.run_demo("de", tmp_path, (*TINY, "train.max_steps=4"), resume=resume)
+    assert listing(tmp_path) == before
+
+
+def test_files_of_others_that_training_would_replace_are_refused_before_the_corpus_is_written(
+    tmp_path: Path, listing: Callable[[Path], list[str]]
+) -> None:
+    (tmp_path / "samples.txt").write_text("mine\n", encoding="utf-8")
+    before = listing(tmp_path)
+    with pytest.raises(ConfigError, match=r"samples\.txt: training would replace this file"):
+        demo.run_demo("de", tmp_path, (*TINY, "train.max_steps=4"))
+    assert listing(tmp_path) == before
+
+
 def test_the_beginning_that_a_killed_demo_leaves_is_replaced_by_the_whole(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

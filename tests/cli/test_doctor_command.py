@@ -163,7 +163,7 @@ def test_damaged_text_is_mended_and_every_line_is_listed(command: Command, folde
     rows = (folder / "lines.tsv").read_text(encoding="utf-8").split("\n")
     assert rows[0] == "finding\tfile\tline\tabout"
     assert any(row.startswith("shifted\ttrain.de\t351\tone line too many") for row in rows)
-    assert "c.log.tsv" in done.err
+    assert "c.en.log.tsv" in done.err
     sides = [(folder / name).read_text(encoding="utf-8").splitlines() for name in ("c.en", "c.de")]
     assert sides[1][350] == lines[350].rstrip("\n")
     found = json.loads(command("doctor", "c.en", "c.de", "--json", cwd=folder).out)
@@ -246,6 +246,34 @@ def test_an_output_that_cannot_be_is_refused_first(
     before = {path: path.read_bytes() for path in folder.iterdir()}
     assert says in command("doctor", *args, cwd=folder).error
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(("name", "args"), [
+    ("r/doctor.html", ("--out", "r")), ("c.en.log.tsv", ("--write", "c.en", "c.de")),
+])  # fmt: skip
+def test_a_file_of_another_under_a_name_that_nobody_gave_is_refused_first(
+    command: Command, folder: Path, name: str, args: tuple[str, ...]
+) -> None:
+    (folder / "r").mkdir()
+    (folder / name).write_text("action\tmine\n", encoding="utf-8")
+    before = sorted(path for path in folder.rglob("*"))
+    done = command("doctor", "train.en", "train.de", *args, cwd=folder)
+    assert done.status == 2
+    assert f"{name}: the " in done.error
+    assert "would replace this file, which is no" in done.error
+    assert sorted(path for path in folder.rglob("*")) == before
+    assert (folder / name).read_text(encoding="utf-8") == "action\tmine\n"
+
+
+def test_texts_that_differ_in_their_endings_have_logs_of_their_own(command: Command, folder: Path) -> None:
+    """The second log replaced the first."""
+    lines = (folder / "train.en").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "train.en").write_text("".join(["A line &amp; more.\n", *lines[1:]]), encoding="utf-8")
+    for _ in range(2):
+        for names in (("c.en", "c.de"), ("c.fr", "d.de"), ("c.en.gz", "e.de")):
+            done = command("doctor", "train.en", "train.de", "--write", *names, "--quiet", cwd=folder)
+            assert done.status == 0, done.err
+    assert {path.name for path in folder.glob("*.log.tsv")} == {"c.en.log.tsv", "c.fr.log.tsv", "c.en.gz.log.tsv"}
 
 
 def test_a_list_never_replaces_a_file_of_the_run(command: Command, tiny_run: Path, tmp_path: Path) -> None:

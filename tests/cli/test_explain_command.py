@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +71,34 @@ def test_refusals_come_before_the_work(
     assert done.status == 2
     assert message in done.error
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "options"), [
+    ("explanation.html", []), ("figures/explanation.html", ["--out", "figures"]),
+    ("figures/encoder.svg", ["--out", "figures"]), ("figures/alignment.png", ["--out", "figures"]),
+])  # fmt: skip
+def test_files_of_others_under_names_that_nobody_gave_are_refused_before_the_work(
+    command: Callable[..., Any], tmp_path: Path, name: str, options: list[str]
+) -> None:
+    (tmp_path / "figures").mkdir()
+    (tmp_path / name).write_text("mine", encoding="utf-8")
+    done = command("explain", tmp_path / "no-such-run", TEXT, *options, cwd=tmp_path)
+    assert done.status == 2
+    assert re.search(f"{name}: .* replace this file, which .*; move it away, or choose another name", done.error)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / name]
+    assert (tmp_path / name).read_text(encoding="utf-8") == "mine"
+
+
+def test_a_page_and_a_folder_are_written_again_and_a_file_that_was_named_is_replaced(
+    command: Callable[..., Any], tiny_run: Path, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        assert command("explain", tiny_run, TEXT, cwd=tmp_path).status == 0
+        assert command("explain", tiny_run, TEXT, "--out", "figures", cwd=tmp_path).status == 0
+    for name in ("explanation.html", "figures/encoder.svg"):
+        (tmp_path / name).write_text("mine", encoding="utf-8")
+        assert command("explain", tiny_run, TEXT, "--out", name, cwd=tmp_path).status == 0
+        assert (tmp_path / name).stat().st_size > 1000
 
 
 def test_a_translation_that_translate_does_not_give_is_told(

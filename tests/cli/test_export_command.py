@@ -14,7 +14,7 @@ import pytest
 
 from dragoman import cli
 from dragoman.cli import main
-from dragoman.cli.demo import write_page
+from dragoman.cli.demo import refuse_other_results, write_page
 from dragoman.files import check_sealed
 from dragoman.progress import Ticker
 from processes import Forked
@@ -162,6 +162,24 @@ def test_a_page_is_one_file_with_its_certificate_beside_it(
     assert "the export does not satisfy --require: nats must be" in done.err
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.parametrize("content", ['{"subject": "CN=example.org"}', "BEGIN CERTIFICATE", ""])
+def test_a_certificate_of_another_is_refused_before_the_export_is_written(
+    command: Command, run: Path, corpus: Any, tmp_path: Path, content: str
+) -> None:
+    certificate = tmp_path / "de.certificate.json"
+    certificate.write_text(content, encoding="utf-8")
+    for name in ("de.html", "more/de.html"):  # next to the certificate, and elsewhere
+        file = tmp_path / name
+        done = command("export", run, "--format", "page", "--out", file, "--check", corpus.valid_src)
+        if name == "de.html":
+            assert done.status == 2
+            said = "the comparison would replace this file, which is not one of dragoman; move it away, or choose"
+            assert f"{certificate}: {said}" in done.error
+        assert (done.status == 0) == file.exists() == (name != "de.html")
+    assert certificate.read_text(encoding="utf-8") == content
+
+
 def test_without_node_a_page_is_written_but_not_checked(
     command: Command, run: Path, corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,3 +197,4 @@ def test_the_demo_ends_with_a_page(run: Path, capsys: pytest.CaptureFixture[str]
     page = run / "translator.html"
     assert page.stat().st_size > 50_000
     assert capsys.readouterr().out.startswith(f"the translator as one file: {page} (0.")
+    refuse_other_results(run)  # an older one is no other file

@@ -421,13 +421,22 @@ main()
     assert listing(folder) == before
 
 
-def test_foreign_files_in_out_outlive_a_refused_training(refused: Callable[..., str], folder: Path) -> None:
-    theirs = ["runs/new/x/launch", "runs/new/x/parent.json", "runs/new/x/store/my.spm", "runs/new/x/log.jsonl"]
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([], "train.de: no such file"),
+        (["runs/new/x/parent.json", "runs/new/x/log.jsonl"], "training would replace this"),
+    ],
+)
+def test_foreign_files_in_out_outlive_a_refused_training(
+    refused: Callable[..., str], folder: Path, others: list[str], said: str
+) -> None:
+    theirs = ["runs/new/x/launch", "runs/new/x/store/my.spm", *others]
     for name in theirs:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("theirs\n")
     (folder / "train.de").unlink()
-    assert "train.de: no such file" in refused(*TRAIN)
+    assert said in refused(*TRAIN)
     assert [(folder / name).read_text() for name in theirs] == ["theirs\n"] * len(theirs)
 
 

@@ -164,7 +164,7 @@ def test_the_command_that_mends_knows_the_languages(command: Callable[..., Any],
     assert mend[-3:] == ["--write", "clean.en", "clean.de"]
     done = command(*mend, "--quiet", cwd=foreign)
     assert done.status == 0, done.err
-    assert (foreign / "clean.log.tsv").read_text(encoding="utf-8").count("dropped\ttarget-language") == 60
+    assert (foreign / "clean.en.log.tsv").read_text(encoding="utf-8").count("dropped\ttarget-language") == 60
 
 
 def test_the_command_after_mending_examines_the_same_sets(command: Callable[..., Any], foreign: Path) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dragoman.errors import ConfigError
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve, HeatMap, bars, curves, heat_maps, save
-from dragoman.explanation.style import BLUE, scale
+from dragoman.explanation.style import BLUE, refuse_other_figures, scale
 
 
 def test_a_heat_map_holds_the_matrix_first_row_on_top_and_its_legend() -> None:
@@ -144,3 +145,35 @@ def test_ticks_follow_the_range_that_charts_share() -> None:
     charts = [Chart([Curve("", [1, 2], y)], "x", "y", y_log=10, y_range=(1e-4, 10.0)) for y in ([1e-3, 5], [1, 2])]
     one, other = (axes.get_yticks().tolist() for axes in curves(charts).axes)
     assert one == other
+
+
+@pytest.mark.parametrize("ending", [".svg", ".png"])
+def test_figures_of_others_are_told_from_those_that_save_wrote(tmp_path: Path, ending: str) -> None:
+    """Another program may draw with matplotlib too, in the same resolution."""
+    figure = curves([Chart([Curve("up", [0, 1], [1, 2])], "x", "y")])
+    own, other, missing = (tmp_path / f"{name}{ending}" for name in ("own", "other", "missing"))
+    save(figure, own, title="Rise", description="From one to two. " * 100)
+    refuse_other_figures(own, missing)
+    figure.savefig(other, dpi=160)
+    for path in (other, tmp_path / f"text{ending}", tmp_path / f"folder{ending}"):
+        if "text" in path.name:
+            path.write_text("", encoding="utf-8")
+        elif "folder" in path.name:
+            path.mkdir()
+        with pytest.raises(ConfigError, match=rf"{path.name}: a figure may replace this file, which dragoman did not"):
+            refuse_other_figures(own, path)
+
+
+def test_figures_of_earlier_versions_are_known(tmp_path: Path) -> None:
+    """Their beginnings, written out: fonts may be added, and the resolution may change."""
+    (tmp_path / "old.svg").write_text(
+        '<svg role="img" xmlns:xlink="http://www.w3.org/1999/xlink" width="324pt" height="242pt" '
+        'xmlns="http://www.w3.org/2000/svg" version="1.1">\n <title>Loss</title>\n '
+        '<style>text{font-family:"DejaVu Sans", Verdana, sans-serif}</style>\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "old.png").write_bytes(
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x03\x08\0\0\x02\x4e\x08\6\0\0\0\x12\x34\x56\x78"
+        b"\0\0\0\tpHYs\0\0\x18\x9b\0\0\x18\x9b\1\x12\x34\x56\x78\0\0\x20\0IDAT"
+    )
+    refuse_other_figures(tmp_path / "old.svg", tmp_path / "old.png")

@@ -14,6 +14,7 @@ import contextlib
 import errno
 import io
 import json
+import logging
 import os
 import re
 import shutil
@@ -21,7 +22,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -150,13 +151,15 @@ def when_resumed(do: Callable[[int], None]) -> None:
 
 
 def in_a_process(work: Callable[[], None]) -> tuple[int, str]:
-    """Its exit status (minus the signal that killed it; 2 for what dragoman refuses), and the message."""
+    """Its exit status (minus the signal that killed it; 2 for what dragoman refuses), and the message or warnings."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         status = 0
         try:
-            work()
+            with warnings_of_files() as warned:
+                work()
+            os.write(writing, "\n".join(warned).encode())
         except DragomanError as error:
             status = 2
             os.write(writing, str(error).encode())
@@ -168,6 +171,16 @@ def in_a_process(work: Callable[[], None]) -> tuple[int, str]:
     with open(reading, "rb") as pipe:  # noqa: PTH123
         message = pipe.read().decode()
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), message
+
+
+@contextlib.contextmanager
+def warnings_of_files() -> Iterator[list[str]]:
+    """Collect what ``dragoman.files`` warns of."""
+    warned: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: warned.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("dragoman.files").addHandler(handler)
+    yield warned
 
 
 def go_on(run: Path, last: str) -> None:

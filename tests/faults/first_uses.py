@@ -5,12 +5,13 @@ lock, or stand in ``HARMLESS`` with the reason why making it twice changes nothi
 
 A function whose answers Python keeps (``cache``, ``lru_cache``, ``cached_property``) is lazy too: two threads may call
 it at once. So it must do nothing but answer; and if all answers are kept for ever, it must not be called with texts,
-which clients choose. The others stand in ``KEPT`` with their reasons.
+which clients choose. The others stand in ``KEPT`` with their reasons. Libraries that do so stand in ``KEEPING``.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +57,9 @@ KEPT = {
 
 CACHES = ("cache", "lru_cache", "cached_property")
 
+KEEPING = {"langcodes": "languages/codes.py"}
+"""Libraries that keep for ever what they were asked, each with the one file that imports it, and bounds that."""
+
 
 ROOT = Path(dragoman.__file__).parent
 
@@ -64,6 +68,12 @@ def functions_of(path: Path) -> Iterator[ast.FunctionDef]:
     """Yield the functions and methods of a file, those inside others too."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def importers_of(library: str) -> set[str]:
+    """Return the files of the package that import a library."""
+    importing = re.compile(rf"^\s*(?:import|from) {library}\b", re.MULTILINE)
+    return {str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py") if importing.search(path.read_text("utf-8"))}
 
 
 def kept_places() -> Iterator[tuple[str, str, str]]:

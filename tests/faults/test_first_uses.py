@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from first_uses import HARMLESS, KEPT, faults_of_kept, kept_places, lazy_places, places_in
+from first_uses import HARMLESS, KEEPING, KEPT, faults_of_kept, importers_of, kept_places, lazy_places, places_in
 
 from dragoman import budget
 from dragoman.serving.jobs import Jobs
@@ -82,7 +82,7 @@ def test_a_cache_counts_a_value_once_that_two_threads_keep(monkeypatch: pytest.M
     cache: TextCache[str] = TextCache(1000, 10)
     monkeypatch.setattr(cache, "pop", Slow(cache.pop))  # as long as another thread may take between two locks
     together(lambda: cache.put("key", "value", 100))
-    assert (len(cache), cache.n_chars) == (1, 100)
+    assert (len(cache), cache.n_bytes) == (1, 100)
 
 
 def test_every_lazy_place_holds_a_lock_or_has_a_reason() -> None:
@@ -110,6 +110,11 @@ def test_lazy_places_are_seen(code: str, names: list[str]) -> None:
 
 def test_every_function_whose_answers_are_kept_only_answers_or_has_a_reason() -> None:
     assert set(kept_places()) == set(KEPT)
+
+
+@pytest.mark.parametrize("library", KEEPING)
+def test_a_library_that_keeps_all_it_was_asked_is_called_where_that_is_bounded(library: str) -> None:
+    assert importers_of(library) == {KEEPING[library]}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dragoman.errors import DataError
+from dragoman.serving.apis import deepl_glossaries
 from dragoman.serving.apis.deepl_glossaries import terms_of, tsv
 from dragoman.serving.glossaries import Dictionary
 from dragoman.serving.limits import MOST_TERM
@@ -52,6 +53,15 @@ def test_a_term_that_is_too_long_is_refused_when_it_is_stored(letter: str, form:
 def test_entries_that_are_no_csv_are_refused(entries: str) -> None:
     with pytest.raises(MalformedError, match=r"the glossary|of entry 1"):
         terms_of(entries, "csv")
+
+
+def test_too_many_csv_entries_are_refused_before_their_languages_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[str]()
+    monkeypatch.setattr(deepl_glossaries, "variety", lambda tag: read.append(tag) or tag)
+    rows = [f"a{i},b,en-{i:08},de-{i:08}" for i in range(10_001)]
+    with pytest.raises(MalformedError, match="at most 10,000 entries, got 10,001"):
+        terms_of("\n".join(rows), "csv", ("en", "de"))
+    assert read == []
 
 
 def test_csv_entries_may_name_their_languages() -> None:

@@ -94,7 +94,7 @@ def test_S16_a_list_of_glossaries_reads_only_what_has_changed(
     n: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Any
 ) -> None:
     """However little of the glossaries stays in memory."""
-    monkeypatch.setattr(glossaries, "MOST_READ_CHARS", 100)
+    monkeypatch.setattr(glossaries, "MOST_READ_BYTES", 100)
     terms = Dictionary("en", "de", {f"term {i}": f"Begriff {i}" for i in range(50)})
     stored, read = Glossaries(tmp_path), list[str]()
     made = [stored.add("", f"g{i}", [terms]) for i in range(n)]

@@ -170,6 +170,22 @@ def test_a_table_of_another_program_is_refused_by_name_and_stays(
     assert (tmp_path / name).read_text(encoding="utf-8") == "name,score\nmine,1\n"
 
 
+def test_a_page_of_another_program_is_replaced_only_where_its_name_was_given(
+    command: Command, runs: Path, tmp_path: Path
+) -> None:
+    """pytest-html, for one, writes its page under the same name."""
+    page, mine = tmp_path / "report.html", "<!DOCTYPE html>\n<html><head><title>report.html</title></head></html>\n"
+    page.write_text(mine, encoding="utf-8")
+    done = command("report", runs / "a", cwd=tmp_path)
+    assert done.status == 2
+    assert "report.html: a report would replace this file, which is not its page; move it away, or choose" in done.error
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert page.read_text(encoding="utf-8") == mine
+    assert command("report", runs / "a", "--out", "report.html", cwd=tmp_path).status == 0
+    assert page.read_text(encoding="utf-8") != mine
+    assert command("report", runs / "b", cwd=tmp_path).status == 0  # an older report is no other file
+
+
 def test_outputs_are_scored_in_the_language_that_options_name_or_runs_tell(
     command: Command, runs: Path, tmp_path: Path
 ) -> None:

@@ -31,6 +31,25 @@ def quick(name: str, out: Path, config: Config | None = None) -> dict[str, Any]:
     return record
 
 
+def test_times_are_measured_again_on_other_hardware_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times of one processor stood on a page that named another."""
+    timed: list[int] = []
+
+    def seconds(layer: costs.Layer, n: int, d: int, *_: Any) -> float:
+        timed.append(n)
+        return 1e-6 * n * d
+
+    monkeypatch.setattr(complexity, "seconds", seconds)
+    lab = Lab(tmp_path, quick=True, say=lambda _: None)
+    counts = []
+    for cpu in ("one", "one", "other", "one"):
+        monkeypatch.setattr(complexity, "hardware", lambda _, cpu=cpu: {"cpu": cpu})
+        complexity.run(lab)
+        counts.append(len(timed))
+    n = len(costs.LAYERS) * 2 * 4  # layers, widths, lengths
+    assert counts == [n, n, 2 * n, 2 * n]
+
+
 # --- paths ------------------------------------------------------------------------------------------------------------
 
 

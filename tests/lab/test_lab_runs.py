@@ -59,6 +59,19 @@ def test_a_training_is_known_by_what_differs_from_the_defaults(lab: Lab, config:
     assert run_of(lab, Variant("plain", other), 1) != run_of(lab, Variant("plain", config), 1)
 
 
+def test_a_training_that_a_clock_ends_is_known_by_its_hardware_too(
+    lab: Lab, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other threads make other steps of the same minutes."""
+    timed = changed(config, train={"max_minutes": 1.0})
+    before = [run_of(lab, Variant("x", one), 1) for one in (config, timed)]
+    assert [run_of(lab, Variant("x", one), 1) for one in (config, timed)] == before
+    monkeypatch.setattr("torch.get_num_threads", lambda: 31)
+    after = [run_of(lab, Variant("x", one), 1) for one in (config, timed)]
+    assert after[0] == before[0]
+    assert after[1] != before[1]
+
+
 def test_rows_of_other_text_are_measured_again(tmp_path: Path, corpus: Any, tiny: Tiny) -> None:
     files = {
         name: {side: Path(shutil.copy(path, tmp_path)) for side, path in zip(("src", "tgt"), paths, strict=True)}

@@ -20,7 +20,7 @@ from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.explanation.figures import Chart, Curve, curves
 from dragoman.lab import EXPERIMENTS
 from dragoman.lab.experiment import Claim, Findings, Lab, Section, StoppedError, Table, plain
-from dragoman.lab.report import run_all, run_experiment
+from dragoman.lab.report import read_record, run_all, run_experiment
 from dragoman.pages.render import words
 
 
@@ -157,6 +157,111 @@ def test_time_of_parts_that_were_read_is_counted(tmp_path: Path, experiments: Ca
     (path,) = (tmp_path / "slow/parts").iterdir()
     path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "seconds": 100.0}), encoding="utf-8")
     assert 100 <= run_experiment("slow", tmp_path, Lab(tmp_path))["seconds"] < 110
+
+
+@pytest.mark.parametrize("name", ["index.html", "rising/index.html", "rising/numbers.json"])
+def test_files_of_others_are_refused_before_the_work_and_stay(
+    tmp_path: Path, experiments: Callable[..., None], name: str
+) -> None:
+    """A project has a folder ``lab`` or ``masks`` of its own, and a site its index."""
+    started: list[Lab] = []
+
+    def run(lab: Lab) -> Findings:
+        started.append(lab)
+        return findings(lab)
+
+    experiments(rising=run)
+    (tmp_path / "rising").mkdir()
+    mine = '{"mine": 1}' if name.endswith(".json") else "<!doctype html>\n<html lang='en'><title>Our masks</title>"
+    (tmp_path / name).write_text(mine, encoding="utf-8")
+    for call in (run_experiment, lambda _, *options: [*run_all(*options)]):
+        with pytest.raises(DragomanError, match=rf"{name}: .* replace this file, which .*; move it away, or choose"):
+            call("rising", tmp_path, Lab(tmp_path, say=lambda _: None))
+    assert started == []
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / name]
+    assert (tmp_path / name).read_text(encoding="utf-8") == mine
+
+
+@pytest.mark.parametrize("ending", [".svg", ".png"])
+def test_only_a_picture_that_a_figure_would_replace_is_refused_and_nothing_is_written(
+    tmp_path: Path, experiments: Callable[..., None], ending: str
+) -> None:
+    experiments(rising=findings)
+    other, screenshot = (tmp_path / "rising" / f"{name}{ending}" for name in ("curve", "screenshot"))
+    other.parent.mkdir()
+    for path in (other, screenshot):
+        path.write_text("mine", encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"curve{ending}: .* replace this file, which .*; move it away, or choose"):
+        run_experiment("rising", tmp_path, Lab(tmp_path))
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == [other, screenshot]
+    assert other.read_text(encoding="utf-8") == "mine"
+    other.unlink()
+    for _ in range(2):
+        run_experiment("rising", tmp_path, Lab(tmp_path))
+    assert other.stat().st_size > 1000
+    assert screenshot.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_report_is_written_again_over_reports_of_all_versions(
+    tmp_path: Path, experiments: Callable[..., None]
+) -> None:
+    experiments(rising=findings)
+    for language in ("en", "zh", "en"):
+        run_experiment("rising", tmp_path, Lab(tmp_path, language=language))
+    first_version = (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n<title>dragoman lab</title>\n"
+    )
+    (tmp_path / "index.html").write_text(first_version, encoding="utf-8")
+    run_experiment("rising", tmp_path, Lab(tmp_path))
+    assert "statements hold" in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def on(monkeypatch: pytest.MonkeyPatch, cpu: str, threads: int) -> None:
+    """Let results be measured on another machine."""
+    facts = {"cpu": cpu, "cores": 8, "threads": threads, "torch": "2.0", "python": "3.11"}
+    for place in ("experiment", "report", "machine"):
+        monkeypatch.setattr(f"dragoman.lab.{place}.machine", lambda _: facts)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_page_names_the_machines_that_its_numbers_are_of(
+    tmp_path: Path, experiments: Callable[..., None], monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    """It named the machine of the last call, and its threads."""
+    keys = ["a"]
+
+    def run(lab: Lab) -> Findings:
+        return Findings({key: lab.done(key, lambda: 1) for key in keys}, [], [])
+
+    experiments(slow=run)
+
+    def facts() -> str:
+        run_experiment("slow", tmp_path, Lab(tmp_path, language=language))
+        (line,) = re.findall(r'<p class="facts">(.*?)<br>', (tmp_path / "slow/index.html").read_text(encoding="utf-8"))
+        assert (re.search("[\u4e00-\u9fff]", line) is not None) == (language == "zh")
+        return line
+
+    on(monkeypatch, "Old 1", 2)
+    assert "Old 1" in facts()
+    on(monkeypatch, "New 2", 7)
+    assert "Old 1" in facts()
+    assert "New 2" not in facts()
+    keys.append("b")
+    line = facts()
+    assert line.index("Old 1") < line.index("New 2")
+    assert [where["threads"] for where in read_record(tmp_path / "slow")["machines"]] == [2, 7]  # type: ignore[index]
+    (path,) = (tmp_path / "slow/parts").glob("a-*")  # of a version that kept no machine
+    part = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({key: part[key] for key in part if key != "machine"}), encoding="utf-8")
+    line = facts()
+    assert "Old 1" not in line
+    assert "New 2" in line
+    assert ("an earlier version did not record" in line) or ("较早的版本没有记下机器" in line)
+    keys.remove("b")
+    assert "New 2" not in facts()
 
 
 def test_options_that_an_experiment_cannot_use_are_refused(tmp_path: Path, experiments: Callable[..., None]) -> None:

@@ -217,7 +217,7 @@ def test_foreign_files_where_exports_go_are_left_alone(run: Path, caplog: pytest
     (folder / "mine.txt").unlink()
     assert dragoman.export(run) == folder
     (folder / "mine.txt").write_text("years")
-    with pytest.raises(ConfigError, match="is not an export"):
+    with pytest.raises(ConfigError, match=r"already exists and also has mine.txt; choose"):
         dragoman.export(run)
     assert (folder / "mine.txt").read_text() == "years"
 
@@ -320,6 +320,44 @@ def test_a_new_export_does_not_keep_the_comparison_of_the_older_one(run: Path, t
     assert dragoman.export(run, form, out) == out
     assert not certificate.exists()
     assert not (out / exports.CARD).exists()
+
+
+def test_a_readme_that_a_user_put_into_an_export_is_kept(
+    run: Path, other_bundle: Bundle, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An engine replaced the folder, and this file alone was removed without a word."""
+    folder = kept_export(load_bundle(run), run, "ctranslate2", "float32").folder
+    (folder / exports.CARD).write_text("# How we use this model trained with dragoman", encoding="utf-8")
+    found = kept_export(other_bundle, run, "ctranslate2", "float32")
+    assert found.temporary is not None
+    found.temporary.close()
+    assert "its README.md is yours or was changed; it is left unchanged" in caplog.text
+    with pytest.raises(ConfigError, match=r"already exists and its README.md is yours or was changed; choose"):
+        dragoman.export(run, "ctranslate2", folder)
+    (folder / "notes.txt").touch()
+    with pytest.raises(ConfigError, match=r"and also has notes.txt and its README.md is yours or was changed; choose"):
+        dragoman.export(run, "ctranslate2", folder)
+    (folder / exports.CARD).unlink()
+    with pytest.raises(ConfigError, match=r"already exists and also has notes.txt; choose"):
+        dragoman.export(run, "ctranslate2", folder)
+    (folder / exports.CARD).write_text("# How we use this", encoding="utf-8")
+    assert (folder / exports.CARD).read_text(encoding="utf-8").startswith("# How we use")
+
+
+def test_an_export_of_one_file_leaves_what_is_no_comparison_of_it(run: Path, tmp_path: Path) -> None:
+    """Two exports of one stem have one name for their certificates."""
+    pytest.importorskip("onnx")
+    page = dragoman.export(run, "page", tmp_path / "de.html")
+    certificate = tmp_path / "de.certificate.json"
+    contents = ('{"export": "page", "n_identical": 1}', '{"subject": "CN=example.org"}', "BEGIN", "[1]", "{}")
+    for content in contents:
+        certificate.write_text(content, encoding="utf-8")
+        dragoman.export(run, "argos", tmp_path / "de.argosmodel")
+        assert certificate.read_text(encoding="utf-8") == content
+    for content in contents:
+        certificate.write_text(content, encoding="utf-8")
+        dragoman.export(run, "page", page)
+        assert certificate.exists() == (content != contents[0])
 
 
 def test_an_engine_that_writes_its_export_again_removes_the_older_comparison(run: Path, other_bundle: Bundle) -> None:

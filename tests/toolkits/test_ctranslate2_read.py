@@ -142,6 +142,19 @@ def test_two_vocabularies_and_learned_positions(make_run: MakeRun, tmp_path: Pat
     found = load_bundle(again)
     assert found.src_tokenizer.encode(["other words"]) == other.encode(["other words"])
     assert found.model.config.max_len == 40
+    assert not found.config.data.tokenizer.joint
+
+
+def test_two_equal_lists_are_one(make_run: MakeRun, tmp_path: Path) -> None:
+    run = make_run()
+    folder = dragoman.export(run, "ctranslate2", tmp_path / "there")
+    (folder / "manifest.json").unlink()
+    for side in ("source", "target"):
+        shutil.copy(folder / "shared_vocabulary.json", folder / f"{side}_vocabulary.json")
+    (folder / "shared_vocabulary.json").unlink()
+    again = load_bundle(dragoman.import_model(folder, tmp_path / "again"))
+    assert (again.model.config.share_embeddings, again.config.data.tokenizer.joint) == ("all", True)
+    torch.testing.assert_close(dict(again.model.state_dict()), weights_of(run), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("fields", [{}, dict(activation="swiglu", norm="pre")], ids=["as in the paper", "gated"])

@@ -218,6 +218,36 @@ def test_an_imported_run_is_an_ordinary_run(opus: Opus, tmp_path: Path, corpus: 
     assert read[1].log_probs == pytest.approx(read[0].log_probs, abs=1e-5)
 
 
+@pytest.mark.parametrize("form", ["huggingface", "ctranslate2"])
+@pytest.mark.parametrize(("separate", "share"), [(False, "all"), (True, "decoder")])
+def test_an_imported_model_comes_back_with_all_its_settings(
+    opus: Opus, tmp_path: Path, corpus: Any, form: str, separate: bool, share: str
+) -> None:
+    """Two models of subwords with one list came back as two vocabularies: untied, or tied and not to be tuned."""
+    run = dragoman.import_model(opus(separate=separate), tmp_path / "run", src_lang="en", tgt_lang="de")
+    again = dragoman.import_model(dragoman.export(run, form, tmp_path / "there"), tmp_path / "again")
+    one, other = load_bundle(run), load_bundle(again)
+    of_training = {"max_len": 0, "dropout": 0, "attention_dropout": 0, "activation_dropout": 0}
+    assert other.model.config.model_copy(update=of_training) == one.model.config.model_copy(update=of_training)
+    assert (one.model.config.share_embeddings, one.config.data.tokenizer.joint) == (share, not separate)
+    assert other.config.data.tokenizer == one.config.data.tokenizer
+    torch.testing.assert_close(dict(other.model.state_dict()), dict(one.model.state_dict()), rtol=0, atol=0)
+    dragoman.train(
+        None, src=corpus.src, tgt=corpus.tgt, valid=(corpus.valid_src, corpus.valid_tgt), out=tmp_path / "tuned",
+        from_run=again, quiet=True, overrides=("train.max_steps=2", "train.validate_every=2", "train.save_every=2"),
+    )  # fmt: skip
+    assert load_bundle(tmp_path / "tuned").model.config.share_embeddings == share
+
+
+def test_two_equal_lists_are_one(opus: Opus, tmp_path: Path) -> None:
+    folder = opus()
+    one = dragoman.import_model(folder, tmp_path / "one")
+    shutil.copy(folder / "vocab.json", folder / "target_vocab.json")
+    two = dragoman.import_model(folder, tmp_path / "two")
+    for name in ("config.yaml", "model.safetensors"):
+        assert (two / "bundle" / name).read_bytes() == (one / "bundle" / name).read_bytes()
+
+
 def test_fine_tuning_goes_on_improving(opus: Opus, tmp_path: Path, corpus: Any) -> None:
     run = dragoman.import_model(opus(), tmp_path / "run")
     dragoman.train(
@@ -233,6 +263,8 @@ def test_fine_tuning_goes_on_improving(opus: Opus, tmp_path: Path, corpus: Any) 
 def test_our_own_export_comes_back_as_it_was(tiny_run: Path, tmp_path: Path) -> None:
     run = dragoman.import_model(dragoman.export(tiny_run, "huggingface", tmp_path / "hf"), tmp_path / "run")
     one, other = load_bundle(tiny_run), load_bundle(run)
+    assert other.model.config == one.model.config.model_copy(update={"max_len": other.model.config.max_len})
+    assert other.config.data.tokenizer.joint
     ours, theirs = one.model.state_dict(), other.model.state_dict()
     assert {name: tensor for name, tensor in theirs.items() if not torch.equal(tensor, ours[name])} == {}
     assert other.src_tokenizer.encode(["a dog 日本"]) == one.src_tokenizer.encode(["a dog 日本"])

@@ -18,7 +18,7 @@ from dragoman.config import DecodeConfig, ModelConfig, TokenizerConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.errors import ConfigError
-from dragoman.files import sealed_folder
+from dragoman.files import MANIFEST, sealed_folder
 from dragoman.model.transformer import Transformer
 from dragoman.toolkits.huggingface.search import HuggingFace, why_different
 from dragoman.toolkits.huggingface.tokenizer_json import tokenizer_json
@@ -192,6 +192,53 @@ def test_the_card_says_how_the_export_compares(tiny_run: Path, tmp_path: Path, c
     assert f"{found.n_identical:,} translations (" in card
     dragoman.certify(tiny_run, folder, src=corpus.valid_src, device="cpu", quiet=True)  # whole still
     assert dragoman.export(tiny_run, "huggingface", folder) == folder  # which may be replaced
+
+
+def reseal_as_before(folder: Path) -> None:
+    """Make the manifest one of an earlier version, which has no sum of the card."""
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    del manifest["card"], manifest["sha256"]
+    (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+
+
+@pytest.mark.parametrize("is_compared", [False, True])
+def test_a_card_that_a_user_has_changed_stays(
+    tiny_run: Path, tmp_path: Path, corpus: Any, caplog: pytest.LogCaptureFixture, is_compared: bool
+) -> None:
+    folder = dragoman.export(tiny_run, "huggingface", tmp_path / "there")
+    options: dict[str, Any] = dict(src=corpus.valid_src, device="cpu", quiet=True, beam_size=1)
+    if is_compared:
+        dragoman.certify(tiny_run, folder, **options)
+    card = folder / "README.md"
+    changed = card.read_text(encoding="utf-8") + "\nNot for medical texts.\n"
+    card.write_text(changed, encoding="utf-8")
+    (folder / "certificate.json").unlink(missing_ok=True)
+    found = dragoman.certify(tiny_run, folder, **options)
+    assert caplog.messages == [f"{card}: was changed and stays as it is: the comparison is in certificate.json alone"]
+    assert json.loads((folder / "certificate.json").read_text()) == json.loads(found.to_json())
+    with pytest.raises(ConfigError, match=r"its README.md is yours or was changed"):
+        dragoman.export(tiny_run, "huggingface", folder)
+    assert card.read_text(encoding="utf-8") == changed
+    card.unlink()
+    dragoman.certify(tiny_run, folder, **options)
+    assert "## Compared with the original" in card.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("is_compared", [False, True])
+def test_a_card_of_an_earlier_version_is_replaced(
+    tiny_run: Path, tmp_path: Path, corpus: Any, is_compared: bool
+) -> None:
+    folder = dragoman.export(tiny_run, "huggingface", tmp_path / "there")
+    reseal_as_before(folder)
+    if is_compared:
+        dragoman.certify(tiny_run, folder, src=corpus.valid_src, device="cpu", quiet=True, beam_size=1)
+        assert "## Compared with the original" in (folder / "README.md").read_text(encoding="utf-8")
+    dragoman.export(tiny_run, "huggingface", folder)
+    assert "## Compared with the original" not in (folder / "README.md").read_text(encoding="utf-8")
+    reseal_as_before(folder)
+    (folder / "README.md").write_text("# Ours", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"its README.md is yours or was changed"):
+        dragoman.export(tiny_run, "huggingface", folder)
 
 
 @pytest.mark.parametrize(("patience", "rule"), [(None, "never"), (1.0, True), (2.0, "never")])

@@ -200,8 +200,10 @@ def test_an_imported_run_is_an_ordinary_run(marian: Make, tmp_path: Path, corpus
     assert dragoman.explain(translator, text).steps
     there = dragoman.export(run, "ctranslate2", tmp_path / "ct2")
     assert dragoman.certify(run, there, src=corpus.valid_src, quiet=True, device="cpu").most_nats < 1e-3
-    again = dragoman.import_model(there, tmp_path / "again")
-    assert torch.equal(load_bundle(again).model.src_positions.weight, bundle.model.src_positions.weight)
+    again = load_bundle(dragoman.import_model(there, tmp_path / "again"))
+    assert torch.equal(again.model.src_positions.weight, bundle.model.src_positions.weight)
+    assert again.model.config == bundle.model.config.model_copy(update={"dropout": again.model.config.dropout})
+    assert again.config.data.tokenizer.joint
 
 
 def test_a_file_by_itself_and_a_vocabulary_of_sentencepiece(marian: Make, tmp_path: Path) -> None:
@@ -341,6 +343,109 @@ def test_a_folder_of_a_training_may_be_copied_with_its_vocabulary(trained: Calla
     for name in ("en.spm", "de.spm"):
         (tmp_path / "moved" / name).rename(there / name)
     assert dragoman.import_model(there, tmp_path / "run").is_dir()
+
+
+def digits_of(run: Path) -> tuple[str, ...]:
+    """The digits among the subwords of each side: the fixture's vocabularies have 0 and 1."""
+    bundle = load_bundle(run)
+    sides = (bundle.src_tokenizer, bundle.tgt_tokenizer)
+    pieces = ["".join(tokenizer.pieces(range(4, tokenizer.vocab_size))) for tokenizer in sides]
+    return tuple("".join(sorted(set("01") & set(text))) for text in pieces)
+
+
+ONE_NAME = {
+    "named from the training": ("en/vocab.spm", "de/vocab.spm"),
+    "one in the folder of the training": ("vocab.spm", "de/vocab.spm"),
+    "one next to the model": ("m/vocab.spm", "de/vocab.spm"),
+    "whole paths": ("/en/vocab.spm", "/de/vocab.spm"),
+}
+
+
+@pytest.mark.parametrize("names", ONE_NAME.values(), ids=ONE_NAME)
+@pytest.mark.parametrize("has_stray", [False, True])
+def test_two_vocabularies_of_one_file_name_stay_two(
+    trained: Callable[..., Path], tmp_path: Path, names: tuple[str, str], has_stray: bool
+) -> None:
+    """Both were read from the one file of this name that lay next to the model."""
+    paths = tuple(f"{tmp_path}{name}" if name.startswith("/") else name for name in names)
+    folder = trained(paths)
+    if has_stray and names[0] != "m/vocab.spm":
+        (folder / "vocab.spm").write_bytes((folder.parent / paths[1]).read_bytes())
+    assert digits_of(dragoman.import_model(folder, tmp_path / "run")) == ("0", "1")
+
+
+@pytest.mark.parametrize("names", ONE_NAME.values(), ids=ONE_NAME)
+@pytest.mark.parametrize("n_left", [0, 1])
+def test_one_file_next_to_a_moved_model_is_not_taken_for_both_vocabularies(
+    trained: Callable[..., Path], tmp_path: Path, names: tuple[str, str], n_left: int
+) -> None:
+    paths = tuple(f"{tmp_path}{name}" if name.startswith("/") else name for name in names)
+    folder = trained(paths)
+    contents = [(folder.parent / path).read_bytes() for path in paths]
+    for path in paths[n_left:]:
+        (folder.parent / path).unlink()
+    there = folder.rename(tmp_path / "elsewhere")
+    (there / "vocab.spm").write_bytes(contents[0])
+    with pytest.raises(BundleError, match=r"have one file name, .*under two names.*into model.npz.decoder.yml"):
+        dragoman.import_model(there, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    for name, content in zip(("source.spm", "target.spm"), contents, strict=True):
+        (there / name).write_bytes(content)
+    (there / "model.npz.decoder.yml").write_text("vocabs: [source.spm, target.spm]", encoding="utf-8")
+    assert digits_of(dragoman.import_model(there, tmp_path / "run")) == ("0", "1")
+
+
+@pytest.mark.parametrize("stray", ["vocab.yml", "vocab.spm"])
+def test_a_usual_name_does_not_stand_in_for_a_vocabulary_that_is_missing(
+    trained: Callable[..., Path], tmp_path: Path, stray: str
+) -> None:
+    folder = trained(("text/en.spm", "text/de.spm"))
+    (folder.parent / "text/de.spm").unlink()
+    (folder / stray).write_bytes((folder.parent / "text/en.spm").read_bytes())
+    with pytest.raises(BundleError, match=r"its vocabulary text/de.spm is missing; put de.spm next to the model"):
+        dragoman.import_model(folder, tmp_path / "run")
+
+
+@pytest.mark.parametrize("start", ["", "/"], ids=["named from the training", "whole paths"])
+@pytest.mark.parametrize("is_moved", [False, True])
+@pytest.mark.parametrize("differs", [False, True])
+def test_a_vocabulary_next_to_the_model_comes_first_and_another_one_is_named(
+    trained: Callable[..., Path], tmp_path: Path, caplog: pytest.LogCaptureFixture, start: str, is_moved: bool,
+    differs: bool,
+) -> None:  # fmt: skip
+    """A folder that was copied with its vocabularies was read with those of the old place."""
+    names = [f"{tmp_path / 'work' if start else ''}{start}{side}.spm" for side in ("en", "de")]
+    folder = trained(tuple(names))
+    work = folder.parent
+    for own, other in (("en", "de"), ("de", "en")):
+        (folder / f"{own}.spm").write_bytes((work / f"{other if differs else own}.spm").read_bytes())
+    if is_moved:
+        folder = folder.rename(work / "final")
+    assert digits_of(dragoman.import_model(folder, tmp_path / "run")) == (("1", "0") if differs else ("0", "1"))
+    said = [
+        f"{folder / 'model.npz'}: its vocabulary is read from {folder / name}, not from {work / name}, which differs"
+        for name in ("en.spm", "de.spm")
+    ]
+    assert [line for line in caplog.messages if "is read from" in line] == (said if differs else [])
+
+
+@pytest.mark.parametrize("names", [
+    ["./v.spm", "v.spm"], ["m/../v.spm", "v.spm"], ["WORK/v.spm", "./v.spm"], ["v.spm"], "v.spm", "WORK/v.spm",
+])  # fmt: skip
+def test_one_vocabulary_may_be_written_in_several_ways(
+    trained: Callable[..., Path], tmp_path: Path, names: list[str] | str
+) -> None:
+    folder = trained(("v.spm", "v.spm"))
+    named = yaml.safe_dump(names).replace("WORK", str(folder.parent))
+    for path in folder.glob("*.yml"):
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if "vocabs" in settings:
+            settings["vocabs"] = yaml.safe_load(named)
+            path.write_text(yaml.safe_dump(settings), encoding="utf-8")
+    assert digits_of(dragoman.import_model(folder, tmp_path / "run")) == ("0", "0")
+    (folder / "v.spm").write_bytes((folder.parent / "v.spm").read_bytes())
+    (folder.parent / "v.spm").unlink()
+    assert digits_of(dragoman.import_model(folder, tmp_path / "copied")) == ("0", "0")
 
 
 def test_a_training_vocabulary_may_be_named_by_its_whole_path(trained: Callable[..., Path], tmp_path: Path) -> None:

@@ -341,6 +341,11 @@ def test_the_certificate_of_a_page(tiny_run: Path, tmp_path: Path, corpus: Any) 
     assert whole.most_nats < rounded.most_nats < 1
     assert rounded.n_bytes[1] == file.stat().st_size
     assert json.loads((tmp_path / "alone.certificate.json").read_text()) == json.loads(rounded.to_json())
+    dragoman.certify(tmp_path / "run", file, **asked)  # replaces it
+    (tmp_path / "alone.certificate.json").write_text('{"subject": "CN=example.org"}', encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"alone.certificate.json: .* which is not one of dragoman; move it away"):
+        dragoman.certify(tmp_path / "run", file, **asked)
+    assert "example.org" in (tmp_path / "alone.certificate.json").read_text()
     (tmp_path / "other.html").write_text("<p>a page</p>", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"other.html: is no page of `dragoman export --format page`"):
         dragoman.certify(tmp_path / "run", tmp_path / "other.html", **asked)

@@ -55,6 +55,18 @@ def with_options(
     return decorate
 
 
+def if_default(check: Callable[[Any], None]) -> Callable[[typer.Context, typer.CallbackParam, Any], Any]:
+    """Return a callback of an option that checks its value if the option was not given."""
+
+    def callback(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "DEFAULT" and not context.resilient_parsing:
+            check(value)
+        return value
+
+    return callback
+
+
 def _parameter(declared: type[Options], name: str, default: Any) -> inspect.Parameter:
     """Return a declared option as a parameter of a typer command."""
     kind = _kind(get_type_hints(declared)[name])

@@ -37,6 +37,10 @@ MORE_STEPS = 600
 """Number of steps by which a demo that has done all of its own is continued."""
 SENTENCE_TOKENS = 16
 """Typical length of a sentence of the corpus in subwords."""
+MAP = ("attention.svg", "attention.png")
+"""Files of the attention map in the run folder."""
+PAGE = "translator.html"
+"""File of the exported page in the run folder."""
 Files = Mapping[str, Mapping[str, Path]]
 LANGUAGES = {"de": "German", "zh": "Chinese"}
 PROMISED = 0.97
@@ -90,13 +94,15 @@ def run_demo(
         Number of the signal that stopped training, or None.
 
     Raises:
-        ConfigError: The language is unknown, or the folder already holds a run, or has none to resume.
+        ConfigError: The language is unknown, or the folder already holds a run, or has none to resume, or other files
+            have the names of the map and the page.
         typer.Exit: With status 2, if training has diverged, which it has reported.
     """
     if tgt_lang not in LANGUAGES:
         raise not_among("to", tgt_lang, LANGUAGES)
     run = out or Path("runs/demo" if tgt_lang == "de" else f"runs/demo-{tgt_lang}")
     files, ticker = files_of(run, tgt_lang), Ticker()
+    refuse_other_results(run)
     trained = (
         resume_demo(run, tgt_lang, overrides, minutes) if resume else train_demo(run, tgt_lang, overrides, minutes)
     )
@@ -127,10 +133,9 @@ def train_demo(run: Path, tgt_lang: str, overrides: Sequence[str], minutes: floa
     """Write the corpus, estimate how long the training takes on this machine, and train."""
     from dragoman.config import Config, with_overrides
 
-    if any((run / name).exists() for name in ("config.yaml", "checkpoints", "bundle")):
+    with loading():
         from dragoman.training.folder import refuse_a_run
-
-        refuse_a_run(run)  # one that was killed before its first checkpoint begins again
+    refuse_a_run(run)  # before any is written; one that was killed before its first checkpoint begins again
     files, ticker = files_of(run, tgt_lang), Ticker()
     data = {**RECIPE["data"], "tgt_lang": tgt_lang, "train": files["train"], "valid": files["valid"]}
     recipe = {**RECIPE, "data": data, "train": {**RECIPE["train"], "max_minutes": minutes}}
@@ -208,6 +213,21 @@ def what_next(run: Path, tgt_lang: str) -> str:
     return "\n".join(["", "Now you:", *(f"  # {about}\n  {command}" for command, about in commands)])
 
 
+def refuse_other_results(run: Path) -> None:
+    """Check, before the training, that the attention map and the page replace no other files.
+
+    Raises:
+        ConfigError: One would.
+    """
+    with loading():
+        from dragoman.explanation.style import refuse_other_figures
+        from dragoman.pages.render import refuse_other_page
+        from dragoman.toolkits.page.write import HEADING
+
+    refuse_other_figures(*(run / name for name in MAP))
+    refuse_other_page(run / PAGE, "the demo", HEADING)
+
+
 def refuse_other_text(files: Files, tgt_lang: str, ticker: Ticker) -> None:
     """Check, before any is written, that no file of the corpus holds other text; a killed demo leaves a beginning.
 
@@ -278,8 +298,8 @@ def draw(translator: Translator, run: Path, ticker: Ticker) -> None:
     text = "Yesterday the clever girl did not open the white box."
     try:
         trace = explain(translator, text)
-        save(alignment(trace.by_words()), run / "attention.svg", run / "attention.png")
-        print_line(f"\nattention map: {run / 'attention.svg'}")
+        save(alignment(trace.by_words()), *(run / name for name in MAP))
+        print_line(f"\nattention map: {run / MAP[0]}")
     except ConfigError as error:
         ticker.say(f"no attention map: {error}")
 
@@ -289,7 +309,7 @@ def write_page(run: Path, ticker: Ticker) -> None:
     from dragoman.toolkits.export import export
 
     try:
-        page = export(run, "page", run / "translator.html", "int8")
+        page = export(run, "page", run / PAGE, "int8")
         megabytes = page.stat().st_size / 1e6
         print_line(f"the translator as one file: {page} ({megabytes:.1f} MB; open it in a browser, offline too)")
     except ConfigError as error:

@@ -9,13 +9,19 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.completion import runs
-from dragoman.cli.declared_options import with_options
+from dragoman.cli.declared_options import if_default, with_options
 from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import loading
 from dragoman.errors import ConfigError, as_command, shortened
 from dragoman.options import MachineOptions
 from dragoman.progress import say
 from dragoman.translation.options import TranslateOptions
+
+
+def _refuse_other_page(out: Path) -> None:
+    from dragoman.explanation.outputs import refuse_other_explanation
+
+    refuse_other_explanation(out)
 
 
 @with_options(TranslateOptions, "to")
@@ -27,7 +33,10 @@ def explain(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Sentence to translate.")],
     out: Annotated[
         Path,
-        typer.Option(help="Output: page (.html), figure (.svg, .png, .pdf), or folder for the page and all figures."),
+        typer.Option(
+            help="Output: page (.html), figure (.svg, .png, .pdf), or folder for the page and all figures.",
+            callback=if_default(_refuse_other_page),
+        ),
     ] = Path("explanation.html"),
     show: Annotated[
         str, typer.Option(help="Figure to draw: alignment, cross, encoder, decoder (all heads) or candidates.")

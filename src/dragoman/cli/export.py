@@ -80,6 +80,7 @@ def _export_and_compare(run: Path, form: str, out: Path | None, quantization: st
         from dragoman.device import resolve_device
         from dragoman.evaluation import certify
         from dragoman.toolkits import export as exports
+        from dragoman.toolkits.writing import format_of
         from dragoman.translation.language_pairs import check_sides
         from dragoman.translation.options import TranslateOptions
         from dragoman.translation.translator import Translator
@@ -87,6 +88,8 @@ def _export_and_compare(run: Path, form: str, out: Path | None, quantization: st
     # All that can be refused is refused before the export is written, which can take minutes.
     limits = certify.required(checks.require, checks.ref is not None)
     certify.check_installed(form, resolve_device(checks.device).type)
+    if out is not None and exports.is_one_file(out, format_of(form)):
+        certify.refuse_other_certificate(out)
     text = certify.compared_text(checks.check, checks.ref)
     translator = Translator.load(run, checks.device)
     certify.check_task(translator)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.cli import completion
-from dragoman.cli.declared_options import with_options
+from dragoman.cli.declared_options import if_default, with_options
 from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import ConfigError, DataError
@@ -31,6 +31,12 @@ class TestText(MachineOptions):
     )
 
 
+def _refuse_other_page(out: Path) -> None:
+    from dragoman.history.report import refuse_other_report
+
+    refuse_other_report(out)
+
+
 @with_options(TestText, into="test")
 def report(
     test: TestText,
@@ -41,7 +47,12 @@ def report(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="Page to write; its CSV files get the same name.", rich_help_panel="Output")
+        Path,
+        typer.Option(
+            help="Page to write; its CSV files get the same name.",
+            rich_help_panel="Output",
+            callback=if_default(_refuse_other_page),
+        ),
     ] = Path("report.html"),
 ) -> None:
     """``dragoman report``; its help is in ``cli/commands.py``."""

@@ -63,5 +63,5 @@ class ExaminationOutput(Options):
     )
     write: tuple[Path, Path] | None = option(
         None, "Output", "Write the text mended to two files, and a log of each line that was mended or dropped to "
-        "SRC.log.tsv, without the ending of SRC.", metavar="SRC TGT",
+        "SRC.log.tsv.", metavar="SRC TGT",
     )  # fmt: skip

@@ -27,11 +27,12 @@ from dragoman.errors import ConfigError
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
 from dragoman.explanation.style import BLUE, INK, ORANGE, drawing, fit, new_figure, no_figures
 from dragoman.files import explained, write_text
-from dragoman.pages.render import render
+from dragoman.pages.render import refuse_other_page, render
 from dragoman.training.record import Record
 
 WIDTH, HEIGHT = 3.6, 2.4  # size of the axes in inches: narrow, so that letters are still large on a phone
 MAX_POINTS = 2000  # points of a curve; longer ones are thinned
+PAGE = "doctor.html"
 
 
 def write_page(html: str, folder: Path) -> Path:
@@ -40,7 +41,7 @@ def write_page(html: str, folder: Path) -> Path:
     Raises:
         DragomanError: The folder cannot be written.
     """
-    path = folder / "doctor.html"
+    path = folder / PAGE
     with explained(path):
         folder.mkdir(parents=True, exist_ok=True)
     write_text(path, html)
@@ -51,11 +52,12 @@ def check_page_folder(folder: Path) -> None:
     """Check that a page can be written to a folder, before minutes are spent on the examination.
 
     Raises:
-        ConfigError: The folder cannot be written.
+        ConfigError: The folder cannot be written, or the file there is not a page of the doctor.
     """
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise ConfigError(f"{folder}: cannot be written; choose another --out")
+    refuse_other_page(folder / PAGE, "the doctor", "<title>dragoman doctor: ")
 
 
 def page(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,12 +180,26 @@ def _candidates(evidence: _Evidence, reach: int) -> list[int]:
         return [0]
     evidence.correlation = max(0.3, min(strength, 0.95))
     offsets = np.array(_spread(reach))
-    votes = np.stack([np.convolve(_blocks(evidence.at(int(offset))), smooth, "same") for offset in offsets])
-    winners = votes.argmax(0)
-    strong = votes[winners, np.arange(votes.shape[1])] > SWITCH / 2
-    counts = np.bincount(winners[strong], minlength=len(offsets))
+    numbers, most = winners(np.convolve(_blocks(evidence.at(int(offset))), smooth, "same") for offset in offsets)
+    counts = np.bincount(numbers[most > SWITCH / 2], minlength=len(offsets))
     chosen = [int(offsets[k]) for k in np.argsort(-counts, kind="stable")[:N_OFFSETS] if counts[k] >= 2]
     return sorted({0, *chosen}, key=abs)
+
+
+def winners(votes: Iterable[Floats]) -> tuple[Ints, Floats]:
+    """Return for each block the number of the offset with the most votes, the first of equal ones, and its votes.
+
+    Args:
+        votes: For each offset the votes of all blocks. One at a time is read: together they may be a thousand bytes a
+            line.
+    """
+    votes = iter(votes)
+    most = next(votes).copy()
+    best = np.zeros(len(most), np.intp)
+    for number, row in enumerate(votes, start=1):
+        is_better = row > most
+        best[is_better], most[is_better] = number, row[is_better]
+    return best, most
 
 
 def _spread(reach: int) -> list[int]:

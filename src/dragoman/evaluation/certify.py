@@ -9,8 +9,11 @@ as certificate.json.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import math
+import os
 import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -20,7 +23,7 @@ from typing import Any, NamedTuple
 from dragoman import __version__
 from dragoman.config import DecodeConfig
 from dragoman.data.corpus import read_lines, read_pairs
-from dragoman.errors import ConfigError, DataError, DragomanError
+from dragoman.errors import BYTES_OF_NAMES, ConfigError, DataError, DragomanError
 from dragoman.evaluation.metrics import aligned, select_metrics
 from dragoman.evaluation.odd_text import CHANGES
 from dragoman.evaluation.significance import Comparison, compare
@@ -31,12 +34,22 @@ from dragoman.options import DeviceOptions, QuietOptions, either, takes
 from dragoman.progress import Ticker
 from dragoman.toolkits import OURS, TOOLKITS
 from dragoman.toolkits.engine import ExportedSearcher
-from dragoman.toolkits.export import CARD, CERTIFICATE
+from dragoman.toolkits.export import (
+    CARD,
+    CERTIFICATE,
+    COMPARED,
+    certificate_beside,
+    certificate_of,
+    comparison_in,
+    may_replace_card,
+)
 from dragoman.toolkits.toolkit import Comparer, Toolkit
 from dragoman.translation.notes import Events
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
+
+logger = logging.getLogger(__name__)
 
 ODD_LINES = 100
 """Number of lines that are tried with odd white space and invisible characters."""
@@ -66,6 +79,7 @@ class Certificate(NamedTuple):
     hashes: dict[str, str]  # SHA-256 of the bundle and of the export
     comparisons: tuple[Comparison, ...]  # by the usual metrics; none without references
     versions: dict[str, str]
+    card: str | None = None  # SHA-256 of the model card that holds this comparison; None: no card holds it
 
     def __str__(self) -> str:
         lines = [
@@ -104,7 +118,7 @@ class Certificate(NamedTuple):
         table = [[*row, *[""] * (width - len(row))] for row in rows]
         table.insert(1, ["---", *["--:"] * (width - 1)])
         return "\n".join([
-            "## Compared with the original",
+            f"## {COMPARED}",
             "",
             f"A is the model in dragoman, B this one, in {self.quantization}; {self.n_lines:,} lines, beam "
             f"{self.beam_size}. {self.n_identical:,} translations ({self.n_identical / self.n_lines:.1%}) are "
@@ -190,8 +204,8 @@ def certify(
 
     Raises:
         BundleError: The export is damaged.
-        ConfigError: The export is of another model, or its program is not installed; or an option names another engine
-            or precision for our model.
+        ConfigError: The export is of another model, or its program is not installed; an option names another engine or
+            precision for our model; or the certificate would replace another file.
         DataError: There is nothing to compare.
         DragomanError: The certificate cannot be written.
     """
@@ -215,6 +229,8 @@ def compare_export(
     folder, ticker = Path(folder), Ticker(quiet)
     export = opened(translator, folder)
     engine, facts = export.searcher, export.facts
+    if folder.is_file():
+        refuse_other_certificate(folder)
     name, lines, references = text.name, text.lines, text.references
     plan = translator.plan(options, guard=False)
     texts, seconds = [], []
@@ -254,11 +270,37 @@ def compare_export(
         comparisons=tuple(comparisons),
         versions={"dragoman": __version__, program: program_version, **{p: version(p) for p in ("torch", "sacrebleu")}},
     )
-    path = folder.with_suffix(f".{CERTIFICATE}") if folder.is_file() else folder / CERTIFICATE
-    write_text(path, result.to_json() + "\n")
-    if export.toolkit.card is not None and CARD not in facts["files"]:
-        write_text(folder / CARD, export.toolkit.card()(translator.bundle, facts["quantization"], result.markdown()))
+    card = _card(export, folder, translator, result)
+    if card is not None:
+        result = result._replace(card=hashlib.sha256(card.encode(errors=BYTES_OF_NAMES)).hexdigest())
+    write_text(certificate_of(folder), result.to_json() + "\n")
+    if card is not None:
+        write_text(folder / CARD, card)
     return result
+
+
+def refuse_other_certificate(file: Path) -> None:
+    """Check that the certificate of an export that is one file, written already or not, replaces no other file.
+
+    Raises:
+        ConfigError: It would.
+    """
+    path = certificate_beside(file)
+    if os.path.lexists(path) and not comparison_in(path):
+        raise ConfigError(
+            f"{path}: the comparison would replace this file, which is not one of dragoman; move it away, or choose "
+            "another name"
+        )
+
+
+def _card(export: Opened, folder: Path, translator: Translator, result: Certificate) -> str | None:
+    """Return the model card of an export with its comparison; None if it has none, or one that a user has changed."""
+    if export.toolkit.card is None or CARD in export.facts["files"]:
+        return None
+    if not may_replace_card(folder, export.facts):
+        logger.warning("%s: was changed and stays as it is: the comparison is in %s alone", folder / CARD, CERTIFICATE)
+        return None
+    return export.toolkit.card()(translator.bundle, export.facts["quantization"], result.markdown())
 
 
 def _cut_differently(engine: ExportedSearcher, translator: Translator, lines: Sequence[str]) -> dict[str, Any]:

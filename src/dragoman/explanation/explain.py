@@ -54,7 +54,8 @@ class Explanation(Trace):
             The paths of the files written.
 
         Raises:
-            ConfigError: The suffix or the figure is unknown; matplotlib or a font is missing.
+            ConfigError: The suffix or the figure is unknown; matplotlib or a font is missing; a file of the folder is
+                another program's.
             DecodeError: The model has no such attention.
             DragomanError: A file cannot be written.
         """

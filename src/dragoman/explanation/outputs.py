@@ -7,9 +7,10 @@ from pathlib import Path
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.explanation.attention import FIGURES, figure
 from dragoman.explanation.page import save_page
-from dragoman.explanation.style import ENDINGS, check_letters, save
+from dragoman.explanation.style import ENDINGS, check_letters, refuse_other_figures, save
 from dragoman.explanation.trace import Trace
 from dragoman.options import not_among
+from dragoman.pages.render import refuse_other_page
 
 PAGE = "explanation.html"
 
@@ -19,7 +20,8 @@ def check(out: Path, show: str) -> None:
 
     Raises:
         ConfigError: ``out`` is not a page, a figure or a folder by its suffix; the figure ``show`` is unknown, or
-            ``out`` is not one figure; matplotlib is missing.
+            ``out`` is not one figure; matplotlib is missing; a file in the folder ``out`` would be replaced that is not
+            of an explanation.
     """
     if show not in FIGURES:
         raise not_among("show", show, FIGURES)
@@ -33,6 +35,23 @@ def check(out: Path, show: str) -> None:
             "folder"
         )
     check_letters([])
+    if not out.suffix or out.is_dir():
+        refuse_other_explanation(out / PAGE)
+        refuse_other_figures(*(path for name in FIGURES for path in _files(out, name)))
+
+
+def refuse_other_explanation(path: Path) -> None:
+    """Check that a page under its default name replaces no other file than a page of an explanation.
+
+    Raises:
+        ConfigError: It would.
+    """
+    refuse_other_page(path, "an explanation", "<title>dragoman: ")
+
+
+def _files(folder: Path, name: str) -> list[Path]:
+    """Return the files of a figure in a folder."""
+    return [folder / f"{name}{ending}" for ending in (".svg", ".png")]
 
 
 def write(trace: Trace, out: Path, show: str = "alignment", subwords: bool = False) -> list[Path]:
@@ -65,7 +84,7 @@ def write(trace: Trace, out: Path, show: str = "alignment", subwords: bool = Fal
             drawing = figure(shown, name)
         except DecodeError:
             continue
-        paths = [out / f"{name}{ending}" for ending in (".svg", ".png")]
+        paths = _files(out, name)
         save(drawing, *paths)
         written += paths
     return written

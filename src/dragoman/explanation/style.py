@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from dragoman.errors import ConfigError, not_installed
 from dragoman.explanation.svg import SCALE_COLOURS, finished
-from dragoman.files import explained, write_bytes
+from dragoman.files import explained, refuse_others, write_bytes
 from dragoman.pages.colours import BLUES, ORANGES, blend
 
 logger = logging.getLogger(__name__)
@@ -45,6 +45,8 @@ CJK_FONTS = (
     "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "SimHei", "Noto Sans CJK JP", "Droid Sans Fallback",
 )  # fmt: skip
 ENDINGS = (".svg", ".png", ".pdf")
+DPI = 160
+"""Pixels an inch of a .png."""
 _RAISED = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 
@@ -244,6 +246,26 @@ def save(figure: Any, *paths: Path, title: str = "", description: str = "") -> N
         write_bytes(path, content)
 
 
+def refuse_other_figures(*paths: Path) -> None:
+    """Check, before anything is drawn, that figures under names that no user gave replace figures of ``save`` only.
+
+    Args:
+        paths: Names that end in .svg or .png.
+
+    Raises:
+        ConfigError: Another file has such a name.
+    """
+    why = "a figure may replace this file, which dragoman did not draw"
+    # Other programs name themselves, where a PNG of every version has its resolution: behind the signature and the
+    # size, 6,299 pixels a metre (160 an inch) across and down.
+    resolution = b"\0\0\0\tpHYs\0\0\x18\x9b\0\0\x18\x9b\1"
+    for path in paths:
+        if path.suffix == ".png":
+            refuse_others(path, why, resolution, at=33)
+        else:
+            refuse_others(path, why, b'<svg role="img" ', b"<style>text{font-family:")
+
+
 def check_ending(path: Path) -> None:
     """Check the suffix of a figure.
 
@@ -264,7 +286,7 @@ def drawn(figure: Any, ending: str, title: str = "", description: str = "") -> b
     ground = "none" if ending == ".svg" else PAPER
     with drawing(), warnings.catch_warnings(record=True) as said:
         warnings.filterwarnings("always", _NO_GLYPH)
-        figure.savefig(out, format=ending[1:], dpi=160, metadata=no_metadata[ending], facecolor=ground)
+        figure.savefig(out, format=ending[1:], dpi=DPI, metadata=no_metadata[ending], facecolor=ground)
     if said and ending != ".svg":  # whose letters the reader's own fonts have
         logger.warning("the %s has empty boxes for letters that no installed font has; a .svg shows them", ending)
     content = out.getvalue()

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.errors import ConfigError
-from dragoman.files import check_name, explained, remove_leftovers, write_text
+from dragoman.files import check_name, explained, refuse_others, remove_leftovers_of, write_text
 from dragoman.history.charts import AXES, CURVE_COLUMNS, charts, csv_rows
 from dragoman.history.summary import Summary, damage_of, summary_of
 from dragoman.history.translations import SENTENCE_COLUMNS, Outputs
-from dragoman.pages.render import render
+from dragoman.pages.render import refuse_other_page, render
 from dragoman.progress import duration
 from dragoman.ready import run_folder
 from dragoman.training.record import Record, read_run
@@ -98,7 +98,7 @@ def write_report(folders: Sequence[Path], out: Path, outputs: Outputs | None = N
     if outputs is not None:
         written[sentences] = as_csv(outputs.csv_rows())
     else:
-        remove_leftovers(out.parent, sentences.name)
+        remove_leftovers_of(sentences)
         with explained(sentences):
             sentences.unlink(missing_ok=True)
     for path, text in written.items():
@@ -118,17 +118,17 @@ def refuse_other_tables(out: Path) -> None:
         ConfigError: One is not.
     """
     for path, columns in ((out.with_suffix(".csv"), CURVE_COLUMNS), (sentences_file(out), SENTENCE_COLUMNS)):
-        head = f"{','.join(columns)},".encode()
-        if path.exists() and not (path.is_file() and _begins(path, head)):
-            raise ConfigError(
-                f"{path}: a report would replace or remove this file, which is not its table; move it away, or choose "
-                "another name"
-            )
+        why = "a report would replace or remove this file, which is not its table"
+        refuse_others(path, why, f"{','.join(columns)},".encode())
 
 
-def _begins(path: Path, head: bytes) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(head)) == head
+def refuse_other_report(out: Path) -> None:
+    """Check that a page under its default name replaces no other file than a page of a report.
+
+    Raises:
+        ConfigError: It would.
+    """
+    refuse_other_page(out, "a report", "<title>dragoman: ")
 
 
 def sentences_file(out: Path) -> Path:

@@ -14,6 +14,7 @@ from dragoman.explanation.style import SERIES
 from dragoman.lab.accounts import account_claims, account_section, accounted
 from dragoman.lab.costs import KERNEL, LAYERS, NEIGHBOURS, Layer, kept_bytes, operations, seconds
 from dragoman.lab.experiment import Claim, Findings, Lab, Section, Table
+from dragoman.lab.machine import hardware
 
 TAKES = ("device",)
 
@@ -57,7 +58,7 @@ def run(lab: Lab) -> Findings:
                 lab.say(f"timing {layer.name}, d = {d}")
                 return [seconds(layer, n, d, lab.device, least_s) for n in lengths]
 
-            times = lab.done(f"{layer.name}-{d}", timed, [lengths, lab.device.type])
+            times = lab.done(f"{layer.name}-{d}", timed, [lengths, lab.device.type, hardware(lab.device)])
             for n, taken in zip(lengths, times, strict=True):
                 row = {"layer": layer.name, "n": n, "d": d, "operations": operations(layer, n, d), "seconds": taken}
                 if d == middle and n <= 2048:

@@ -26,6 +26,7 @@ from dragoman.data.texts import files_of
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.files import explained, sha256, write_text
 from dragoman.lab import EXPERIMENTS
+from dragoman.lab.machine import machine
 from dragoman.options import not_among
 
 
@@ -49,6 +50,7 @@ class Lab(NamedTuple):
     say: Callable[[str], None] = print
     language: str = "en"  # of pages and of the labels in SVG figures: "en" or "zh"
     saved_s: list[float] | None = None  # collects the seconds that results read from disk had taken to compute
+    machines: list[dict[str, Any] | None] | None = None  # collects the machines of results; None: not recorded
 
     def done(self, key: str, make: Callable[[], Any], settings: Any = None) -> Any:
         """Return ``make()``, or the stored result of an earlier call with this key and these settings.
@@ -56,8 +58,9 @@ class Lab(NamedTuple):
         Args:
             key: Name of this part of the experiment, such as a row of a table: letters, digits, ``. _ -``.
             make: Computes the result: anything that ``plain`` makes JSON of.
-            settings: Values on which the result depends, besides ``quick``, ``config`` and the text that it names. With
-                other settings the part is computed again, and the older result stays.
+            settings: Values on which the result depends, besides ``quick``, ``config`` and the text that it names; of a
+                measured time they are to include the ``hardware``. With other settings the part is computed again, and
+                the older result stays.
 
         Returns:
             The result as JSON gives it back, also when it was just computed.
@@ -65,7 +68,7 @@ class Lab(NamedTuple):
         path = self._path("parts", key, settings, ".json")
         try:
             part = json.loads(path.read_text(encoding="utf-8"))
-            result, seconds = part["result"], float(part["seconds"])
+            result, seconds, where = part["result"], float(part["seconds"]), part.get("machine")
         except FileNotFoundError:
             pass
         except (OSError, ValueError, KeyError, TypeError):
@@ -73,14 +76,21 @@ class Lab(NamedTuple):
         else:
             if self.saved_s is not None:
                 self.saved_s.append(seconds)
+            self._note_machine(where)
             return result
-        started = time.monotonic()
+        started, where = time.monotonic(), plain(machine(self.device))
         result = plain(make())
-        part = {"key": key, "settings": plain(settings), "seconds": time.monotonic() - started, "result": result}
+        about = {"key": key, "settings": plain(settings), "seconds": time.monotonic() - started, "machine": where}
         with explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(part, ensure_ascii=False) + "\n")
+        write_text(path, json.dumps({**about, "result": result}, ensure_ascii=False) + "\n")
+        self._note_machine(where)
         return result
+
+    def _note_machine(self, where: dict[str, Any] | None) -> None:
+        """Collect the machine of a result."""
+        if self.machines is not None and where not in self.machines:
+            self.machines.append(where)
 
     def run_folder(self, key: str, settings: Any = None) -> Path:
         """Return the folder in which to train a model: one for each key and settings, so that training can resume."""

@@ -22,6 +22,11 @@ def machine(device: torch.device) -> dict[str, Any]:
     return facts | ({"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {})
 
 
+def hardware(device: torch.device) -> dict[str, Any]:
+    """Return the facts of ``machine`` on which measured times depend most: all but the versions."""
+    return {name: fact for name, fact in machine(device).items() if name not in ("torch", "python")}
+
+
 def _processor() -> str:
     """Return the processor's name, or its architecture where the system does not give a name."""
     try:

@@ -12,10 +12,21 @@ from dragoman.files import write_text
 from dragoman.lab import EXPERIMENTS
 from dragoman.lab.chinese import in_chinese, said
 from dragoman.lab.experiment import Section, Table
-from dragoman.pages.render import render
+from dragoman.pages.render import refuse_other_page, render
 
 WORDS = {True: "holds", False: "does not hold", None: "open"}
 """Words for the decision on a claim."""
+
+PAGE = "index.html"
+
+
+def refuse_other_report(folder: Path) -> None:
+    """Check that the page of a folder replaces no other file than a page of the laboratory.
+
+    Raises:
+        ConfigError: It would.
+    """
+    refuse_other_page(folder / PAGE, "the laboratory", "dragoman lab</title>")
 
 
 def write_page(folder: Path, record: dict[str, Any], language: str = "en") -> None:
@@ -33,7 +44,7 @@ def write_page(folder: Path, record: dict[str, Any], language: str = "en") -> No
         sections=[{**section, "image": _image(folder, section)} for section in shown["sections"]],
         facts=said(_facts(record), language),
     )  # fmt: skip
-    write_text(folder / "index.html", text)
+    write_text(folder / PAGE, text)
 
 
 def write_index(out: Path, records: Mapping[str, dict[str, Any] | None], language: str = "en") -> None:
@@ -48,7 +59,7 @@ def write_index(out: Path, records: Mapping[str, dict[str, Any] | None], languag
         for name, claim in EXPERIMENTS.items()
     ]
     text = render("lab_index.html", **_spoken(language), counts=said(counts, language), experiments=experiments)
-    write_text(out / "index.html", text)
+    write_text(out / PAGE, text)
 
 
 def _spoken(language: str) -> dict[str, Any]:
@@ -114,11 +125,19 @@ def _cell(value: Any) -> str:
 
 
 def _facts(record: dict[str, Any]) -> str:
-    """Return a line on when, how long and on which machine the experiment ran."""
-    machine = record["machine"]
-    where = machine.get("gpu") or machine["cpu"]
+    """Return a line on when, how long and on which machines the experiment ran."""
+    first, *others = map(_machine, record["machines"])
+    parts = "".join(f" Parts are from {other}." for other in others)
     options = "".join(f" Made with --{option}." for option in ("config", "run") if record[option] is not None)
+    return f"{record['date']}: {record['seconds']:,.0f} s on {first}.{parts}{options}"
+
+
+def _machine(machine: Mapping[str, Any] | None) -> str:
+    """Return a machine in words; None: results of earlier versions do not tell it."""
+    if machine is None:
+        return "a machine that an earlier version did not record"
+    where = machine.get("gpu") or machine["cpu"]
     return (
-        f"{record['date']}: {record['seconds']:,.0f} s on {where}, {machine['threads']} of {machine['cores']} threads, "
-        f"torch {machine['torch']}, Python {machine['python']}.{options}"
+        f"{where}, {machine['threads']} of {machine['cores']} threads, torch {machine['torch']}, "
+        f"Python {machine['python']}"
     )

@@ -6,7 +6,7 @@
 
 OUT/index.html            all experiments with their verdicts
 OUT/NAME/index.html       the page of one experiment, figures included
-OUT/NAME/numbers.json     its numbers, its verdict, the machine and the time
+OUT/NAME/numbers.json     its numbers, its verdict, the machines and the time
 OUT/NAME/FIGURE.svg .png  its figures
 OUT/NAME/parts/           finished parts of long experiments, from which they resume
 OUT/NAME/runs/            models that it trained
@@ -25,13 +25,13 @@ from typing import Any
 import torch
 
 from dragoman.errors import ConfigError, DragomanError
-from dragoman.explanation.style import check_letters, save
-from dragoman.files import explained, write_text
+from dragoman.explanation.style import check_letters, refuse_other_figures, save
+from dragoman.files import explained, refuse_others, write_text
 from dragoman.lab import EXPERIMENTS
 from dragoman.lab.chinese import figure_in_chinese
 from dragoman.lab.experiment import Findings, Lab, StoppedError, experiment_module, plain, usable_options
 from dragoman.lab.machine import machine
-from dragoman.lab.page import plain_section, write_index, write_page
+from dragoman.lab.page import plain_section, refuse_other_report, write_index, write_page
 
 NUMBERS = "numbers.json"
 
@@ -49,7 +49,7 @@ def run_experiment(name: str, out: Path, lab: Lab) -> dict[str, Any]:
 
     Raises:
         ConfigError: The name is unknown; the experiment cannot use the configuration or run; a quick report would
-            replace a full one; matplotlib is not installed.
+            replace a full one; a file that is not the laboratory's may be replaced; matplotlib is not installed.
         DragomanError: The experiment failed, or the folder cannot be written.
     """
     module, options = experiment_module(name), usable_options(name)
@@ -58,9 +58,12 @@ def run_experiment(name: str, out: Path, lab: Lab) -> dict[str, Any]:
             raise ConfigError(f"{name} has no use for --{option}: leave it out")
     check_letters([])  # fails without matplotlib: now, and not after an hour of training
     folder = out / name
+    refuse_other_report(out)
     _refuse_to_replace(folder, lab.quick)
+    device = lab.device if "device" in options else torch.device("cpu")
     saved_s: list[float] = []
-    lab = lab._replace(out=folder, saved_s=saved_s)
+    machines: list[dict[str, Any] | None] = []
+    lab = lab._replace(out=folder, device=device, saved_s=saved_s, machines=machines)
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
@@ -73,7 +76,7 @@ def run_experiment(name: str, out: Path, lab: Lab) -> dict[str, Any]:
         "quick": lab.quick,
         "seconds": round(time.monotonic() - started + sum(saved_s), 1),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": machine(lab.device if "device" in options else torch.device("cpu")),
+        "machines": machines or [plain(machine(device))],
         "config": None if lab.config is None else lab.config.model_dump(mode="json"),
         "run": None if lab.run is None else str(lab.run),
         "verdict": [plain(claim._asdict()) for claim in verdict],
@@ -83,8 +86,9 @@ def run_experiment(name: str, out: Path, lab: Lab) -> dict[str, Any]:
         "sections": [plain_section(section) for section in findings.sections],
         "numbers": _finite(plain(findings.numbers)),
     }
-    for section in drawn:
-        svg, png = folder / f"{section.name}.svg", folder / f"{section.name}.png"
+    files = [[folder / f"{section.name}{ending}" for ending in (".svg", ".png")] for section in drawn]
+    refuse_other_figures(*(path for pair in files for path in pair))  # whose names are known only now
+    for section, (svg, png) in zip(drawn, files, strict=True):
         save(section.figure, svg, png, title=section.heading or name, description=section.caption)
         if lab.language == "zh":
             write_text(svg, figure_in_chinese(svg.read_text(encoding="utf-8")))
@@ -102,9 +106,11 @@ def run_all(out: Path, lab: Lab) -> Iterator[dict[str, Any]]:
         lab: Options; configuration and run go to the experiments that use them.
 
     Raises:
+        ConfigError: The index would replace another page.
         StoppedError: A signal stopped a training; the experiments after it are not run.
         DragomanError: Some experiments failed; raised after the last one, with the reason of each.
     """
+    refuse_other_report(out)
     failures = []
     for name in EXPERIMENTS:
         lab.say(f"{name}: {EXPERIMENTS[name]}")
@@ -138,7 +144,10 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 
 
 def _refuse_to_replace(folder: Path, quick: bool) -> None:
-    """Raise if a quick report would replace a full one."""
+    """Raise if a report would replace files of others, or a quick one a full one."""
+    refuse_other_report(folder)
+    why = "the laboratory would replace this file, which is not its record"
+    refuse_others(folder / NUMBERS, why, b'{\n "experiment": "')
     record = read_record(folder)
     if quick and record is not None and not record["quick"]:
         raise ConfigError(f"{folder} holds the report of a full run: choose another --out for a quick one")

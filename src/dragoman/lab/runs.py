@@ -32,6 +32,7 @@ from dragoman.evaluation.metrics import bleu, chrf
 from dragoman.explanation.figures import Bar
 from dragoman.files import explained, write_text
 from dragoman.lab.experiment import Lab, StoppedError, changed_settings
+from dragoman.lab.machine import hardware
 from dragoman.locks import refuse_if_locked
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.loss import perplexity
@@ -239,7 +240,7 @@ def trial(lab: Lab, variant: Variant, seed: int, keep: bool = False) -> Trial:
 def finished(lab: Lab, variant: Variant, seed: int, measure: Measure, keep: bool = False) -> dict[str, Any]:
     """Train a variant and return what ``measure`` gives for it, or gave in an earlier call; see ``trial``."""
     variant = _with_seed(lab, variant, seed)
-    settings = changed_settings(variant.config)
+    settings = _known_by(lab, variant)
 
     def make() -> dict[str, Any]:
         lab.say(f"training {variant.name}, seed {seed}")
@@ -254,7 +255,13 @@ def finished(lab: Lab, variant: Variant, seed: int, measure: Measure, keep: bool
 
 def run_of(lab: Lab, variant: Variant, seed: int) -> Path:
     """Return the folder of the run that ``trial(..., keep=True)`` keeps."""
-    return lab.run_folder(f"{variant.name}-{seed}", changed_settings(_with_seed(lab, variant, seed).config))
+    return lab.run_folder(f"{variant.name}-{seed}", _known_by(lab, _with_seed(lab, variant, seed)))
+
+
+def _known_by(lab: Lab, variant: Variant) -> dict[str, Any]:
+    """Return the settings by which a training is found again; one that a clock ends depends on the hardware too."""
+    settings = changed_settings(variant.config)
+    return settings if variant.config.train.max_minutes is None else {**settings, "hardware": hardware(lab.device)}
 
 
 def _with_seed(lab: Lab, variant: Variant, seed: int) -> Variant:

@@ -12,10 +12,16 @@ import re
 import zlib
 from collections.abc import Mapping
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+
+from dragoman.files import refuse_others
+
+_PAGE_MARKS = (b'<!doctype html>\n<html lang="', b"content=\"default-src 'none'; ")
+"""Bytes at the beginning of every page, and others in its head: by them pages of dragoman are known."""
 
 
 def render(template: str, **values: Any) -> str:
@@ -26,6 +32,19 @@ def render(template: str, **values: Any) -> str:
         values: Variables of the template. Text is escaped; ``Markup`` is inserted as HTML.
     """
     return _environment().get_template(template).render(values)
+
+
+def refuse_other_page(path: Path, who: str, title: str) -> None:
+    """Check that a page under a name that no user gave replaces no other file than an older page of its kind.
+
+    Args:
+        who: Who writes the page, such as "a report".
+        title: Text in the head of such pages in every version, such as a part of its ``<title>``.
+
+    Raises:
+        ConfigError: It would.
+    """
+    refuse_others(path, f"{who} would replace this file, which is not its page", *_PAGE_MARKS, title.encode())
 
 
 def framed(page: str, height: int) -> str:

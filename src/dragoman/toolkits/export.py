@@ -5,6 +5,7 @@
 RUN/exports/ctranslate2-float32/    written by `dragoman export RUN --format ctranslate2`, or by the engine of that name
                                     for its own use
     manifest.json                   format, quantization, SHA-256 of its bundle and of each file
+    README.md                       the model card of a format that has one
     certificate.json                with --check: the comparison with our model
 """
 
@@ -13,7 +14,8 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -30,11 +32,14 @@ from dragoman.files import (
     flush,
     read_manifest,
     sealed_folder,
+    sha256,
     temporary_folder,
 )
 from dragoman.locks import one_at_a_time
 from dragoman.model.weights import n_bytes, untied
 from dragoman.ready import is_ready
+from dragoman.toolkits.reading import listing
+from dragoman.toolkits.toolkit import Writer
 from dragoman.toolkits.writing import check, format_of
 
 logger = logging.getLogger(__name__)
@@ -42,7 +47,9 @@ logger = logging.getLogger(__name__)
 CERTIFICATE = "certificate.json"
 """Name of the file in an export that holds its comparison with the original."""
 CARD = "README.md"
-"""Model card of an export; a comparison is added to it."""
+"""Model card of an export; a comparison is added to it, unless a user has changed it."""
+COMPARED = "Compared with the original"
+"""Heading of the comparison in a card."""
 EXPORT_VERSION = 1
 """Version of the files of an export; a kept export of another version is made again."""
 
@@ -84,14 +91,13 @@ def export(
     form = format_of(to, quantization)
     folder = export_folder(run, to, quantization) if out is None else Path(out)
     check_name(folder)
-    is_one_file = bool(form.FILE) and folder.suffix == form.FILE
-    if not is_one_file:
+    if not is_one_file(folder, form):
         _refuse_what_is_no_export(folder)
     if folder.name in ("", ".."):
         raise ConfigError(f"{out}: --out must name a folder, not '.' or '..'")
     bundle = load_bundle(run)
     check(to, bundle.model.config, quantization)
-    if is_one_file:
+    if is_one_file(folder, form):
         _write_file(bundle, folder, to, quantization)
         return folder
     with explained(folder):
@@ -111,15 +117,42 @@ def _write_file(bundle: Bundle, file: Path, to: str, quantization: str) -> None:
             (written,) = aside.glob(f"*{form.FILE}")
             flush(written)
             written.replace(file)
-        file.with_suffix(f".{CERTIFICATE}").unlink(missing_ok=True)  # it compares the older file
+        # An export in another format may have the same stem, and so a certificate of this name.
+        certificate = certificate_beside(file)
+        if (older := comparison_in(certificate)) and older.get("export", to) == to:
+            certificate.unlink(missing_ok=True)
         flush(file.parent)
+
+
+def is_one_file(out: Path, form: Writer) -> bool:
+    """True if an export of this name is written as one file."""
+    return bool(form.FILE) and out.suffix == form.FILE
+
+
+def certificate_of(export: Path) -> Path:
+    """Return where the comparison of an export is written: in its folder, or next to its file."""
+    return certificate_beside(export) if export.is_file() else export / CERTIFICATE
+
+
+def certificate_beside(file: Path) -> Path:
+    """Return where the comparison of an export that is one file is written, also before the export is."""
+    return file.with_suffix(f".{CERTIFICATE}")
+
+
+def comparison_in(path: Path) -> dict[str, Any]:
+    """Return the figures of a certificate; none if a file is missing or something else."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) and "n_identical" in content else {}
 
 
 def _refuse_what_is_no_export(folder: Path) -> None:
     if folder.exists():
         with explained(folder), one_at_a_time(folder.parent):  # while no other process replaces it
-            if folder.exists() and not _is_export(folder):
-                raise ConfigError(f"{folder}: already exists and is not an export; choose another --out, or remove it")
+            if folder.exists() and (why := _why_kept(folder)):
+                raise ConfigError(f"{folder}: already exists and {why}; choose another --out, or remove it")
 
 
 def export_folder(run: Path | str, to: str, quantization: str) -> Path:
@@ -140,8 +173,11 @@ def write(bundle: Bundle, folder: Path, to: str, quantization: str) -> None:
     """
     form = check(to, bundle.model.config, quantization)
     size = n_bytes(untied(bundle.model))
-    with sealed_folder(folder, _facts(bundle, to, quantization), size, unsealed=(CARD, CERTIFICATE)) as aside:
+    facts = _facts(bundle, to, quantization)
+    with sealed_folder(folder, facts, size, unsealed=(CARD, CERTIFICATE)) as aside:
         form.write(bundle, aside, quantization)
+        if (aside / CARD).is_file():
+            facts["card"] = sha256(aside / CARD)
 
 
 def kept_export(bundle: Bundle, run: Path | None, to: str, quantization: str) -> KeptExport:
@@ -156,8 +192,8 @@ def kept_export(bundle: Bundle, run: Path | None, to: str, quantization: str) ->
         with contextlib.suppress(OSError, UnreadableError):  # read-only, or it cannot be read now: a temporary one
             if _is_of(folder, facts):
                 return KeptExport(folder, None)
-            if folder.exists() and not _is_export(folder):
-                logger.warning("%s is not an export of this bundle: left unchanged, a temporary folder is used", folder)
+            if folder.exists() and (why := _why_kept(folder)):
+                logger.warning("%s: %s; it is left unchanged, a temporary folder is used", folder, why)
             else:
                 folder.parent.mkdir(exist_ok=True)
                 with one_at_a_time(folder.parent):
@@ -234,13 +270,39 @@ def _is_of(folder: Path, facts: dict[str, Any], *, read: Callable[..., dict[str,
         return False
 
 
-def _is_export(folder: Path) -> bool:
-    """True if a folder may be replaced: it is empty, or holds an export, damaged or not, and nothing else."""
+def _why_kept(folder: Path) -> str:
+    """Return the reason why a folder may not be replaced; "" if it is empty, or an export, damaged or not, alone."""
     try:
         there = {final_name(path) for path in folder.iterdir()}
         if not there:
-            return True
+            return ""
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return "export" in manifest and there <= {*manifest["files"], MANIFEST, CERTIFICATE, CARD}
-    except (OSError, ValueError, TypeError, KeyError):
+        others = there - {*manifest["files"], MANIFEST, CERTIFICATE, CARD}
+        is_own_card = may_replace_card(folder, manifest)
+        is_export = "export" in manifest
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        is_export = False
+    if not is_export:
+        return "is not an export"
+    reasons = [f"also has {listing(others)}"] if others else []
+    return " and ".join([*reasons, *([] if is_own_card else [f"its {CARD} is yours or was changed"])])
+
+
+def may_replace_card(folder: Path, manifest: Mapping[str, Any]) -> bool:
+    """True if an export has no README.md, or the card that dragoman wrote; any other is a user's.
+
+    The manifest has the sum of the card as it was exported, the certificate that of the card with the comparison.
+    Earlier versions kept none. Their cards are known by the bundle that they name, or by a comparison.
+    """
+    path, certificate = folder / CARD, comparison_in(folder / CERTIFICATE)
+    if not os.path.lexists(path):
+        return True
+    exported = manifest.get("card") or manifest["files"].get(CARD, {}).get("sha256")
+    sums = {exported, certificate.get("card")} - {None}
+    try:
+        if sums:
+            return sha256(path) in sums
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
         return False
+    return f"| made from bundle | {manifest.get('bundle')} |" in text or (bool(certificate) and COMPARED in text)

@@ -95,6 +95,14 @@ def numbered(ids: Mapping[str, Any], name: str) -> list[str]:
     return listed
 
 
+def folded(lists: Sequence[list[str]]) -> list[list[str]]:
+    """Return one list for both sides if theirs are equal, else the first and the last.
+
+    Two equal lists would be taken for two vocabularies, whose embeddings cannot be tied.
+    """
+    return [lists[0]] if lists[0] == lists[-1] else [lists[0], lists[-1]]
+
+
 def check_pieces(listed: Sequence[str], name: str) -> None:
     """Check that every piece is a text of one line.
 

@@ -29,6 +29,7 @@ from dragoman.toolkits.subwords import (
     Vocabulary,
     check_belongs,
     check_pieces,
+    folded,
     needed,
     read_model,
     tokenizers,
@@ -95,7 +96,7 @@ def read(
             "data": dict(
                 train={"src": "imported.src", "tgt": "imported.tgt"}, src_lang=lang_codes[0], tgt_lang=lang_codes[1],
                 max_tokens=max(1, min(256, options.get("max_len", 1024) - 1)),
-                tokenizer=dict(joint=src.shares_pieces(tgt)),
+                tokenizer=dict(joint=len(lists) == 1),
             ),
         },
         str(variables.path),
@@ -349,7 +350,7 @@ def _lists(folder: Path) -> list[list[str]]:
         raise BundleError(f"{folder}: lacks shared_vocabulary.json, or source_ and target_vocabulary.json")
     for pieces in lists:
         check_pieces(pieces, str(folder))
-    return lists
+    return folded(lists)
 
 
 def _refuse_language_tokens(lists: Sequence[Sequence[str]], folder: Path) -> None:

@@ -40,7 +40,7 @@ from dragoman.decoding.request import (
 from dragoman.decoding.search import NOT_FINITE, scored
 from dragoman.device import is_out_of_memory
 from dragoman.errors import ConfigError, DecodeError
-from dragoman.fast.step import weight_versions
+from dragoman.fast.step import LEAST_SOURCE, weight_versions
 from dragoman.options import Precision
 from dragoman.toolkits.ctranslate2.write import why_not
 from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
@@ -193,7 +193,9 @@ class CTranslate2:
         settings.check(segments)
         search = _Search(self, segments, settings)
         most = min(config.batch_tokens, BATCH_TOKENS) if settings.balance else config.batch_tokens
-        waiting = deque(length_batches([len(segment.ids) + 1 for segment in segments], most))
+        # By default batches are small, however short their lines are.
+        least = 1 if settings.balance else LEAST_SOURCE
+        waiting = deque(length_batches([len(segment.ids) + 1 for segment in segments], most, least))
         can_be_cancelled = any(segment.cancellation is not None for segment in segments)
         ahead = 2 * self.workers if can_be_cancelled else len(waiting)
         running: deque[_Running] = deque()

@@ -38,6 +38,7 @@ from dragoman.toolkits.subwords import (
     SPECIAL,
     Vocabulary,
     check_belongs,
+    folded,
     needed,
     numbered,
     read_model,
@@ -103,7 +104,7 @@ def small_files(folder: Path, texts: Sequence[str] | None = None) -> SmallFiles:
     models = [read_model(read_bytes(path, WANTED), str(path)) for path in paths]
     first = folder / "vocab.json"
     second = folder / "target_vocab.json"
-    lists = [_listed(first)] if not second.is_file() else [_listed(first), _listed(second)]
+    lists = folded([_listed(first), *([_listed(second)] if second.is_file() else [])])
     for path, spm, listed in zip(paths, models, (lists[0], lists[-1]), strict=True):
         check_belongs(spm, listed, str(path))
     pieces = None if texts is None else needed(models, texts)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -31,9 +32,19 @@ from torch import Tensor
 from dragoman.config import Config, ModelConfig, parse_yaml
 from dragoman.data.sentencepiece_check import Parts
 from dragoman.errors import BundleError, parsing
+from dragoman.files import sha256
 from dragoman.options import either
 from dragoman.toolkits.reading import Imported, facts_of, listing, read_bytes, shown, whole_number
-from dragoman.toolkits.subwords import Vocabulary, check_belongs, needed, numbered, read_model, tokenizers, vocabulary
+from dragoman.toolkits.subwords import (
+    Vocabulary,
+    check_belongs,
+    folded,
+    needed,
+    numbered,
+    read_model,
+    tokenizers,
+    vocabulary,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -291,42 +302,74 @@ def _refuse_other_searches(about: Mapping[str, Any], file: Path) -> None:
 
 
 def _vocabulary_paths(file: Path, about: Mapping[str, Any]) -> list[Path]:
-    """Return the files of the vocabularies, as the settings name them or under their usual names.
+    """Return the files of the vocabularies, as the settings name them; without settings those under the usual names.
+
+    Raises:
+        BundleError: One is missing, or nothing tells the files of two sides apart.
+    """
+    named = about.get("vocabs") or []
+    named = [named] if isinstance(named, str) else named
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named[:3]):
+        raise BundleError(f"{file}: its vocabs must be names of files, got {shown(named)}")
+    if not named:
+        for usual in ("vocab.yml", "vocab.spm"):
+            if _is_file(file.with_name(usual)):
+                return [file.with_name(usual)]
+        raise BundleError(
+            f"{file.parent}: has no vocabulary: decoder.yml or vocab.yml is missing; copy the whole folder"
+        )
+    names, folders = [Path(name) for name in named[:3]], _named_from(file, about)
+    n_files = len({os.path.normpath(folders[0] / name) for name in names})
+    if len({name.name for name in names}) == n_files:
+        paths = {name: _vocabulary_path(file, name, folders) for name in dict.fromkeys(names)}
+        return [paths[name] for name in names]
+    # A file of this name next to the model could be the one of either side, so only the named places count.
+    for folder in folders:
+        if all(_is_file(folder / name) for name in names):
+            return [folder / name for name in names]
+    sides = " and ".join(str(name)[:80] for name in dict.fromkeys(names))
+    raise BundleError(
+        f"{file}: its vocabularies {sides} have one file name, and are not both there; put them next to the model "
+        f"under two names, and write these into {file.name}.decoder.yml (vocabs: [SOURCE, TARGET])"
+    )
+
+
+def _vocabulary_path(file: Path, name: Path, folders: Sequence[Path]) -> Path:
+    """Return the file that a setting names: next to the model, as a folder may be copied, or else at its place.
 
     Raises:
         BundleError: There is none.
     """
-    named = about.get("vocabs")
-    if isinstance(named, list) and not all(isinstance(name, str) for name in named[:3]):
-        raise BundleError(f"{file}: its vocabs must be names of files, got {shown(named)}")
-    for names in (named, ["vocab.yml"], ["vocab.spm"]):
-        if isinstance(names, list) and names:
-            paths = [_vocabulary_path(file, name, about) for name in names[:3]]
-            if all(_is_file(path) for path in paths):
-                return paths
-    if isinstance(named, list) and named:
-        raise BundleError(
-            f"{file}: its vocabulary {named[0][:80]} is missing; put {Path(named[0]).name[:80]} next to the model"
-        )
-    raise BundleError(f"{file.parent}: has no vocabulary: decoder.yml or vocab.yml is missing; copy the whole folder")
+    places = [file.absolute().parent / name.name, *(folder / name for folder in folders)]
+    there = [place for place in dict.fromkeys(places) if _is_file(place)]
+    if not there:
+        raise BundleError(f"{file}: its vocabulary {str(name)[:80]} is missing; put {name.name[:80]} next to the model")
+    for other in there[1:]:
+        if _differ(there[0], other):
+            logger.warning("%s: its vocabulary is read from %s, not from %s, which differs", file, there[0], other)
+    return there[0]
 
 
-def _vocabulary_path(file: Path, name: str, about: Mapping[str, Any]) -> Path:
-    """Return the file that a setting names: next to the model, or relative to the folder of the model or training.
+def _differ(path: Path, other: Path) -> bool:
+    """True if the contents of two files differ, or one cannot be read."""
+    try:
+        return sha256(path) != sha256(other)
+    except OSError:
+        return True
+
+
+def _named_from(file: Path, about: Mapping[str, Any]) -> tuple[Path, Path]:
+    """Return the two folders from which the settings may name a file, the likelier first.
 
     Marian records the names of model and vocabularies as its command line had them. So a model ``runs/m/model.npz``
-    was trained two folders above the file.
+    was trained two folders above the file, unless its folder was moved since; others name files from their own folder.
     """
-    beside = file.parent / Path(name).name
-    if _is_file(beside):
-        return beside
     models = about.get("models")
     noted = models[0] if isinstance(models, list) and models else about.get("model", file.name)
-    model = Path(noted if isinstance(noted, str) else file.name)
-    above = file.absolute().parents
-    start = above[0] if model.is_absolute() else above[min(len(model.parts), len(above)) - 1]
-    as_noted = file.parent / name
-    return as_noted if _is_file(as_noted) else start / name
+    folder = Path(noted if isinstance(noted, str) else file.name).parent
+    own, *above = file.absolute().parents
+    start = own if folder.is_absolute() else [own, *above][min(len(folder.parts), len(above))]
+    return (start, own) if start / folder == own else (own, start)
 
 
 def _is_file(path: Path) -> bool:
@@ -362,7 +405,7 @@ def _lists(paths: Sequence[Path], folder: Path, sizes: Sequence[int | None]) -> 
         spm = [folder / f"{side}.spm" for side in ("source", "target")]
         models = [read_model(read_bytes(path, WANTED), str(path)) for path in spm]
         lists = [_listed(path)[:n] for path, n in zip_longest(paths, sizes[: len(paths)])]
-    return (lists[:1] if lists[0] == lists[-1] else [lists[0], lists[-1]]), models
+    return folded(lists), models
 
 
 def _listed(path: Path) -> list[str]:

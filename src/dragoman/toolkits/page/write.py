@@ -43,6 +43,8 @@ ACTIVATIONS = ("relu", "gelu", "swish", "swiglu")  # of pages/translator/model.j
 POSITIONS = ("sinusoidal", "learned", "rotary")
 
 NAME = f"translator{FILE}"
+HEADING = "<title>dragoman</title>"
+"""Part of the head by which the page of every version is known."""
 MOST_LETTERS = 500_000_000
 """Largest length of the weights in the file; browsers hold no text of more than 2 ** 29 characters."""
 LEAST_USUAL = 32
