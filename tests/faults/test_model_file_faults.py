@@ -58,7 +58,7 @@ def test_M1_no_command_unpickles_anything(
         "import",
     }  # they train, load and translate, or write no model; import reads .bin by weights_only, see tests/toolkits
     if "distill" in known:
-        text = ["--src", corpus.valid_src, "--ref", corpus.valid_tgt, "--valid-src", corpus.valid_src,
+        text = ["--src", corpus.src, "--ref", corpus.tgt, "--valid-src", corpus.valid_src,
                 "--valid-ref", corpus.valid_tgt]  # fmt: skip
         steps = ["--set", "train.max_steps=2", "--set", "train.warmup_steps=1"]
         commands.append(["distill", run, *text, "--preset", "student-tiny", *steps, "--out", tmp_path / "student"])
