@@ -2,6 +2,7 @@
 
     twins = Twins([("A dog runs.", "Ein Hund rennt."), ...])
     twins.of(("a dog runs!", "Der Hund rennt schnell."))    # {0}
+    Twins([("A dog runs.",)]).of(("a dog runs!",))          # {0}, of texts with one side
 
 Case, punctuation and white space make no difference, nor does the value of a number. Two texts are twins if they share
 ``SHARED`` of the pairs of neighbouring words that either has: of ten words one may differ, of three none.
@@ -32,13 +33,15 @@ def neighbours(text: str) -> Neighbours:
 class Twins:
     """Finds those of a few pairs that are near twins of a given pair."""
 
-    def __init__(self, pairs: Sequence[Pair]) -> None:
-        self._sides = [[neighbours(text) for text in side] for side in zip(*pairs, strict=True)] if pairs else [[], []]
+    def __init__(self, pairs: Sequence[tuple[str, ...]]) -> None:
+        self._sides = [[neighbours(text) for text in side] for side in zip(*pairs, strict=True)]
         self._indices = [_index(side) for side in self._sides]
 
-    def of(self, pair: Pair) -> set[int]:
+    def of(self, pair: tuple[str, ...]) -> set[int]:
         """Return the places of the pairs that have a side in common with ``pair``, or nearly."""
         twins: set[int] = set()
+        if not self._sides:
+            return twins
         for text, side, index in zip(pair, self._sides, self._indices, strict=True):
             words = neighbours(text)
             candidates = {place for neighbour in words for place in index.get(neighbour, ())}

@@ -310,9 +310,9 @@ def _numbered(path: Path, numbers: frozenset[int]) -> Iterator[str]:
 
 def _without(lines: Sequence[str], text: Text) -> Text:
     """Return a text with the numbers of its lines that are among others, and of the near twins of these."""
-    same, twins = set(lines), Twins([(line, line) for line in {neighbours(line): line for line in lines}.values()])
+    same, twins = set(lines), Twins([(line,) for line in {neighbours(line): line for line in lines}.values()])
     numbered = enumerate(lines_of(text.src), 1)
-    alike = {number: line for number, line in numbered if line in same or twins.of((line, line))}
+    alike = {number: line for number, line in numbered if line in same or twins.of((line,))}
     held_out = frozenset(number for number, line in alike.items() if line in same)
     return replace(text, held_out=held_out, twins=frozenset(alike) - held_out)
 
