@@ -42,7 +42,7 @@ from dragoman.serving.apis.deepl_glossaries import terms_of
 from dragoman.serving.refusals import MalformedError
 from dragoman.serving.request_json import strict_json
 from dragoman.translation import faults, segments
-from dragoman.translation.keeping import cutting, protected
+from dragoman.translation.keeping import cutting, dates, protected
 from dragoman.translation.keeping.glossary import Glossary
 from growth import LARGEST
 
@@ -196,6 +196,11 @@ def _request_json(text: str) -> None:
             strict_json(body.encode("utf-8", "surrogatepass"))
 
 
+def _times(text: str) -> None:
+    times = dates.times_of(text, None)
+    dates.same_times(times, times[::-1])
+
+
 def _missing(text: str) -> Any:
     spans = protected.find(text)
     return protected.missing(spans, text[::-1], text, "de"), protected.missing(spans, "", text, None)
@@ -282,7 +287,8 @@ PARSERS = [
     Parser("without_loops", lambda text: faults.without_loops("a", text), _PROSE + "|a b |ab|a a a a |b b b b |c d e |f f f f f ", (), LIMIT_OF_A_SEGMENT),
     Parser("neighbours", faults.neighbours, _PROSE),
     Parser("language_scores", language_scores, _PROSE + "|the |und |の", ("languages/stopwords.py",)),
-    Parser("number words", lambda text: (Words(text, "de").take(21), Words(text, "zh").take(21), Words(text, "en").has_half), _PROSE + "|ein|und|zwei|hundert|二|十|twenty|-", ("languages/numbers.py",)),
+    Parser("number words", lambda text: (Words(text, "de").take(21), Words(text, "zh").take(21)), _PROSE + "|ein|und|zwei|hundert|二|十|twenty|-", ("languages/numbers.py",)),
+    Parser("times of day", _times, _PROSE + "|halb vier |half past 3 |3:30 |10.30 Uhr |三点半|at half two |à 3 h et |quarter to |пол"),
     Parser("scripts", lambda text: (count_classes([text]), has_mojibake(text), has_entity(text)), _PROSE + "|Ã|¶|&#|&#x|&a;", ("languages/scripts.py",)),
     Parser("count_word", lambda text: count_word(text, "a a"), _PROSE),
     Parser("word_spans", word_spans, _PROSE),

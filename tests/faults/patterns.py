@@ -16,7 +16,7 @@ from typing import Any
 
 import dragoman
 from dragoman.languages.known import LANGUAGES
-from dragoman.translation.keeping import written_numbers
+from dragoman.translation.keeping import dates, written_numbers
 from growth import LARGEST
 
 SRC = Path(dragoman.__file__).parent
@@ -65,7 +65,13 @@ def _languages(fact: str) -> list[str]:
 
 EXAMPLES.update({
     ("languages/numbers.py", "pattern"): _number_words,
-    ("languages/numbers.py", "self._numbers.half"): lambda: [x.half for x in _languages("numbers")],
+    ("translation/keeping/dates.py", "signs"): lambda: [
+        *(clock.signs for clock in _languages("clock")),
+        "|".join(clock.signs for clock in _languages("clock")),
+    ],
+    ("translation/keeping/dates.py", "pattern"): lambda: [
+        dates.clock_pattern(language.clock, language.spaces) for language in LANGUAGES if language.clock
+    ],
     ("languages/sentences.py", "f'(?<![^\\\\W\\\\d])(?:{words})[.]\\\\s+(?=[^\\\\W\\\\d_])'"): lambda: [
         rf"(?<![^\W\d])(?:{words})[.]\s+(?=[^\W\d_])"
         for words in [*_languages("no_abbreviations"), *_languages("may_end")]

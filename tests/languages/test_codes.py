@@ -94,16 +94,19 @@ def test_a_language_is_added_by_one_entry() -> None:
     """In a process of its own, for the words of all languages are compared once."""
     script = """
 from dragoman.languages.known import LANGUAGES, known, is_unspaced, unspaced_codes
-from dragoman.languages.language import Language, NumberWords
+from dragoman.languages.language import Clock, Language, NumberWords
 LANGUAGES.append(Language(
     code="tlh", name="Klingon", scripts=("latin",), spaces=False, family="sci-fi", stop_words="jih soh ghah",
     no_abbreviations="Qap", continues=lambda tail, piece: piece.startswith("je"),
-    numbers=NumberWords(stems="pagh wa cha wej los vagh jav soch chorgh hut mah mahwa mahcha", half="bid"),
+    numbers=NumberWords(stems="pagh wa cha wej los vagh jav soch chorgh hut mah mahwa mahcha"),
+    clock=Clock(signs="bid", hours="wa cha wej los vagh jav soch chorgh hut mah mahwa mahcha", spoken=((30, "H bid"),)),
 ))
 from dragoman.evaluation.writing import writing_of
 from dragoman.languages import numbers, scripts, sentences, stopwords
 from dragoman.serving.pairs import name_of
 from dragoman.translation.faults import differ
+from dragoman.translation.keeping.dates import times_of
+assert [time.minutes for time in times_of("wej bid", "tlh")] == [{210}]
 assert name_of("tlh-KX") == "Klingon" and is_unspaced("tlh") and "tlh" in unspaced_codes()
 assert stopwords.language_scores("jih soh the") == {"tlh": 2.0, "en": 1.0}
 assert stopwords.another_language(["jih", "soh"], "en") == "tlh"

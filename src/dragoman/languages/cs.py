@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.languages.language import Language, NumberWords, not_after
+from dragoman.languages.language import Clock, Language, NumberWords, not_after
 
 _0_TO_9 = (
     r"nul jed(?:en|n\w{1,3}) dv(?:a|ě|ou|ěma) tř(?:i|í|em|emi|ech) čtyř(?:i|em|mi|ech) pěti? šesti? sedmi? osmi? "
@@ -72,9 +72,19 @@ LANGUAGE = Language(
             "nul jed|prvn dv|oba|obě|druh tři|tř|třet čtyř|čtvrt pět|pát šest sedm osm devět|devát deset|desát "
             "jedenáct dvanáct"
         ),
-        half="půl",
-        half_to=True,
         spelled=spelled,
         longer=LONGER,
+    ),
+    clock=Clock(
+        signs="půl|čtvrt",
+        hours=("jedn druh|dvě třet|tři čtvrt|čtyři pát|pět šest sedm osm devát|devět desát|deset jedenáct dvanáct"),
+        ending="[éíu]?",
+        # without a word before, "půl druhé" may be one and a half
+        spoken=(
+            (-30, "(?:ve?|o|do|od|před|po|okolo|kolem|je|bylo|na|už) půl H(?! hodin)"),
+            (-45, "čtvrt na H"),
+            (-15, "tři ?čtvrtě na H"),
+        ),
+        perhaps=((-30, "půl H"),),
     ),
 )

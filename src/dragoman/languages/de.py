@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dragoman.languages.language import Language, NumberWords
+from dragoman.languages.language import Clock, Language, NumberWords
 
 _0_TO_16 = "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn"
 _17_TO_90 = "siebzehn achtzehn neunzehn zwanzig drei(?:ß|ss)ig vierzig fünfzig sechzig siebzig achtzig neunzig"
@@ -55,9 +55,22 @@ LANGUAGE = Language(
     continues=is_ordinal,
     numbers=NumberWords(
         stems="null ein|erst zwei|beid|zwo drei|dritt vier fünf sech sieb acht neun zehn elf zwölf",
-        half="halb",
-        half_to=True,
         spelled=spelled,
         longer=LONGER,
+    ),
+    clock=Clock(
+        signs="halb|viertel|fünfzehn|drei(?:ß|ss)ig|fünfundvierzig",
+        hours="eins|ein zwei|zwo drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        spoken=(
+            (-30, "halb H"),
+            (-15, "(?:drei ?viertel|viertel vor) H"),
+            (15, "viertel (?:nach|über|ab) H"),
+            (-45, "(?:um|gegen|bis|ab|seit|von|ist|war) viertel(?: auf)? H"),
+            (15, "H Uhr fünfzehn"),
+            (30, "H Uhr drei(?:ß|ss)ig"),
+            (45, "H Uhr fünfundvierzig"),
+        ),
+        perhaps=((-30, "(?:vor|nach) halb H"), (-45, "viertel(?: auf)? H")),  # "fünf vor halb drei"
+        full=r"H Uhr(?! ?\d| \w{0,12}(?:ig|zehn|fünf|elf|zwölf)\b)",
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.languages.language import Language, NumberWords
+from dragoman.languages.language import Clock, Language, NumberWords
 
 _0_TO_16 = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _17_TO_90 = "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety"
@@ -39,8 +39,29 @@ LANGUAGE = Language(
             "zero one|first two|second|twice three|third four five|fifth six seven eight nine|ninth ten eleven "
             "twelve|twelfth"
         ),
-        half="half|thirty",
         spelled=spelled,
         longer=LONGER,
+    ),
+    clock=Clock(
+        signs="half|quarter|fifteen|thirty|forty",
+        hours="one two three four five six seven eight nine ten eleven twelve|noon|midday|midnight",
+        spoken=(
+            (30, "half(?:[ -]past| after) H"),
+            (15, "quarter (?:past|after) H"),
+            (-15, "quarter (?:to|till?|before) H"),
+            # British; "in half 4 times" and "by half 2 days later" are no times
+            (
+                30,
+                "(?:at|till|until|around|about|by|before|after|from|since) half H(?=$|[.,;:!?)]| (?:in|on|this|today|"
+                r"tomorrow|tonight|yesterday|and|or|every|sharp|to|till|until|[ap]\.?m)\b)",
+            ),
+        ),
+        perhaps=(
+            (-15, "quarter of H"),
+            (15, "H[ -]fifteen"),
+            (30, "H[ -]thirty"),
+            (45, "H[ -]forty-five"),
+        ),
+        full=r"H(?: o['’]clock| ?[ap]\.?m\b)",
     ),
 )

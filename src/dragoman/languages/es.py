@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dragoman.languages.language import Language, NumberWords, not_after
+from dragoman.languages.language import Clock, Language, NumberWords, not_after
 
 _0_TO_15 = "cero [uú]n[oa]? d[oó]s tr[eé]s cuatro cinco s[eé]is siete ocho nueve diez once doce trece catorce quince"
 _TENS = "diez veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa"
@@ -83,8 +83,24 @@ LANGUAGE = Language(
             "cero un|primer dos|ambos|segund tres|tercer cuatro|cuart cinco|quint seis|sext siete|séptim ocho|octav "
             "nueve|noven diez|décim once doce"
         ),
-        half="media",
         spelled=spelled,
         longer=LONGER,
+    ),
+    clock=Clock(
+        signs="media|cuarto|quince|treinta|cuarenta",
+        hours="una dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        spoken=(
+            (30, "las? H y media"),
+            (15, "las? H y cuarto"),
+            (-15, "las? H menos cuarto"),
+            (-15, "cuarto (?:para|a) las? H"),
+        ),
+        perhaps=(
+            (30, "H y media"),
+            (15, "H y cuarto"),
+            (15, "H (?:y )?quince"),
+            (30, "H (?:y )?treinta"),
+            (45, "H (?:y )?cuarenta y cinco"),
+        ),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dragoman.languages.language import Language, NumberWords, not_after
+from dragoman.languages.language import Clock, Language, NumberWords, not_after
 
 _0_TO_16 = "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"
 _TENS = "dix vingt trente quarante cinquante soixante septante huitante nonante"
@@ -49,6 +49,9 @@ def is_number(tail: str, piece: str) -> bool:
     return piece[0].isdigit() and _NO.search(tail) is not None
 
 
+_AT = "(?:à|vers|dès|est|avant|après|depuis|jusqu['’]à) "
+_O_CLOCK = "(?: ?h(?:eures?)?)?"
+
 LANGUAGE = Language(
     code="fr",
     name="French",
@@ -64,8 +67,24 @@ LANGUAGE = Language(
     continues=is_number,
     numbers=NumberWords(
         stems="zéro un|premi deux|second trois quatre|quatri cinq six|sixi sept huit neuf|neuvi dix|dixi onz douz",
-        half="demi",
         spelled=spelled,
         longer=LONGER,
+    ),
+    clock=Clock(
+        signs="demi|quart|quinze|trente|quarante",
+        hours="une deux trois quatre cinq six sept huit neuf dix onze douze|midi|minuit",
+        spoken=(
+            (30, f"{_AT}H{_O_CLOCK} et demie?"),
+            (15, f"{_AT}H{_O_CLOCK} et (?:un )?quart"),
+            (-15, f"H{_O_CLOCK} moins (?:le |un )?quart"),
+        ),
+        perhaps=(
+            (30, f"H{_O_CLOCK} et demie?"),
+            (15, f"H{_O_CLOCK} et (?:un )?quart"),
+            (15, "H heures? quinze"),
+            (30, "H heures? trente"),
+            (45, "H heures? quarante-cinq"),
+        ),
+        full=rf"{_AT}H ?h(?:eures?)?(?! ?\d| (?:et|moins|cinq|dix|quinze|vingt|trente|quarante|cinquante)\b)",
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.languages.language import Language, NumberWords
+from dragoman.languages.language import Clock, Language, NumberWords
 
 _0_TO_13 = "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici"
 _14_TO_19 = "quattordici quindici sedici diciassette diciotto diciannove"
@@ -36,6 +36,8 @@ def _words(n: int) -> str:
     return words + (f"(?: e |[- ]?){_words(remainder)}" if remainder else "")
 
 
+_AT = "(?:(?:alle|dalle|le|nelle|ore) |(?:d?all|l)['’])"
+
 LANGUAGE = Language(
     code="it",
     name="Italian",
@@ -55,8 +57,25 @@ LANGUAGE = Language(
             "zero un|prim due|entrambi|second tre|terz quattro|quart cinque|quint sei|sest sette|settim otto|ottav "
             "nove|non dieci|decim undici dodici"
         ),
-        half="mezz",
         spelled=spelled,
         longer=LONGER,
+    ),
+    clock=Clock(
+        signs="mezz|quart|quindici|trenta|quaranta",
+        hours="una due tre quattro cinque sei sette otto nove dieci undici dodici|mezzogiorno|mezzanotte",
+        spoken=(
+            (30, f"{_AT}H e mezz[ao]"),
+            (15, f"{_AT}H e (?:un )?quarto"),
+            (-15, f"{_AT}H meno (?:un )?quarto"),
+            (45, f"{_AT}H e tre quarti"),
+        ),
+        perhaps=(
+            (30, "H e mezz[ao]"),
+            (15, "H e (?:un )?quarto"),
+            (-15, "H meno (?:un )?quarto"),
+            (15, "H e quindici"),
+            (30, "H e trenta"),
+            (45, "H e (?:quarantacinque|tre quarti)"),
+        ),
     ),
 )

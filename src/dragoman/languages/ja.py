@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dragoman.languages.language import Language, NumberWords
+from dragoman.languages.language import Clock, Language, NumberWords
 from dragoman.languages.sentence_ends import SPEECH_CLOSERS
 from dragoman.languages.zh import LONGER, spelled
 
@@ -26,9 +26,14 @@ LANGUAGE = Language(
     continues=is_quoted,
     numbers=NumberWords(
         stems="零 一|初 二|両 三 四 五 六 七 八 九 十 十一 十二",
-        half="半",
         spelled=spelled,
         longer=LONGER,
         limit=10**12,
+    ),
+    clock=Clock(
+        signs="時[半三十四]",
+        hours="一 二 三 四 五 六 七 八 九 十 十一 十二",
+        spoken=((30, "H時(?:半|三十分)"), (-15, "H時十五分前"), (15, "H時十五分"), (45, "H時四十五分")),
+        full=rf"H時(?!{LONGER}|\d|[半間代])",
     ),
 )

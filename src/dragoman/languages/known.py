@@ -13,7 +13,14 @@ import functools
 
 from dragoman.languages import cs, de, en, es, fr, hi, it, ja, km, nl, pl, pt, ru, sv, tr, zh
 from dragoman.languages.codes import MOST_TAG, primary
-from dragoman.languages.language import Language
+from dragoman.languages.language import Clock, Language
+
+_NORWEGIAN = Clock(
+    signs="halv|kvart",
+    hours="ett to tre fire fem seks sju|syv åtte ni ti elleve tolv",
+    spoken=((-30, "halv H"), (-15, "kvart på H"), (15, "kvart over H")),
+    perhaps=((-30, "(?:på|over) halv H"),),
+)
 
 LANGUAGES: list[Language] = [
     *(module.LANGUAGE for module in (cs, de, en, es, fr, hi, it, ja, km, nl, pl, pt, ru, sv, tr, zh)),
@@ -50,13 +57,49 @@ LANGUAGES: list[Language] = [
     Language(code="bs", name="Bosnian", family="serbo-croatian", titles="[Gg]đa|[Ss]v|[Uu]l|[Ii]nž|[Dd]ipl|[Gg]osp"),
     Language(code="ca", name="Catalan", scripts=("latin",), family="ibero-romance", titles="Mn|St"),
     Language(code="cy", name="Welsh", scripts=("latin",)),
-    Language(code="da", name="Danish", scripts=("latin",), family="scandinavian", titles="[Kk]apt|[Cc]and"),
+    Language(
+        code="da",
+        name="Danish",
+        scripts=("latin",),
+        family="scandinavian",
+        titles="[Kk]apt|[Cc]and",
+        clock=Clock(
+            signs="halv|kvart",
+            hours="et to tre fire fem seks syv otte ni ti elleve tolv",
+            spoken=((-30, "halv H"), (-15, "kvart i H"), (15, "kvart over H")),
+            perhaps=((-30, "(?:i|over) halv H"),),
+        ),
+    ),
     Language(code="el", name="Greek", scripts=("greek",), letters="\u0370-\u03ff", titles="[Κκ]αθ|Αγ|Αφοί"),
     Language(code="eo", name="Esperanto"),
-    Language(code="et", name="Estonian", scripts=("latin",)),
+    Language(
+        code="et",
+        name="Estonian",
+        scripts=("latin",),
+        clock=Clock(
+            signs="pool|veerand",
+            hours="üks kaks kolm neli viis kuus seitse kaheksa üheksa kümme üksteist kaksteist",
+            spoken=((-30, "kell pool H"), (-45, "kell veerand H"), (-15, "kolmveerand H")),
+            perhaps=((-30, "pool H"),),
+        ),
+    ),
     Language(code="eu", name="Basque", scripts=("latin",)),
     Language(code="fa", name="Persian", scripts=("arabic",)),
-    Language(code="fi", name="Finnish", scripts=("latin",), titles="[Tt]ri|[Hh]ra|[Rr]va"),
+    Language(
+        code="fi",
+        name="Finnish",
+        scripts=("latin",),
+        titles="[Tt]ri|[Hh]ra|[Rr]va",
+        clock=Clock(
+            signs="puoli|vart",
+            hours=(
+                "yksi|yhde kaksi|kahde kolme neljä viisi|viide kuusi|kuude seitsemä kahdeksa yhdeksä kymmene "
+                "yksitoista|yhdeltätoista kaksitoista|kahdeltatoista"
+            ),
+            ending="(?:n|[aä]n|lt[aä]|ks[iä])?",
+            spoken=((-30, "puoli H"), (-15, "varttia vaille H"), (15, "vart(?:in|tia) yli H")),
+        ),
+    ),
     Language(code="fil", name="Filipino"),
     Language(code="ga", name="Irish", scripts=("latin",)),
     Language(code="gl", name="Galician", scripts=("latin",), family="ibero-romance", titles="Dna"),
@@ -69,14 +112,42 @@ LANGUAGES: list[Language] = [
         family="serbo-croatian",
         titles="[Gg]đa|[Ss]v|[Uu]l|[Ii]nž|[Dd]ipl|[Gg]osp",
     ),
-    Language(code="hu", name="Hungarian", scripts=("latin",), titles="[Ii]fj|[Öö]zv|[Ss]zt"),
+    Language(
+        code="hu",
+        name="Hungarian",
+        scripts=("latin",),
+        titles="[Ii]fj|[Öö]zv|[Ss]zt",
+        clock=Clock(
+            signs="fél|negyed",
+            hours="egy kettő három négy öt hat hét nyolc kilenc tíz tizenegy tizenkettő",
+            ending="(?:kor|[rt][ae]|ig|t[óő]l)?",
+            spoken=((-30, "fél H"), (-45, "negyed H"), (-15, "háromnegyed H")),
+        ),
+    ),
     Language(code="hy", name="Armenian", letters="\u0530-\u058f"),
     Language(code="id", name="Indonesian", scripts=("latin",), family="malay", titles="Ir|Jl|Bpk|Sdri?|Hjh?|Tn|Ny"),
-    Language(code="is", name="Icelandic", scripts=("latin",)),
+    Language(
+        code="is",
+        name="Icelandic",
+        scripts=("latin",),
+        clock=Clock(
+            signs="hálf", hours="eitt tvö þrjú fjögur fimm sex sjö átta níu tíu ellefu tólf", spoken=((-30, "hálf H"),)
+        ),
+    ),
     Language(code="ka", name="Georgian", letters="\u10a0-\u10ff"),
     Language(code="kk", name="Kazakh", scripts=("cyrillic",)),
     Language(code="kn", name="Kannada"),
-    Language(code="ko", name="Korean", scripts=("hangul",), letters="\uac00-\ud7af"),
+    Language(
+        code="ko",
+        name="Korean",
+        scripts=("hangul",),
+        letters="\uac00-\ud7af",
+        clock=Clock(
+            signs="시 ?반",
+            hours="한 두 세 네 다섯 여섯 일곱 여덟 아홉 열 열한 열두",
+            spoken=((30, r"H ?시 ?반\w{0,3}"),),
+        ),
+    ),
     Language(code="ky", name="Kyrgyz", scripts=("cyrillic",)),
     Language(code="la", name="Latin", scripts=("latin",)),
     Language(code="lo", name="Lao", spaces=False),
@@ -89,17 +160,63 @@ LANGUAGES: list[Language] = [
     Language(code="ms", name="Malay", scripts=("latin",), family="malay", titles="Ir|Jl|Bpk|Sdri?|Hjh?|Tn|Ny"),
     Language(code="mt", name="Maltese", scripts=("latin",)),
     Language(code="my", name="Burmese", spaces=False),
-    Language(code="nb", name="Norwegian Bokmål", scripts=("latin",), family="scandinavian", titles="[Kk]apt"),
+    Language(
+        code="nb",
+        name="Norwegian Bokmål",
+        scripts=("latin",),
+        family="scandinavian",
+        titles="[Kk]apt",
+        clock=_NORWEGIAN,
+    ),
     Language(code="ne", name="Nepali", scripts=("devanagari",), continues=hi.is_title),
-    Language(code="nn", name="Norwegian Nynorsk", scripts=("latin",), family="scandinavian", titles="[Kk]apt"),
-    Language(code="no", name="Norwegian", scripts=("latin",), family="scandinavian", titles="[Kk]apt"),
+    Language(
+        code="nn",
+        name="Norwegian Nynorsk",
+        scripts=("latin",),
+        family="scandinavian",
+        titles="[Kk]apt",
+        clock=_NORWEGIAN,
+    ),
+    Language(
+        code="no",
+        name="Norwegian",
+        scripts=("latin",),
+        family="scandinavian",
+        titles="[Kk]apt",
+        clock=_NORWEGIAN,
+    ),
     Language(code="or", name="Odia"),
     Language(code="pa", name="Punjabi"),
     Language(code="ps", name="Pashto", scripts=("arabic",)),
     Language(code="ro", name="Romanian", scripts=("latin",), titles="[Dd]l|[Dd]na|[Ss]tr|[Ss]f|[Aa]v"),
     Language(code="sa", name="Sanskrit", scripts=("devanagari",)),
-    Language(code="sk", name="Slovak", scripts=("latin",), family="czecho-slovak"),
-    Language(code="sl", name="Slovenian", scripts=("latin",), titles="[Ss]v|[Uu]l|[Mm]ag|[Ii]nž"),
+    Language(
+        code="sk",
+        name="Slovak",
+        scripts=("latin",),
+        family="czecho-slovak",
+        clock=Clock(
+            signs="pol|štvr",
+            hours=(
+                "jedn druh|dve tret|tri štvrt|štyri piat|päť šiest|šesť siedm|sedem ôsm|osem deviat|deväť desiat|desať "
+                "jedenást|jedenásť dvanást|dvanásť"
+            ),
+            ending="(?:ej|u)?",
+            spoken=((-30, "ob? pol H"), (-45, "štvrť na H"), (-15, "tri ?štvrte na H")),
+        ),
+    ),
+    Language(
+        code="sl",
+        name="Slovenian",
+        scripts=("latin",),
+        titles="[Ss]v|[Uu]l|[Mm]ag|[Ii]nž",
+        clock=Clock(
+            signs="pol",
+            hours="en|ena dv|dve tr|tri štir|štiri pet šest sed|sedem os|osem devet deset enajst dvanajst",
+            ending="(?:eh|ih|mih)?",
+            spoken=((-30, "(?:ob|do|od|pred|po) pol H"),),
+        ),
+    ),
     Language(code="sq", name="Albanian", scripts=("latin",)),
     Language(
         code="sr",
@@ -111,7 +228,14 @@ LANGUAGES: list[Language] = [
     Language(code="sw", name="Swahili"),
     Language(code="ta", name="Tamil"),
     Language(code="te", name="Telugu"),
-    Language(code="th", name="Thai", scripts=("thai",), spaces=False, letters="\u0e00-\u0e7f"),
+    Language(
+        code="th",
+        name="Thai",
+        scripts=("thai",),
+        spaces=False,
+        letters="\u0e00-\u0e7f",
+        clock=Clock(signs="ครึ่ง", spoken=((30 + 6 * 60, "H ?ทุ่มครึ่ง"), (30, "H ?โมงครึ่ง"))),
+    ),
     Language(code="ug", name="Uyghur", scripts=("arabic",)),
     Language(
         code="uk",
@@ -122,6 +246,14 @@ LANGUAGES: list[Language] = [
         continues=ru.is_date,
         may_end=ru.after_number("рр?|грн|коп|тис|кг|хв"),
         openers="він вона воно вони це я ми ти ви потім тоді але і й а в у на за там тут так як коли якщо все його її",
+        clock=Clock(
+            signs="пів|чверть",
+            hours=(
+                "перш друг трет четверт п'ят|п’ят|пʼят шост сьом восьм дев'ят|дев’ят|девʼят десят одинадцят дванадцят"
+            ),
+            ending="(?:[уюая]|ої|ьої|ій)?",
+            spoken=((-30, "пів на H"), (-45, "чверть на H"), (-15, "за чверть H"), (15, "чверть по H")),
+        ),
     ),
     Language(code="ur", name="Urdu", scripts=("arabic",)),
     Language(code="uz", name="Uzbek"),

@@ -13,16 +13,34 @@ class NumberWords:
 
     stems: str
     """Beginnings of the words for 0 to 12, cardinal and ordinal: 13 parts, spaces between, alternatives by ``|``."""
-    half: str
-    """Pattern of the word for half an hour."""
-    half_to: bool = False
-    """True if half an hour is counted to the next hour: "halb drei" is 2:30."""
     spelled: Callable[[int], str] | None = None
     """Function from a number (from 13, below ``limit``) to its pattern; None: only the words of ``stems`` are known."""
     limit: int = 1_000_000
     """Least number that ``spelled`` cannot write."""
     longer: str = ""
     """Pattern of a word after a number that makes it part of a longer number, such as "hundred"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """Words of a language for times of day.
+
+    In the patterns, H is an hour in digits or in words, and a space is any space. Each has the minutes from its hour to
+    its time: -30 for "halb H", which is 2:30 if H is three.
+    """
+
+    signs: str
+    """Pattern, in small letters, without which a text has no time of ``spoken`` or ``perhaps``."""
+    hours: str = ""
+    """Beginnings of the words for 1 to 12: 12 parts, spaces between, alternatives by ``|``; "": only digits."""
+    ending: str = ""
+    """Pattern of an ending that such a beginning may have."""
+    spoken: tuple[tuple[int, str], ...]
+    """Patterns with a word for half, a quarter, or minutes."""
+    perhaps: tuple[tuple[int, str], ...] = ()
+    """Patterns of what may as well be a length of time or a number: "trois heures et demie" without "à"."""
+    full: str = ""
+    """Pattern of a full hour; "": not known."""
 
 
 def not_after(words: Iterable[str], edge: str = "", gap: str = " ") -> str:
@@ -73,5 +91,7 @@ class Language:
     """True if the next piece (second argument) continues the sentence whose last characters are the first argument."""
     numbers: NumberWords | None = None
     """Number words; None: not known."""
+    clock: Clock | None = None
+    """Words for times of day; None: not known."""
     family: str = ""
     """Name of a group of languages so similar that a sentence may be the same in two of them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.languages.language import Language, NumberWords
+from dragoman.languages.language import Clock, Language, NumberWords
 
 _0_TO_16 = "nul een twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien"
 _17_TO_90 = "zeventien achttien negentien twintig dertig veertig vijftig zestig zeventig tachtig negentig"
@@ -51,9 +51,17 @@ LANGUAGE = Language(
     ),
     numbers=NumberWords(
         stems="nul een|één|eerst twee|beide drie|derde vier vijf zes zeven acht negen tien elf twaalf",
-        half="half",
-        half_to=True,
         spelled=spelled,
         longer=LONGER,
+    ),
+    clock=Clock(
+        signs="half|kwart|dertig",
+        hours="een|één twee drie vier vijf zes zeven acht negen tien elf twaalf",
+        spoken=(
+            (-30, "(?:om|tot|van|vanaf|rond|tegen|sinds|is|was|al) half H"),
+            (-15, "kwart voor H"),
+            (15, "kwart over H"),
+        ),
+        perhaps=((-30, "half H"), (30, "H uur dertig")),
     ),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from dragoman.languages.known import known
 from dragoman.languages.language import NumberWords
@@ -44,16 +44,6 @@ class Words:
             return False
         self._taken[value] += 1
         return True
-
-    @cached_property
-    def has_half(self) -> bool:
-        """True if the text names half an hour."""
-        return re.search(self._numbers.half, self._text) is not None
-
-    @property
-    def has_half_to(self) -> bool:
-        """True if the text names half an hour and its language counts it to the next hour."""
-        return self._numbers.half_to and self.has_half
 
 
 @lru_cache(maxsize=1024)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.languages.language import Language
+from dragoman.languages.language import Clock, Language
 
 LANGUAGE = Language(
     code="pl",
@@ -17,4 +17,10 @@ LANGUAGE = Language(
     ),
     openers="on ona ono oni one potem ja ty my wy on tam tu teraz więc i a w z to ten ta te",
     stop_words="nie się jest na że do jak ale za tego czy był mam dla jego wszystko przez która który",
+    clock=Clock(
+        signs="pół|kwadrans",
+        hours="pierwsz drug trzeci czwart piąt szóst siódm ósm dziewiąt dziesiąt jedenast dwunast",
+        ending="(?:i?(?:ej|a|ą))?",
+        spoken=((-30, "w ?pół do H"), (15, "kwadrans po H"), (-15, "(?:za kwadrans|kwadrans przed) H")),
+    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.languages.language import Language, NumberWords, not_after
+from dragoman.languages.language import Clock, Language, NumberWords, not_after
 
 _0_TO_19 = (
     "zero uma? (?:dois|duas) tr[eê]s quatro cinco seis sete oito nove dez onze doze treze (?:ca|qua)torze quinze "
@@ -55,6 +55,9 @@ def _words(n: int) -> str:
     return words + (f",?(?: e)? {_words(rest)}" if rest else "")
 
 
+_AT = "(?:[àa]s?|pel[ao]s?|das?|são|é) "
+_O_CLOCK = "(?: horas?)?"
+
 LANGUAGE = Language(
     code="pt",
     name="Portuguese",
@@ -74,8 +77,24 @@ LANGUAGE = Language(
             "zero um|primeir dois|duas|ambos|segund três|terceir quatro|quart cinco|quint seis|sext sete|sétim "
             "oito|oitav nove|non dez|décim onze doze"
         ),
-        half="meia",
         spelled=spelled,
         longer=LONGER,
+    ),
+    clock=Clock(
+        signs="meia|quarto|quinze|trinta|quarenta",
+        hours="uma duas três quatro cinco seis sete oito nove dez onze doze|meio-dia|meia-noite",
+        spoken=(
+            (30, f"{_AT}H{_O_CLOCK} e meia"),
+            (15, f"{_AT}H{_O_CLOCK} e (?:um )?quarto"),
+            (-15, "(?:quarto|quinze) para [ao]s? H"),
+            (-15, f"{_AT}H menos (?:um )?quarto"),
+        ),
+        perhaps=(
+            (30, f"H{_O_CLOCK} e meia"),
+            (15, f"H{_O_CLOCK} e (?:um )?quarto"),
+            (15, f"H{_O_CLOCK} e quinze"),
+            (30, f"H{_O_CLOCK} e trinta"),
+            (45, f"H{_O_CLOCK} e quarenta e cinco"),
+        ),
     ),
 )

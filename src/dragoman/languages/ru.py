@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dragoman.languages.language import Language
+from dragoman.languages.language import Clock, Language
 
 _DATE = re.compile(
     r"^\W*(?:(?:в|во|с|со|до|к|ко|по|после|около|на|от|под|лишь|только|уже|ещё|и|а|но|весной|летом|осенью|зимой|"
@@ -65,4 +65,19 @@ LANGUAGE = Language(
         "всё его её их мой моя наш сейчас теперь поэтому однако"
     ),
     continues=is_before_name,
+    clock=Clock(
+        signs="пол|четверт",
+        hours=(
+            "перв|час втор|два трет|три четверт|четвёрт|четыре пят шест седьм|семь восьм|восемь девят десят одиннадцат "
+            "двенадцат"
+        ),
+        ending="(?:ь?его|ого|ь)?",
+        # "половине 5 века" is half a century, and "полчаса" a length of time
+        spoken=(
+            (-30, r"(?<![оуа][йюя] )половин[аеуы] H(?:(?<=го)|(?<=\d))(?! век)"),
+            (-30, "пол[ -]?H(?<=го)"),
+            (-45, "четверть H(?<=го)"),
+            (-15, "без четверти H"),
+        ),
+    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.languages.language import Language
+from dragoman.languages.language import Clock, Language
 
 LANGUAGE = Language(
     code="sv",
@@ -13,4 +13,10 @@ LANGUAGE = Language(
     openers="hon vi du ni dem sedan då nu här där",
     articles="en ett den det de",
     stop_words="och är att det inte jag som på ett för med han till vi har av från hon kan din",
+    clock=Clock(
+        signs="halv|kvart",
+        hours="ett två tre fyra fem sex sju åtta nio tio elva tolv",
+        spoken=((-30, "halv H"), (-15, "kvart i H"), (15, "kvart över H")),
+        perhaps=((-30, "(?:i|över) halv H"),),  # "fem i halv tre"
+    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.languages.language import Language, NumberWords
+from dragoman.languages.language import Clock, Language, NumberWords
 
 DIGITS = "零〇一二三四五六七八九十百千万萬亿億两兩"
 LONGER = f"[{DIGITS}]"
@@ -35,9 +35,19 @@ LANGUAGE = Language(
     letters="\u3400-\u9fff",
     numbers=NumberWords(
         stems="零|〇 一|首|第一 二|两|兩|双 三 四 五 六 七 八 九 十 十一 十二",
-        half="半",
         spelled=spelled,
         longer=LONGER,
         limit=10**12,
+    ),
+    clock=Clock(
+        signs="[点點](?:鐘|钟)?[半一三四十]|一刻",
+        hours="一 二|两|兩 三 四 五 六 七 八 九 十 十一 十二",
+        spoken=(
+            (30, f"H[点點][鐘钟]?(?:半|三十(?!{LONGER}))"),
+            (15, "H[点點][鐘钟]?(?:一刻|十五)"),
+            (45, "H[点點][鐘钟]?(?:三刻|四十五)"),
+            (-15, "差一刻(?:到)?H[点點]"),
+        ),
+        full=rf"H[点點](?!{LONGER}|\d|[半多吗嗎])",
     ),
 )

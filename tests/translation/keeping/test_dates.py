@@ -242,3 +242,90 @@ def test_another_half_hour_is_missing(src: str, translation: str) -> None:
 
 def test_a_length_of_time_is_no_half_hour() -> None:
     assert lost("Cela a duré 3 heures et demie.", "Es dauerte viereinhalb Stunden.", "de") == ["3"]
+
+
+HALF_PAST_THREE = [
+    ("We meet at half past 3.", "en"), ("We meet at half past three.", "en"), ("We met at half three.", "en"),
+    ("We meet at 3:30.", "en"), ("Wir treffen uns um halb vier.", "de"), ("Wir treffen uns um halb 4.", "de"),
+    ("Um drei Uhr dreißig.", "de"), ("We zien elkaar om half vier.", "nl"), ("Vi ses klockan halv fyra.", "sv"),
+    ("Vi ses klokken halv fire.", "da"), ("Vi møtes klokka halv fire.", "no"), ("в половине четвёртого", "ru"),
+    ("Встретимся в полчетвёртого.", "ru"), ("o wpół do czwartej", "pl"), ("v půl čtvrté", "cs"),
+    ("o pol štvrtej", "sk"), ("Fél négykor találkozunk.", "hu"), ("Tavataan puoli neljältä.", "fi"),
+    ("о пів на четверту", "uk"),
+    ("a las tres y media", "es"), ("à trois heures et demie", "fr"), ("à 3 h et demie", "fr"),
+    ("alle tre e mezza", "it"), ("às três e meia", "pt"), ("我们三点半见。", "zh"), ("我們3點半見。", "zh"),
+    ("3時半に会いましょう。", "ja"), ("세 시 반에 만나요.", "ko"),
+]  # fmt: skip
+QUARTERS = {
+    (3, 15): [
+        ("at a quarter past three", "en"), ("at 3:15", "en"), ("um Viertel nach 3", "de"), ("um viertel vier", "de"),
+        ("om kwart over drie", "nl"), ("klockan kvart över tre", "sv"), ("à trois heures et quart", "fr"),
+        ("a las tres y cuarto", "es"), ("alle tre e un quarto", "it"), ("čtvrt na čtyři", "cs"), ("三点一刻", "zh"),
+        ("kwadrans po trzeciej", "pl"), ("в четверть четвёртого", "ru"), ("negyed négykor", "hu"),
+    ],
+    (3, 45): [
+        ("at quarter to 4", "en"), ("um Viertel vor vier", "de"), ("um drei viertel 4", "de"),
+        ("um dreiviertel vier", "de"),
+        ("om kwart voor vier", "nl"), ("klokken kvart i fire", "da"), ("klokka kvart på fire", "nb"),
+        ("à quatre heures moins le quart", "fr"), ("a las cuatro menos cuarto", "es"), ("三点四十五分", "zh"),
+        ("às quinze para as quatro", "pt"), ("без четверти четыре", "ru"), ("za kwadrans czwarta", "pl"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("same", [HALF_PAST_THREE, *QUARTERS.values()])
+def test_the_same_time_in_other_words_is_neither_missing_nor_wrong(same: list[tuple[str, str]]) -> None:
+    for src, src_lang in same:
+        for translation, lang in same:
+            spans = missing(find(src), translation, src, lang, src_lang)
+            assert (src, translation, spans) == (src, translation, [])
+            assert (src, translation, wrong(src, translation, (src_lang, lang))) == (src, translation, [])
+
+
+OTHERS = [
+    ("um halb drei", "de"), ("half past 4", "en"), ("at 4:30", "en"), ("om half drie", "nl"), ("v půl třetí", "cs"),
+    ("в половине третьего", "ru"), ("wpół do trzeciej", "pl"), ("四点半", "zh"), ("à deux heures et demie", "fr"),
+    ("um drei Uhr", "de"), ("3 o'clock", "en"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", [OTHERS, *QUARTERS.values()])
+def test_another_time_than_one_with_half_is_missing(other: list[tuple[str, str]]) -> None:
+    for src, src_lang in HALF_PAST_THREE:
+        for translation, lang in other:
+            spans = missing(find(src), translation, src, lang, src_lang)
+            assert (src, translation, len(spans)) == (src, translation, 1)
+
+
+def test_a_time_in_words_is_named_whole() -> None:
+    src = "We meet at half past three, and again at half past five."
+    assert [span.text for span in missing(find(src), "um halb vier und um halb fünf", src, "de", "en")] == [
+        "half past five"
+    ]
+    assert wrong(src, "um halb vier und um halb fünf", ("en", "de")) == ["halb fünf"]
+
+
+def test_half_means_another_time_in_english_than_in_german_and_dutch() -> None:
+    assert [span.text for span in missing(find("at half 4"), "um halb 4", "at half 4", "de", "en")] == ["4"]
+    assert missing(find("at half 4"), "um halb 5", "at half 4", "de", "en") == []
+    assert missing(find("om half 4"), "um halb 4", "om half 4", "de", "nl") == []
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "langs"),
+    [
+        ("Half of the 4 dogs left at half past three.", "Die Hälfte der 4 Hunde ging um halb vier.", ("en", "de")),
+        ("Sales fell by a quarter to 5 million.", "Der Absatz fiel um ein Viertel auf 5 Millionen.", ("en", "de")),
+        ("The meeting began at half past two and ended at five.", "Sie dauerte von halb drei bis fünf.", ("en", "de")),
+        ("It took half an hour, until 3:45.", "Es dauerte eine halbe Stunde, bis Viertel vor vier.", ("en", "de")),
+        ("Cela a duré trois heures et demie.", "It took until half past four.", ("fr", "en")),
+        ("Nach einer halben Stunde, um 5 Uhr, ging er.", "He left after half an hour, at 5 o'clock.", ("de", "en")),
+        ("半年后，3点的时候", "Half a year later, at 3 o'clock", ("zh", "en")),
+        ("The score was 3:15 at half past four.", "Um halb fünf stand es 3:15.", ("en", "de")),
+        ("Fünf vor halb vier ging er.", "He left shortly before half past three.", ("de", "en")),
+    ],
+)  # fmt: skip
+def test_halves_and_quarters_that_are_no_other_time_get_no_note(
+    src: str, translation: str, langs: tuple[str, str]
+) -> None:
+    assert missing(find(src), translation, src, langs[1], langs[0]) == []

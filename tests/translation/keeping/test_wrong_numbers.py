@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dragoman.decoding.request import Hypothesis, SearchResult, Segment
-from dragoman.translation.keeping.protected import Sides, find, missing, unmatched
+from dragoman.translation.keeping.protected import Sides, Span, find, missing, unmatched
 from dragoman.translation.keeping.wrong_numbers import beside, in_digits_of, in_place
 from dragoman.translation.translator import Translator
 
@@ -122,6 +122,9 @@ def test_a_wrong_number_gives_way_or_is_named(
         ("the dog 3割5分", "der hund 5", "missing in the translation: the number '3割5分'"),
         ("the dog 1 million 2 thousand", "der hund", "missing in the translation: the number '1 million 2 thousand'"),
         ("the dog 8折", "der hund 5", "missing in the translation: the number '8'"),
+        ("the dog half past 3", "der hund halb drei", "missing in the translation: the number '3'"),
+        ("the dog half past three", "der hund halb drei", "missing in the translation: the number 'half past three'"),
+        ("the dog half past three", "der hund halb vier", None),
     ],
 )
 def test_a_translation_that_is_right_or_may_be_so_in_other_digits_stays(
@@ -157,3 +160,7 @@ def test_a_number_that_may_be_a_word_of_the_source_is_not_overwritten(tiny_run: 
     (one,) = translator.translate(["the dog 1943"], replace(plan, direction=replace(plan.direction, src=lang)))
     assert one.text == expected
     assert [other.text for other in one.notes] == ([] if lang == "en" else ["not in the source: the number '55'"])
+
+
+def test_the_hour_of_a_time_in_words_is_no_number_to_replace() -> None:
+    assert in_place("um halb 3", [Span("number", "3:30", 3)], [Span("number", "halb 3", 3)], alike=False) is None

@@ -106,7 +106,7 @@ def _with_right_numbers(result: SegmentResult, segment: TextSegment, plan: Plan)
 def _with_right(text: str, segment: TextSegment, plan: Plan) -> str | None:
     """Return a translation with the right numbers in place of garbled ones; None if a span is missing even so."""
     spans = _spans(segment, plan)
-    lost = missing(spans, text, segment.text, plan.tgt_lang, plan.src_lang) if spans else []
+    lost = missing(spans, text, segment.text, plan.tgt_lang, plan.src_lang)
     if not lost:
         return text
     if any(span.kind != "number" for span in lost):
@@ -163,7 +163,7 @@ def _lost(segment: TextSegment, result: SegmentResult, plan: Plan, out: Sequence
     """Return the spans that the best translation lacks, except those in ``out``."""
     without = set(out)
     spans = [span for span in _spans(segment, plan) if span not in without]
-    return missing(spans, result.texts[0], segment.text, plan.tgt_lang, plan.src_lang) if spans else []
+    return missing(spans, result.texts[0], segment.text, plan.tgt_lang, plan.src_lang)
 
 
 def _to_cut(segment: TextSegment, result: SegmentResult, plan: Plan, out: Sequence[Span]) -> list[Span]:

@@ -2,15 +2,19 @@
 
 Calendar("May 1, 1990").take("5", Context("1990年", "月1日"))    # True
 hours("3", Context("at ", " pm")).times                       # {(15, 0)}
+times_of("um halb vier", "de")[0].minutes                     # {210}
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+from dragoman.languages.known import LANGUAGES, is_known, known
+from dragoman.languages.language import Clock, Language
 from dragoman.translation.keeping.written_numbers import Context, in_ascii
 
 _MONTHS = (
@@ -85,16 +89,6 @@ _CLOCK_BEFORE = re.compile(r"(?:kl\.?|klo|klockan|[上下]午|午[前后後]|凌
 _HOURS_AFTER = re.compile(
     r"\s?(?:h\b|hrs?\b|heures?|hor[ae]s?\b|ore\b|uur|час|годин|giờ|godz|hod|óra|ór[áa]kor|saat)", re.IGNORECASE
 )
-_HALF_TO = re.compile(
-    r"(?<![^\W\d_])(?:hal[bv]|(?:om|tot|van|rond)\shalf|hálf|fél|půl|puoli|(?:ob?\s|w\s?)pół\sdo|ob?\spol|kell\spool|"
-    r"пів\sна)\s?$",
-    re.IGNORECASE,
-)
-_HALF_PAST_BEFORE = re.compile(r"half\spast\s$", re.IGNORECASE)
-_HALF_PAST_AFTER = re.compile(r"\s?(?:[点點時时]半|시\s?반)")
-_AND_A_HALF = re.compile(r"\s?(?:h(?:eures?)?\set\sdemie?|y\smedia|e\smeia|e\smezz[ao])\b", re.IGNORECASE)
-_AT = re.compile(r"(?<!\w)(?:à|vers|dès|il\sest|las?|le|d?alle|às|pelas)\s$", re.IGNORECASE)
-"""What makes a time of "3 heures et demie", which is a length of time otherwise."""
 _OF_EVENING = re.compile(r"\s?ทุ่ม(?P<half>ครึ่ง)?")
 
 
@@ -109,8 +103,8 @@ class Hours(NamedTuple):
 
 def hours(number: str, context: Context) -> Hours | None:
     """Return the times that a number may be; None if it is no time. The 3 of "3 Uhr" may be of night or day."""
-    if spoken := spoken_times(number, context):
-        return Hours(spoken, True)
+    if evening := evening_times(number, context):
+        return Hours(evening, True)
     time = TIME.fullmatch(number)
     is_clock = time is not None or _CLOCK_AFTER.match(context.after) or _CLOCK_BEFORE.search(context.before)
     if time is None and not (
@@ -130,22 +124,161 @@ def hours(number: str, context: Context) -> Hours | None:
     return Hours(frozenset((hour, minute) for hour in of_day), bool(is_clock))
 
 
-def spoken_times(number: str, context: Context) -> frozenset[tuple[int, int]]:
-    """Return the times of a number that is no full hour of a clock: 3:30 for "halb 4", 20:00 for the Thai "2 ทุ่ม"."""
-    if len(number) > 2 or not number.isdecimal() or not 1 <= int(number) <= 12:
+def evening_times(number: str, context: Context) -> frozenset[tuple[int, int]]:
+    """Return the time of a number that counts the hours of the evening from six: 20:00 for the Thai "2 ทุ่ม"."""
+    evening = _OF_EVENING.match(context.after)
+    if evening is None or len(number) > 2 or not number.isdecimal() or not 1 <= int(number) <= 12:
         return frozenset()
-    hour = int(number)
-    if evening := _OF_EVENING.match(context.after):
-        return frozenset({((hour + 18) % 24, 30 if evening["half"] else 0)})
-    if _HALF_TO.search(context.before):
-        hour -= 1
-    elif not (
-        _HALF_PAST_BEFORE.search(context.before)
-        or _HALF_PAST_AFTER.match(context.after)
-        or (_AND_A_HALF.match(context.after) and _AT.search(context.before))
-    ):
-        return frozenset()
-    return frozenset((hour % 12 + noon, 30) for noon in (0, 12))
+    return frozenset({((int(number) + 18) % 24, 30 if evening["half"] else 0)})
+
+
+class Time(NamedTuple):
+    """A time of day in a text."""
+
+    start: int
+    end: int
+    minutes: frozenset[int]
+    """Minutes from noon or midnight; several if it has another meaning in another language."""
+    is_spoken: bool
+    """True if a word names half, a quarter, or minutes: "halb 4"."""
+    is_sure: bool
+    """False if it may be something else, as a length of time."""
+
+
+_DIGITAL = re.compile(
+    r"(?<![\d.,:])(?P<hour>\d{1,2})(?:[:hHu]|(?P<point>\.)|\sh\s|\sUhr\s|\s?[点點時时]\s?|시\s?)(?P<minute>[0-5]\d)"
+    r"(?![\d%]|[.,:]\d|\s?min)"
+)
+
+
+def may_have_spoken_times(text: str, lang: str | None) -> bool:
+    """True if a text has a word for half, a quarter, or minutes in its language, in any if that is not known."""
+    return _signs(lang if lang and is_known(lang) else None).search(text.lower()) is not None
+
+
+@lru_cache(maxsize=64)
+def _signs(lang: str | None) -> re.Pattern[str]:
+    signs = "|".join(language.clock.signs for language in _languages(lang) if language.clock) or "(?!)"
+    return re.compile(signs)
+
+
+def _languages(lang: str | None) -> list[Language]:
+    return [known(lang)] if lang and is_known(lang) else LANGUAGES
+
+
+def times_of(text: str, lang: str | None) -> list[Time]:
+    """Return the times of day of a text with half, a quarter or minutes in words, full hours and those in digits.
+
+    They are in order. Of a language that is not known all patterns are tried.
+    """
+    clocks = [(language.clock, language.spaces) for language in _languages(lang) if language.clock]
+    times = [time for clock, spaces in clocks for time in _in_words(text, clock, spaces)]
+    for written in _DIGITAL.finditer(text):
+        hour, minute = int(written["hour"]), int(written["minute"])
+        if hour <= 24:
+            is_sure = not written["point"] or _CLOCK_AFTER.match(text, written.end()) is not None
+            times.append(Time(*written.span(), frozenset({(60 * hour + minute) % _HALF_DAY}), False, is_sure))
+    return _merged(times)
+
+
+_HALF_DAY = 12 * 60
+
+
+def _in_words(text: str, clock: Clock, spaces: bool) -> Iterator[Time]:
+    """Yield the times of a text by the words of a language."""
+    n_spoken, n_sure, patterns = len(clock.spoken) + len(clock.perhaps), len(clock.spoken), clock_patterns(clock)
+    for match in clock_pattern(clock, spaces).finditer(text):
+        place = int((match.lastgroup or "t0")[1:])
+        hour = match[f"h{place}"].lower()
+        value = int(hour) if hour.isdecimal() else _hours_in_words(clock).get(hour, 99)  # "ſieben" is "sieben" to re
+        if value <= 24:
+            minutes = frozenset({(60 * value + patterns[place][0]) % _HALF_DAY})
+            yield Time(*match.span(), minutes, place < n_spoken, not n_sure <= place < n_spoken)
+
+
+def _merged(times: Iterable[Time]) -> list[Time]:
+    """Return times without overlaps, in order: the longest of several, with all meanings of those as long."""
+    merged: list[Time] = []
+    for time in sorted(times, key=lambda time: (time.start, -time.end)):
+        last = merged[-1] if merged else None
+        if last is None or last.end <= time.start:
+            merged.append(time)
+        elif last.is_spoken and time.is_spoken:
+            is_sure = last.is_sure or time.is_sure
+            merged[-1] = Time(last.start, max(last.end, time.end), last.minutes | time.minutes, True, is_sure)
+        elif time.is_spoken or time.end - time.start > last.end - last.start:
+            merged[-1] = time
+    return merged
+
+
+def clock_patterns(clock: Clock) -> tuple[tuple[int, str], ...]:
+    """Return the patterns of a language, each with the minutes from its hour to its time: those of a full hour last."""
+    return (*clock.spoken, *clock.perhaps, *(((0, clock.full),) if clock.full else ()))
+
+
+@lru_cache(maxsize=64)
+def clock_pattern(clock: Clock, spaces: bool) -> re.Pattern[str]:
+    """Return the pattern of a time in a language: group ``t0`` is the first of ``clock_patterns``, ``h0`` its hour."""
+    words = sorted(_hours_in_words(clock), key=len, reverse=True)
+    digits = r"(?<!\d[.,:])\d{1,2}(?![\d%]|[.,:]\d)"
+    alternatives = []
+    for i, (_, pattern) in enumerate(clock_patterns(clock)):
+        hour = f"(?:(?P<h{i}>{'|'.join([digits, *map(re.escape, words)])}){clock.ending if words else ''})"
+        alternatives.append(f"(?P<t{i}>{pattern.replace(' ', chr(92) + 's').replace('H', hour)})")
+    start, end = (r"(?<![^\W_])", r"(?![^\W\d_])") if spaces else (rf"(?<![\d{''.join(words)}])", "")
+    pattern = f"{start}(?:{'|'.join(alternatives)}){end}"
+    return re.compile(pattern, re.IGNORECASE)
+
+
+@lru_cache(maxsize=64)
+def _hours_in_words(clock: Clock) -> dict[str, int]:
+    return {word: hour for hour, words in enumerate(clock.hours.split(), 1) for word in words.split("|")}
+
+
+class SameTimes(NamedTuple):
+    """The times of a text and its translation that are compared, because one of both has words for its minutes."""
+
+    src: list[Time]
+    translation: list[Time]
+    other_src: list[Time]
+    """Spoken times of the text; the translation has other times in their place."""
+    other_translation: list[Time]
+    """Spoken times of the translation; the text has other times in their place."""
+
+
+def same_times(src: Sequence[Time], translation: Sequence[Time]) -> SameTimes:
+    """Return the times that are the same in a text and its translation, and those that have become another.
+
+    A time is another one only if both texts have a time without a partner, and both are surely times.
+    """
+    same, left, others = SameTimes([], [], [], []), list(src), list(translation)
+    # times in digits are compared elsewhere, with morning and evening
+    for is_spoken, is_other_spoken in ((False, False), (True, True), (True, False), (False, True)):
+        places: dict[int, list[Time]] = {}
+        for time in reversed(others):
+            for minute in time.minutes if time.is_spoken is is_other_spoken else ():
+                places.setdefault(minute, []).append(time)
+        used, used_others = set[Time](), set[Time]()
+        for time in left:
+            if time.is_spoken is is_spoken and (time.is_sure or not is_spoken):
+                for minute in time.minutes:
+                    while minute in places and places[minute] and places[minute][-1] in used_others:
+                        places[minute].pop()
+                    if places.get(minute):
+                        used.add(time)
+                        used_others.add(places[minute].pop())
+                        break
+        if is_spoken or is_other_spoken:
+            same.src.extend(time for time in left if time in used)
+            same.translation.extend(time for time in others if time in used_others)
+        left = [time for time in left if time not in used]
+        others = [time for time in others if time not in used_others]
+    sure, sure_others = ([time for time in times if time.is_sure] for times in (left, others))
+    is_spoken, is_other_spoken = (any(time.is_spoken for time in times) for times in (sure, sure_others))
+    if sure and sure_others and (is_spoken or is_other_spoken):
+        same.other_src.extend(time for time in sure if time.is_spoken)
+        same.other_translation.extend(time for time in sure_others if time.is_spoken)
+    return same
 
 
 def is_decade(number: str, context: Context) -> bool:

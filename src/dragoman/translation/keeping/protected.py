@@ -20,11 +20,15 @@ from dragoman.languages.words import INVISIBLE, marks_as_letters
 from dragoman.translation.keeping.dates import (
     TIME,
     Calendar,
+    Time,
+    evening_times,
     hours,
     is_day_and_month,
     is_decimal,
     is_month,
-    spoken_times,
+    may_have_spoken_times,
+    same_times,
+    times_of,
 )
 from dragoman.translation.keeping.same_numbers import (
     UnusedNumbers,
@@ -73,6 +77,8 @@ _FILES = (
     "zip|tar|gz|zst|png|jpe?g|gif|svg|webp|mp3|mp4|wav|srt|vtt|po|tmx|xliff?|exe|dll|so|db|sql"
 )
 _ABBREVIATION = r"(?:[^\W\d_]\.)+[ch]\.(?!\w\w)"  # d.h., a.h.w., c.c.: no files of C
+_IN_PATH = rf"[^\s\"<>|(){_MARK_OF_CJK}]|\([^\s\"<>|()]*\)"
+_WINDOWS_PATH = rf"(?:{_IN_PATH})*(?:(?![.,;:!?])(?:{_IN_PATH}))"
 _EMOJI = "[\u203c\u2049\u2190-\u21ff\u231a-\u23ff\u25a0-\u27bf\u2934\u2935\u2b00-\u2bff\U0001f000-\U0001faff]"
 _EMOJI_UNIT = rf"{_EMOJI}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
 
@@ -123,7 +129,9 @@ PATTERNS = {
     ),
     "path": (
         rf"{_START}(?<![/.~])(?:~|\.{{1,2}})?/(?:{_W}|[.+-])+/(?:[\w.+-]+/)*(?:{_W}|[.+-])*(?<![.,;:])",
-        rf"{_START}[A-Za-z]:\\[^\s\"<>|{_MARK_OF_CJK}]*[^\s\"<>|.,;:!?{_MARK_OF_CJK}]",
+        rf"{_START}[A-Za-z]:\\{_WINDOWS_PATH}",
+        # \\server\share\a.txt; what has braces is LaTeX or a regular expression
+        rf"{_START}(?<!\\)\\\\(?:[?.]|[A-Za-z0-9][A-Za-z0-9.-]+)\\(?=\w)(?!\S{{0,80}}[{{}}]){_WINDOWS_PATH}",
         rf"{_START}(?<![.-])(?!{_ABBREVIATION})(?:{_W}++|-)++(?:\.(?:{_W}++|-)++)*\.(?:{_FILES})(?!{_W}|-)",
         # Only between signs is it clear where a name in such a script begins.
         rf"(?<=[\"'“‘「『《«(（])[\w-]+(?:\.[\w-]+)*\.(?:{_FILES})(?=[\"'”’」』》»)）])",
@@ -214,6 +222,8 @@ def missing(
 ) -> list[Span]:
     """Return the spans that a translation lacks; a span that comes twice must be there twice.
 
+    A time such as "half past three" is no span, but it is lost too if the translation has another time in its place.
+
     Args:
         spans: Result of ``find``.
         translation: Text on one line.
@@ -224,18 +234,35 @@ def missing(
     """
     lost, remainder = _without_copies(spans, translation)
     numbers = [span for span in spans if span.kind == "number"]
+    times = _Times.of(Sides(src, remainder, src_lang, tgt_lang))
+    other = dict.fromkeys(times.lost(numbers))
+    lost += other
+    numbers = [span for span in times.left(numbers) if span not in other]
     if numbers:
-        lost += _compared(numbers, [*_numbers(remainder)], Sides(src, remainder, src_lang, tgt_lang))[0]
+        lost += _compared(numbers, [*_numbers(times.sides.translation)], times.sides)[0]
     return sorted(lost, key=lambda span: span.start)
 
 
 def is_reckoned(number: Span, src: str) -> bool:
     """True if other languages write a number with the words at it in other digits: 8折, "halb 4", 1億2000万."""
+    if number.kind != "number":
+        return False
     context = around(src, number.start, number.end)
-    times = spoken_times(in_ascii(number.text), context)
-    is_other = any(hour % 12 != int(number.text) % 12 for hour, _ in times)
-    is_chain = summed(number.text) != number.text
-    return number.kind == "number" and (is_other or is_chain or bool(shares_of(number.text, context.after)))
+    is_other = bool(evening_times(in_ascii(number.text), context)) or summed(number.text) != number.text
+    return is_other or bool(shares_of(number.text, context.after)) or _is_spoken_time(number, src)
+
+
+_LONGEST_TIME = 60
+"""Number of characters before and after a number in which the words of its time of day are looked for."""
+
+
+def _is_spoken_time(number: Span, src: str) -> bool:
+    """True if a number is a part of a time with half or a quarter in the words of any language, or such a time."""
+    first = max(0, number.start - _LONGEST_TIME)
+    times = [
+        time for time in times_of(src[first : number.end + _LONGEST_TIME], None) if time.is_spoken and time.is_sure
+    ]
+    return any(first + time.start < number.end and number.start < first + time.end for time in times)
 
 
 def _without_copies(spans: Sequence[Span], translation: str) -> tuple[list[Span], str]:
@@ -269,6 +296,64 @@ class Sides(NamedTuple):
     tgt_lang: str | None
 
 
+class _Times(NamedTuple):
+    """Times of a source and its translation, one of which has a word for half or a quarter: 3:30 and "halb vier"."""
+
+    sides: Sides  # with line ends in the places of these times
+    src: str
+    translation: str
+    other_src: Sequence[Time]  # times that the translation lacks
+    other_translation: Sequence[Time]  # times that the source does not have
+
+    @classmethod
+    def of(cls, sides: Sides) -> _Times:
+        """Compare the times of both texts."""
+        texts = (sides.src, sides.src_lang), (sides.translation, sides.tgt_lang)
+        if not any(may_have_spoken_times(text, lang) for text, lang in texts):  # the usual case
+            return cls(sides, sides.src, sides.translation, (), ())
+        same = same_times(*(times_of(text, lang) for text, lang in texts))
+        left = sides._replace(
+            src=_with_line_ends(sides.src, [*same.src, *same.other_src]),
+            translation=_with_line_ends(sides.translation, [*same.translation, *same.other_translation]),
+        )
+        return cls(left, sides.src, sides.translation, same.other_src, same.other_translation)
+
+    def lost(self, numbers: Sequence[Span]) -> list[Span]:
+        """Return the numbers of the source that are hours of times that the translation lacks, and times in words."""
+        text = _with_line_ends(self.src, self.other_src)
+        in_words = [_span(time, self.src) for time in self.other_src]
+        return [span for span in numbers if text[span.start : span.end] != span.text] + [
+            span for span in in_words if not any(map(str.isdecimal, span.text))
+        ]
+
+    def left(self, numbers: Sequence[Span]) -> list[Span]:
+        """Return the numbers of the source that are no part of these times."""
+        now = self.sides.src
+        return [
+            span
+            for span in numbers
+            if now[span.start : span.end] == span.text or any(map(str.isdecimal, now[span.start : span.end]))
+        ]
+
+    @property
+    def wrong(self) -> list[Span]:
+        """Times of the translation that the source does not have."""
+        return [_span(time, self.translation) for time in self.other_translation]
+
+
+def _span(time: Time, text: str) -> Span:
+    return Span("number", text[time.start : time.end], time.start)
+
+
+def _with_line_ends(text: str, times: Sequence[Time]) -> str:
+    """Return a text of the same length with line ends in the places of times."""
+    parts, end = [], 0
+    for time in sorted(times, key=lambda time: time.start):
+        parts += [text[end : time.start], "\n" * (time.end - time.start)]
+        end = time.end
+    return "".join([*parts, text[end:]])
+
+
 def unmatched(sides: Sides) -> list[Span]:
     """Return the numbers of a translation that its source has in no form: not as digits, nor in words.
 
@@ -277,10 +362,10 @@ def unmatched(sides: Sides) -> list[Span]:
     spans = find(sides.src)
     numbers = [span for span in spans if span.kind == "number"]
     # the 50 of a copied address is none of the text's
-    sides = sides._replace(translation=_without_copies(spans, sides.translation)[1])
-    own = [*_numbers(sides.translation)]
-    _, unused, left = _compared(numbers, own, sides)
-    return _wrong(unused, left, sides)
+    times = _Times.of(sides._replace(translation=_without_copies(spans, sides.translation)[1]))
+    own = [*_numbers(times.sides.translation)]
+    _, unused, left = _compared(times.left(numbers), own, times.sides)
+    return sorted([*_wrong(unused, left, times.sides), *times.wrong], key=lambda span: span.start)
 
 
 def _wrong(unused: Sequence[Span], left: Counter[int], sides: Sides) -> list[Span]:
@@ -628,19 +713,16 @@ def _months(text: str, context: Context, remaining: _Remaining) -> Container[int
 
 
 def _as_word(text: str, context: Context, remaining: _Remaining) -> bool:
-    """True if a number is written in words, as "zehntausend"; or a full or half hour, as "3 Uhr" and "halb drei"."""
+    """True if a number is written in words, as "zehntausend"; or a full hour, as "3 Uhr"."""
     plain, left, words = without_grouping(text), remaining.left, remaining.words
-    times = spoken_times(text, context)
+    times = evening_times(text, context)
     if plain.isdecimal() and not times:
         return words is not None and len(plain) < 7 and any(map(words.take, _values(int(plain), context)))
     if time := TIME.fullmatch(text):
         times = frozenset({(int(time[1]), int(time[2]))}) if "." not in text else frozenset()
-    minutes = {minute for _, minute in times}
-    if minutes not in ({0}, {30}) or (minutes == {30} and (words is None or not words.has_half)):
+    if {minute for _, minute in times} != {0}:
         return False
     of_day = {same for hour, _ in times for same in (hour, hour % 12, hour % 12 + 12)}
-    if minutes == {30} and words is not None and words.has_half_to:
-        of_day |= {hour + 1 for hour in of_day}  # "halb drei"
     for hour in sorted(of_day):
         if left[hour] > 0:
             left[hour] -= 1

@@ -101,6 +101,8 @@ def written_like(number: str, old: str) -> str | None:
     core = _SEPARATED.search(old)
     if core is None or summed(old) != old or not _SEPARATED.fullmatch(new.core):
         return None
+    if before.core == old != core[0]:  # "halb 3", whose hour is no number by itself
+        return None
     plain = without_grouping(new.core)
     groups, separators = re.findall(r"\d+", new.core), re.findall(r"\D+", core[0])
     if len(groups) == len(separators) + 1:
