@@ -27,7 +27,7 @@ from dragoman.doctor.alignment import (
     learn_lexicon,
 )
 from dragoman.doctor.paired_lines import Sample
-from dragoman.doctor.shifts import Segment, by_lengths, winners
+from dragoman.doctor.shifts import Segment, Surface, along, by_lengths, winners
 from dragoman.languages.scripts import CLASSES, SCRIPTS, count_classes
 from dragoman.languages.stopwords import words_of
 
@@ -207,3 +207,51 @@ def test_files_of_unequal_length_are_put_side_by_side_in_little_memory() -> None
     tracemalloc.stop()
     assert segments == [Segment(0, 0, place), Segment(place, place + 1, n - missing - place)]
     assert peak < 200 * n
+
+
+@pytest.mark.parametrize(
+    ("lost_src", "lost_tgt"),
+    [
+        (None, (4_000, 750)),
+        ((4_000, 750), None),
+        (None, (4_000, 5_000)),
+        ((4_000, 5_000), None),
+        (None, (0, 3_000)),
+        ((3_000, 1_500), (7_000, 2_500)),
+        ((3_000, 2_000), (7_000, 2_000)),
+        (None, (9_000, 3_000)),
+    ],
+)
+def test_pairs_around_a_block_of_lost_lines_are_kept(
+    lost_src: tuple[int, int] | None, lost_tgt: tuple[int, int] | None
+) -> None:
+    """Behind 750 lost lines as many good pairs were dropped, and behind 2,000 all were paired with wrong lines."""
+    pairs = list(itertools.islice(phrasebook.pairs(12_000), 12_000))
+    kept = [list(range(len(pairs))), list(range(len(pairs)))]
+    tables = []
+    for side, lost in enumerate((lost_src, lost_tgt)):
+        if lost is not None:
+            del kept[side][lost[0] : sum(lost)]
+        surface = Surface()
+        surface.add([pairs[i][side] for i in kept[side]])
+        tables.append(surface.table())
+    found = [
+        (kept[0][segment.src + i], kept[1][segment.tgt + i])
+        for segment in by_lengths(*tables)
+        for i in range(segment.n)
+    ]
+    right = sum(src == tgt for src, tgt in found)
+    # The lines beside a gap may look alike: a few of them are left to word translations.
+    assert right >= len(set(kept[0]) & set(kept[1])) - 5
+    assert len(found) - right <= 5
+
+
+def test_bad_pairs_are_not_skipped() -> None:
+    """A stretch of pairs that are no translations stays where it is: no lines of it are said to be missing."""
+
+    def scores(offset: int, first: int, last: int) -> np.ndarray:
+        lines = np.arange(first, last)
+        good = ((lines < 3_000) | (lines >= 5_000)) & (lines < 9_000) if offset == 0 else lines >= 9_700
+        return np.where(good, 1.0, -1.0)
+
+    assert along([0, -700], 12_000, 11_300, scores) == [Segment(0, 0, 9_000), Segment(9_700, 9_000, 2_300)]

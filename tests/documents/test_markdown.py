@@ -128,6 +128,11 @@ CASES = {
     "shortcodes side by side": ("A [v=1]dog[/v][v=2]cat[/v] here.\n", "А [v=1]дог[/v][v=2]цат[/v] хере.\n"),
     "code below a tag": ("<my-code>\n```js\nlet dog\n\nlet cat\n```\n</my-code>\n\nThe dog.\n",
                          "<my-code>\n```js\nlet dog\n\nlet cat\n```\n</my-code>\n\nТхе дог.\n"),
+    "ends of code in strings": (
+        "A dog {{ lookup('env', '{{ item }}') }} runs {{ x | default(\"a }} b\") }} here {% set a = '{% b %}' %} now.\n",
+        "А дог {{ lookup('env', '{{ item }}') }} рунс {{ x | default(\"a }} b\") }} хере {% set a = '{% b %}' %} нош.\n",
+    ),
+    "apostrophes around code": ("It's {{ don't }} and it's {{ dog }}.\n", "Ит'с {{ don't }} анд ит'с {{ dog }}.\n"),
     "shortcode in a sentence": ('A dog {{< figure alt="A dog" >}} runs.\n', 'А дог {{< figure alt="А дог" >}} рунс.\n'),
     "code in a tab": ('{{< tab header="The dog" lang="toml" >}}\n[dog]\n\nthe = "cat"\n{{< /tab >}}\n\nThe dog.\n',
                       '{{< tab header="The dog" lang="toml" >}}\n[dog]\n\nthe = "cat"\n{{< /tab >}}\n\nТхе дог.\n'),

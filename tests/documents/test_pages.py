@@ -145,6 +145,9 @@ TEMPLATES = [
     ("{{#if a}}one{{else}}two{{/if}}{{!-- {{no}} --}}{{> part}}{{{raw}}}", ["one", "two"]),
     ('{{ range .Items }}one{{ end }}{{/* no "{{" */}}', ["one"]),
     ('{{ {"a": {"b": 1}} }} one', ["one"]),
+    ("one {{ lookup('env', '{{ no }}') }} two", ["one two"]),
+    ("one {{ no | default(\"{{ no }} }}\") }} two, it's {{ don't }} and it's {{ three }}", ["one two, it's and it's"]),
+    ("one {{{ t('{{{ no }}}') }}} two{% set no = '{% no %}' %}", ["one two"]),
     ("<?php if ($a->b): ?>one<?php endif; ?>", ["one"]),
     ("one <?= $a->b ?>", ["one"]),
     ("one<?php no();", ["one"]),
@@ -214,7 +217,8 @@ def test_directives_of_smarty_blade_and_mako_are_no_text(source: str, expected: 
 @pytest.mark.parametrize(
     "source",
     ["{$a", "{if ", "@if(", "@if('", "<%def ", "{*", "% if a:\n", "{$a{$b}", "@a((", "[% ' ] %]", "{% '\\", "<%<a width=1",
-     "{if $a}{* <b> </b>", "<b>{#</b>#}", "<i>@php<b></b>", "<b>{% comment %}<i>'", "\\(", "\\(a", "$$a", "<i>{{</i>}}"],
+     "{if $a}{* <b> </b>", "<b>{#</b>#}", "<i>@php<b></b>", "<b>{% comment %}<i>'", "\\(", "\\(a", "$$a", "<i>{{</i>}}",
+     "{{ '{{", "{{ '}}", "{{ '}}' ", "{{ {'}}' ", "{% '%}"],
 )  # fmt: skip
 def test_directives_take_linear_time(source: str) -> None:
     with cpu_limit(5):

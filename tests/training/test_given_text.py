@@ -52,6 +52,50 @@ def test_text_in_memory_becomes_two_files_of_the_run(
     assert changes == {}
 
 
+EN_DE = {"overrides": ["data.src_lang=en", "data.tgt_lang=de"]}
+
+
+@pytest.mark.parametrize("as_table", [DataFrame, pyarrow.table])
+@pytest.mark.parametrize(
+    ("names", "changes", "columns"),
+    [
+        ("de en", EN_DE, "en de"),
+        ("German English", EN_DE, "English German"),
+        ("text_de text_en", EN_DE, "text_en text_de"),
+        ("de-AT en-GB", EN_DE, "en-GB de-AT"),
+        ("de text", EN_DE, "text de"),
+        ("de en", {"overrides": ["data.tgt_lang=de"]}, "en de"),
+        ("de en", {"from_run": "en-de"}, "en de"),
+        ("id de en", EN_DE, "en de"),
+        ("target source", {}, "source target"),
+        ("target source", EN_DE, "source target"),
+        ("de en", {}, "de en"),
+        ("x y", EN_DE, "x y"),
+        ("fr en", {"overrides": ["data.src_lang=de", "data.tgt_lang=fr"]}, "fr en"),
+    ],
+)
+def test_columns_of_a_table_in_memory_are_taken_by_the_languages(
+    as_table: Any, names: str, changes: dict[str, Any], columns: str
+) -> None:
+    """They were taken in their order, and the other direction was trained."""
+    table = as_table({name: [f"in {name}"] for name in names.split()})
+    _, given = GivenText.of(table, None, dict(changes))
+    assert given.columns == tuple(columns.split())
+    assert list(given.sides.values()) == [[f"in {name}"] for name in columns.split()]
+
+
+def test_the_columns_that_were_taken_are_told(
+    tmp_path: Path, toy_sentences: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    src, tgt = zip(*toy_sentences(130, 1), strict=True)
+    overrides = [*SIZES, *EN_DE["overrides"]]
+    dragoman.train(DataFrame({"de": tgt, "en": src}), out=tmp_path / "run", overrides=overrides)
+    assert "columns of the table: source 'en', target 'de'\n" in capfd.readouterr().err
+    assert (tmp_path / "run/text/train.en").read_text(encoding="utf-8") == "".join(f"{line}\n" for line in src)
+    again = {"out": tmp_path / "run", "resume": True, "overrides": ["train.max_steps=2"], "quiet": True}
+    assert dragoman.train(DataFrame({"de": tgt, "en": src}), **again).step == 2
+
+
 def test_paths_and_configurations_are_left_alone() -> None:
     for config in (["a.en", "a.de"], "a.yaml", Path("a.tsv"), None):
         changes: dict[str, Any] = {"minutes": 3}

@@ -137,6 +137,26 @@ def table_columns(path: Path) -> Columns:
     return str(src + 1), str(tgt + 1)
 
 
+def columns_by_headings(headings: Sequence[str], langs: tuple[str | None, str | None]) -> tuple[int, int] | None:
+    """Return the places of source and target, from 0, that headings name by languages or as sides; None: they do not.
+
+    Of two columns one that names nothing belongs to the other side.
+
+    Args:
+        langs: Source and target language, as far as they are known.
+    """
+    by_language = [_headed([*headings], lang) if lang else [] for lang in langs]
+    for side, lang in enumerate(langs):
+        if len(headings) == 2 and not by_language[side] and len(by_language[1 - side]) == 1:
+            place = 1 - by_language[1 - side][0]
+            by_language[side] = [place] if lang is None or _language(headings[place]) is None else []
+    by_side = [[place for place, heading in enumerate(headings) if _is_side(heading, names)] for names in SIDES]
+    for places in (by_language, by_side):
+        if all(len(of_side) == 1 for of_side in places) and places[0] != places[1]:
+            return places[0][0], places[1][0]
+    return None
+
+
 def _begun(path: Path) -> tuple[list[Row], Iterator[Row]]:
     """Return the first rows of a table, at least one, and the others."""
     rows = rows_of(path)

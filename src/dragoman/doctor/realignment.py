@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dragoman.config import TextFiles
 from dragoman.doctor.alignment import CLIP, Lexicon
 from dragoman.doctor.paired_lines import Reading
-from dragoman.doctor.second_pass import MOST_EVIDENCE, block_offsets, scores_at
+from dragoman.doctor.second_pass import MOST_CONTEXT, MOST_EVIDENCE, block_offsets, scores_at
 from dragoman.doctor.shifts import BLOCK, Segment, along, by_lengths
 
 ROUNDS = 2
@@ -22,8 +22,6 @@ N_BLOCKS = 40
 
 REACH = 80
 """Lines up to which a partner is looked for, more where the files differ more in length."""
-
-MOST_REACH = 1000
 
 CLEARLY_BETTER = 60.0
 """Nats by which a block must fit better at another offset."""
@@ -65,19 +63,17 @@ def by_words(
     weak = weak_blocks(scores, lexicon.median_score)
     if not weak and not reading.segments and n_src == n_tgt:
         return ()
-    reach = min(max(REACH, 2 * abs(n_tgt - n_src) + 10), MOST_REACH)
+    reach = min(max(REACH, 2 * abs(n_tgt - n_src) + 10), MOST_CONTEXT)
     starts = sorted({reading.line(block * BLOCK) - 1 for block in _spread_over(weak, N_BLOCKS)})
     votes: dict[int, float] = {}
     for offset, gain in block_offsets(corpus, reading, lexicon, starts, reach):
         if gain > CLEARLY_BETTER:
             votes[offset] = votes.get(offset, 0.0) + gain
     likely = sorted(votes, key=votes.__getitem__, reverse=True)[:MOST_OFFSETS]
-    offsets = sorted({0, *likely, *(segment.offset for segment in reading.segments)}, key=abs)
-    if abs(n_tgt - n_src) <= MOST_REACH and n_tgt != n_src:
-        offsets = sorted({*offsets, n_tgt - n_src}, key=abs)
+    offsets = sorted({0, n_tgt - n_src, *likely, *(segment.offset for segment in reading.segments)}, key=abs)
     if offsets == [0]:
         return ()
-    table = np.clip(scores_at(corpus, reading, lexicon, offsets), -CLIP, MOST_EVIDENCE)
+    table = np.clip(scores_at(corpus, reading, lexicon, offsets, n_src), -CLIP, MOST_EVIDENCE)
 
     def evidence(offset: int, first: int, last: int) -> NDArray[np.floating[Any]]:
         if offset in offsets:

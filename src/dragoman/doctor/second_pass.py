@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from dragoman.doctor.alignment import Lexicon, Shift
 from dragoman.doctor.findings import Tally, pair_text
 from dragoman.doctor.first_pass import FirstPass, share_no_script
 from dragoman.doctor.paired_lines import Reading, Sides, chunks_with_context
-from dragoman.doctor.shifts import BLOCK
+from dragoman.doctor.shifts import BLOCK, Segment
 from dragoman.doctor.stretches import MARKS, RIGHT_SOURCE, RIGHT_TARGET, RIGHT_WAY_ROUND, joined
 from dragoman.languages.codes import primary
 from dragoman.languages.known import known
@@ -44,6 +45,9 @@ N_JUDGED, LEAST_JUDGED = 200, 20
 
 N_REMEMBERED = 2000
 """Number of pairs whose text is remembered for examples."""
+
+MOST_CONTEXT = 1000
+"""Lines before and behind a chunk of text that are read with it."""
 
 MOST_EVIDENCE = 15.0
 """Largest evidence in nats of one line for an offset: enough to tell it from similar neighbours."""
@@ -218,28 +222,50 @@ def _count(marks: NDArray[np.int8], examples: dict[int, str], tallies: dict[str,
         tallies.setdefault(name, Tally()).add(reading.line(pair, side), examples.get(pair, ""), side)
 
 
-def scores_at(corpus: TextFiles, reading: Reading, lexicon: Lexicon, offsets: Sequence[int]) -> NDArray[np.float32]:
+def scores_at(
+    corpus: TextFiles, reading: Reading, lexicon: Lexicon, offsets: Sequence[int], n_src: int
+) -> NDArray[np.float32]:
     """Return the scores of every source line with the target line at each offset from it, ``(lines, offsets)``.
 
     Args:
         corpus: The text.
         reading: How it is read; its segments do not count, so offsets are those of the files.
         lexicon: Word translations.
-        offsets: Offsets to score.
+        offsets: Offsets to score. The text is read once for all that are near one another.
+        n_src: Number of source lines.
     """
-    reach = max(1, *map(abs, offsets))
-    parts = []
-    for before, chunk, after in chunks_with_context(corpus, reach, reading.as_it_stands(), fill=True):
-        texts = [a + b + c for a, b, c in zip(before, chunk, after, strict=True)]
-        src, tgt = (encode(side, [words_of(text) for text in side])
-                    for encode, side in zip((lexicon.encode_src, lexicon.encode_tgt), texts, strict=True))  # fmt: skip
-        rows = np.arange(len(before[0]), len(before[0]) + len(chunk[0]))
-        part = np.full((len(rows), len(offsets)), -alignment.CLIP, np.float32)
-        for column, offset in enumerate(offsets):
-            inside = (rows + offset >= 0) & (rows + offset < len(tgt.lengths))
-            part[inside, column] = lexicon.scores(src, tgt, rows[inside], rows[inside] + offset)
-        parts.append(part)
-    return np.concatenate(parts)
+    table = np.full((n_src, len(offsets)), -alignment.CLIP, np.float32)
+    columns = {offset: table[:, column] for column, offset in enumerate(offsets)}
+    for base, group in _near_one_another(offsets):
+        done = max(0, -base)
+        shifted = replace(reading, segments=(Segment(done, done + base, n_src),) if base else ())
+        reach = max(1, *(abs(offset - base) for offset in group))
+        for before, chunk, after in chunks_with_context(corpus, reach, shifted, fill=True):
+            texts = [a + b + c for a, b, c in zip(before, chunk, after, strict=True)]
+            src = lexicon.encode_src(texts[0], [words_of(text) for text in texts[0]])
+            tgt = lexicon.encode_tgt(texts[1], [words_of(text) for text in texts[1]])
+            rows = len(before[0]) + np.arange(min(len(chunk[0]), n_src - done))
+            for offset in group:
+                partners = rows + offset - base
+                inside = (partners >= 0) & (partners < len(tgt.lengths))
+                scores = lexicon.scores(src, tgt, rows[inside], partners[inside])
+                columns[offset][done : done + len(rows)][inside] = scores
+            done += len(rows)
+    return table
+
+
+def _near_one_another(offsets: Sequence[int]) -> list[tuple[int, list[int]]]:
+    """Return offsets in groups, each with the one from which the others are no more than ``MOST_CONTEXT`` lines away.
+
+    Those around 0 are together.
+    """
+    groups: dict[int, list[int]] = {}
+    base = 0
+    for offset in sorted(offsets, key=lambda offset: (abs(offset) > MOST_CONTEXT, offset)):
+        if abs(offset - base) > MOST_CONTEXT:
+            base = offset
+        groups.setdefault(base, []).append(offset)
+    return list(groups.items())
 
 
 def block_offsets(

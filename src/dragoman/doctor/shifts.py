@@ -4,9 +4,9 @@
     segments    # [Segment(src=0, tgt=0, n=1500), Segment(src=1500, tgt=1501, n=1499)]: target line 1501 has no partner
 
 Long lines have long translations. The lengths of a hundred lines tell at which offset the other side goes on, in any
-language and however far it is. Blocks of lines vote for offsets, Viterbi's algorithm chooses one for each block, and
-where it changes, the line is found by the evidence of each line before and after: first that of lengths, later that of
-word translations (``refined``).
+language. Blocks of lines vote for all offsets nearby, and for those far away at which the files as a whole agree most.
+Viterbi's algorithm chooses an offset for each block. Where it changes, the line is found by the evidence of each line
+before and after: first that of lengths, later that of word translations.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.doctor.alignment import best_path, last_mark
+from dragoman.doctor.alignment import last_mark
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
 
 BLOCK = 24  # lines that vote together
 REACH = 120  # offsets from -REACH to REACH are tried, more where the files differ more in length
-MOST_REACH = 1500
+MOST_REACH = 800
+N_FAR = 64  # offsets of any size that are tried besides, by lengths and by numbers each
 SWITCH = 14.0  # nats that a change of offset costs
 CLIP = 4.0  # largest evidence in nats that the surface of one line can give
 N_OFFSETS = 40  # offsets that are compared in detail
@@ -92,27 +93,26 @@ class _Evidence:
         self.correlation = 0.0
         self.marked = all((side[:, 2] > 1).mean() < 0.5 for side in (src, tgt))
 
-    def of(self, i: Ints, j: Ints) -> Floats:
+    def at(self, offset: int, first: int = 0, last: int | None = None) -> Floats:
+        """Return the evidence of source lines ``first`` to ``last - 1`` at an offset; -CLIP without a partner."""
+        last = len(self.src) if last is None else last
+        begin = min(max(first, -offset), last)
+        end = max(begin, min(last, len(self.tgt) - offset))
+        scores = np.full(last - first, -CLIP)
+        scores[begin - first : end - first] = self._of(slice(begin, end), slice(begin + offset, end + offset))
+        return scores
+
+    def _of(self, i: slice, j: slice) -> Floats:
         """Return the evidence for pairs of lines, ``(n,)``."""
         r = self.correlation
         a, b = self.z[0][i], self.z[1][j]
         gain = -0.5 * np.log(1 - r * r) - ((b - r * a) ** 2 / (1 - r * r) - b * b) / 2
         numbers = self.src[i, 1], self.tgt[j, 1]
-        gain = gain + np.where(
-            (numbers[0] == 0) & (numbers[1] == 0), 0.0, np.where(numbers[0] == numbers[1], 2.5, -1.0)
-        )
+        gain += np.where((numbers[0] == 0) & (numbers[1] == 0), 0.0, np.where(numbers[0] == numbers[1], 2.5, -1.0))
         if self.marked:
             asks = self.src[i, 2] > 1, self.tgt[j, 2] > 1
-            gain = gain + np.where(asks[0] == asks[1], np.where(asks[0], 1.0, 0.1), -1.0)
+            gain += np.where(asks[0] == asks[1], np.where(asks[0], 1.0, 0.1), -1.0)
         return np.clip(gain, -CLIP, CLIP)
-
-    def at(self, offset: int, first: int = 0, last: int | None = None) -> Floats:
-        """Return the evidence of source lines ``first`` to ``last - 1`` at an offset; -CLIP without a partner."""
-        i = np.arange(first, len(self.src) if last is None else last)
-        inside = (i + offset >= 0) & (i + offset < len(self.tgt))
-        scores = np.full(len(i), -CLIP)
-        scores[inside] = self.of(i[inside], i[inside] + offset)
-        return scores
 
 
 def _standardised(lengths: Ints) -> Floats:
@@ -147,7 +147,7 @@ def along(offsets: Sequence[int], n_src: int, n_tgt: int, scores: Scores, near: 
         scores: The evidence of lines at an offset.
         near: Lines around each change of offset among which its place is looked for.
     """
-    path = _path(scores, offsets, n_src)
+    path = _path(scores, offsets, n_src, n_tgt)
     changes = _changes(path, n_tgt - n_src)
     return _segments(changes, n_src, n_tgt, scores, near)
 
@@ -168,22 +168,46 @@ def _candidates(evidence: _Evidence, reach: int) -> list[int]:
     at_zero = np.convolve(_blocks(evidence.at(0)), smooth, "same")
     if (at_zero > 0).mean() > 0.98 and not _is_low_at_ends(at_zero) and abs(len(evidence.tgt) - n) == 0:
         return [0]
-    correlations = {offset: _correlation(evidence, offset) for offset in _spread(reach)}
-    best = max(correlations, key=correlations.__getitem__)
+    far = _far_offsets(evidence)
+    likely = {0, len(evidence.tgt) - n, *far}
     # Of a file with many shifts no offset has all lines; a part of them tells the correlation of true pairs.
     parts = [slice(start, start + 8 * BLOCK) for start in range(0, max(1, n - 8 * BLOCK), max(8 * BLOCK, n // 16))]
     tops = [
-        max(_correlation(evidence, offset, part) for offset in {0, best, *_spread(min(reach, 150))}) for part in parts
+        max(_correlation(evidence, offset, part) for offset in likely.union(_spread(min(reach, 150)))) for part in parts
     ]
     strength = float(np.median(tops))
     if strength < LEAST_CORRELATION:
         return [0]
     evidence.correlation = max(0.3, min(strength, 0.95))
-    offsets = np.array(_spread(reach))
+    offsets = np.array(sorted(likely.union(_spread(reach)), key=abs))
     numbers, most = winners(np.convolve(_blocks(evidence.at(int(offset))), smooth, "same") for offset in offsets)
     counts = np.bincount(numbers[most > SWITCH / 2], minlength=len(offsets))
     chosen = [int(offsets[k]) for k in np.argsort(-counts, kind="stable")[:N_OFFSETS] if counts[k] >= 2]
     return sorted({0, *chosen}, key=abs)
+
+
+def _far_offsets(evidence: _Evidence) -> list[int]:
+    """Return the offsets, however far, at which most lines agree in their lengths, or in their numbers.
+
+    The sum of products at every offset is a convolution, which takes the Fourier transforms of both sides. Lengths
+    count by how they differ from those around: a long chapter beside a long chapter says little. Each number is a
+    random value, so that only equal ones add up.
+    """
+    n_src, n_tgt = len(evidence.src), len(evidence.tgt)
+    step = 1 << max((n_src + n_tgt).bit_length() - 4, 0)
+    size = -(-(n_src + n_tgt) // step) * step  # 8 to 16 times a power of two: fast, and little larger than needed
+    around = np.ones(BLOCK) / BLOCK
+    lengths = (z - np.convolve(z, around, "same") for z in evidence.z)
+    numbers = (np.sin(side[:, 1].astype(np.float64)) for side in (evidence.src, evidence.tgt))  # 0 without a number
+    offsets: list[int] = []
+    for sides in (lengths, numbers):
+        src, tgt = (np.fft.rfft(values, size) for values in sides)
+        tgt *= np.conj(src, out=src)
+        agreement = np.fft.irfft(tgt, size)
+        if agreement.max() > 0:
+            best = np.argpartition(agreement, -N_FAR)[-N_FAR:]
+            offsets += np.where(best < n_tgt, best, best - size).tolist()
+    return [offset for offset in offsets if -n_src < offset < n_tgt]
 
 
 def winners(votes: Iterable[Floats]) -> tuple[Ints, Floats]:
@@ -222,10 +246,38 @@ def _correlation(evidence: _Evidence, offset: int, part: slice = slice(None)) ->
     return float(((a - a.mean()) * (b - b.mean())).mean() / spread) if spread else 0.0
 
 
-def _path(scores: Scores, offsets: Sequence[int], n_src: int) -> list[int]:
-    """Return the most likely offset of each block; the line before the first one is taken to be in place."""
+def _path(scores: Scores, offsets: Sequence[int], n_src: int, n_tgt: int) -> list[int]:
+    """Return the most likely offset of each block by Viterbi's algorithm; before the first one it is 0.
+
+    Where an offset becomes smaller, as many source lines have no partner. They count as bad pairs do: no path goes
+    through them to a third offset that some of them fit by chance, and no bad pairs are skipped to be rid of them.
+    """
     gains = np.stack([_blocks(scores(offset, 0, n_src)) for offset in offsets], 1)  # (blocks, offsets)
-    return [offsets[column] for column in best_path(gains, offsets.index(0), SWITCH)]
+    n, n_offsets = gains.shape
+    places = np.add.outer(np.arange(n) * BLOCK, offsets)
+    inside = (places < n_tgt) & (places > -BLOCK)
+    of_bad_pairs = np.where(inside, np.minimum(gains, 0), 0).sum(1) / np.maximum(inside.sum(1), 1)
+    losses = np.concatenate(([0.0], np.cumsum(of_bad_pairs)))
+    fall = np.subtract.outer(offsets, offsets)  # (offset before, offset after)
+    skipped = np.maximum(fall, 0) // BLOCK
+    cost = np.where(fall == 0, 0.0, SWITCH)
+    column = np.arange(n_offsets)
+    totals = np.full((n + 1, n_offsets), -np.inf)  # best sum of the first blocks, by the offset of the last
+    totals[0, offsets.index(0)] = 0.0
+    came_from = np.zeros((n, n_offsets), np.min_scalar_type(-n_offsets))
+    for i in range(n):
+        row = i - skipped
+        before = np.where(row < 0, -np.inf, totals[row, column[:, None]] + losses[i] - losses[row] - cost)
+        came_from[i] = np.where(before.diagonal() >= before.max(0), column, before.argmax(0))
+        totals[i + 1] = before[came_from[i], column] + gains[i]
+    path = [0] * n
+    last, i = int(totals[n].argmax()), n - 1
+    while i >= 0:
+        previous = int(came_from[i, last])
+        n_blocks = 1 + int(skipped[previous, last])
+        path[i + 1 - n_blocks : i + 1] = [offsets[last]] * n_blocks
+        last, i = previous, i - n_blocks
+    return path
 
 
 class _Change(NamedTuple):
@@ -243,7 +295,7 @@ def _changes(path: list[int], at_end: int) -> list[_Change]:
         if new != offset:
             changes.append(_Change(block * BLOCK, offset, new))
             offset = new
-    if offset != at_end and abs(at_end) <= MOST_REACH:
+    if offset != at_end and abs(at_end - offset) <= MOST_REACH:
         changes.append(_Change(len(path) * BLOCK, offset, at_end))
     return changes
 
@@ -262,11 +314,12 @@ def _segments(changes: Sequence[_Change], n_src: int, n_tgt: int, scores: Scores
     for k, change in enumerate(changes):
         following = changes[k + 1].about if k + 1 < len(changes) else n_src
         first = max(start, change.about - near)
-        last = min(n_src, change.about + near, max(following, change.about + 1))
-        cut = first + best_cut(change, first, last, scores)
+        skipped = max(0, change.before - change.after)
+        last = min(n_src, change.about + near, max(following - skipped, change.about + 1))
+        cut = first + best_cut(change, first, last, n_src, scores)
         if cut > start:
             segments.append(Segment(start, start + change.before, cut - start))
-        start, offset = cut + max(0, change.before - change.after), change.after
+        start, offset = cut + skipped, change.after
     n = min(n_src - start, n_tgt - start - offset)
     if n > 0:
         segments.append(Segment(start, start + offset, n))
@@ -280,16 +333,15 @@ def _inside(segment: Segment, n_src: int, n_tgt: int) -> Segment:
     return Segment(segment.src + skip, segment.tgt + skip, max(n, 0))
 
 
-def best_cut(change: _Change, first: int, last: int, scores: Scores) -> int:
+def best_cut(change: _Change, first: int, last: int, n_src: int, scores: Scores) -> int:
     """Return after how many of the source lines ``first`` to ``last - 1`` the offset changes.
 
     Where the source has lines too many, those have no partner, and the new offset holds behind them.
     """
     skipped = max(0, change.before - change.after)
-    before = np.concatenate(([0.0], np.cumsum(scores(change.before, first, last))))
-    after = scores(change.after, first, last)
-    behind = np.concatenate((np.cumsum(after[::-1])[::-1], np.zeros(skipped + 1)))[skipped:][: len(before)]
-    total = before + behind
+    total = np.concatenate(([0.0], np.cumsum(scores(change.before, first, last))))
+    after = scores(change.after, min(first + skipped, n_src), min(last + skipped, n_src))
+    total[: len(after)] += np.cumsum(after[::-1])[::-1]
     # Of cuts that are equally good the first is taken.
     return int(np.flatnonzero(total >= total.max() - 1e-9)[0])
 

@@ -291,7 +291,7 @@ def _shift_findings(corpus: TextFiles, n_lines: tuple[int, int], segments: tuple
 def _lines(offset: int) -> str:
     """Return an offset in words, such as "2 lines further down"."""
     plural = "s" * (abs(offset) > 1)
-    return f"{abs(offset)} line{plural} {'further down' if offset > 0 else 'further up'}"
+    return f"{abs(offset):,} line{plural} {'further down' if offset > 0 else 'further up'}"
 
 
 def count_length_ratios(characters: NDArray[np.uint32], tallies: dict[str, Tally], reading: Reading) -> None:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
 from dragoman.arguments import as_list, columns_of, is_listable, only_column, refuse_entries
-from dragoman.config import Config
+from dragoman.bundle import find_bundle
+from dragoman.config import Config, read_yaml, with_overrides
+from dragoman.data.tables import columns_by_headings
 from dragoman.data.tokenizer import lone_surrogate
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.files import explained, write_text
 from dragoman.languages.codes import language_of
-from dragoman.training.options import TableOptions
+from dragoman.training.options import TableOptions, TrainOptions
 
 FOLDER = "text"
 """Folder of a run that holds text which was given in memory."""
@@ -34,12 +36,20 @@ class GivenText:
 
     sides: dict[str, list[str]]
     names: dict[str, str]
+    columns: tuple[str, str] | None = None  # of a table, which nobody has named: source and target
 
     @classmethod
-    def of(cls, config: Any, tgt: Any, changes: dict[str, Any]) -> tuple[Any, GivenText]:
+    def of(
+        cls, config: Any, tgt: Any, changes: dict[str, Any], options: TrainOptions | None = None,
+        run: Path | None = None,
+    ) -> tuple[Any, GivenText]:  # fmt: skip
         """Take text in memory out of the arguments of ``train``; return what is left of ``config``, and the text.
 
         Two positional arguments are source and target; in ``changes`` they become the options ``src`` and ``tgt``.
+
+        Args:
+            config, tgt, changes, options: As for ``train``.
+            run: The folder to train in, if it was named.
 
         Raises:
             ConfigError: The target is named twice, or given without a source.
@@ -58,8 +68,11 @@ class GivenText:
         if is_listable(config) and not columns_of(config) and not isinstance(config, Sequence):
             config = as_list(config)
         if columns_of(config) or (is_listable(config) and config and isinstance(config[0], tuple | list)):
-            changes["src"], changes["tgt"] = _two_sides(config, _columns(changes))
-            config = None
+            named = _columns(changes)
+            columns = named or _columns_of_languages(config, changes, options, run)
+            changes["src"], changes["tgt"] = _two_sides(config, columns)
+            is_chosen = named is None and columns_of(config)
+            return None, replace(cls._taken(changes), columns=columns if is_chosen else None)
         return config, cls._taken(changes)
 
     @classmethod
@@ -161,6 +174,29 @@ def _columns(changes: dict[str, Any]) -> tuple[str, str] | None:
         ConfigError: They are not two.
     """
     return TableOptions(columns=changes.pop("columns", None)).two_columns
+
+
+def _columns_of_languages(
+    table: Any, changes: dict[str, Any], options: TrainOptions | None, run: Path | None
+) -> tuple[str, str] | None:
+    """Return the columns that the names of the languages tell, else the only two; None if there are others.
+
+    The languages are those of the settings, else of the run that is resumed or fine-tuned.
+    """
+    names = list(columns_of(table))
+    given: dict[str, Any] = {name: changes[name] for name in ("overrides", "resume", "from_run") if name in changes}
+    options = TrainOptions.of(options, given)
+    settings: dict[str, Any] = {}
+    with suppress(DragomanError):  # whatever is wrong is refused where it is used
+        if options.resume and run is not None:
+            settings = read_yaml(run / "config.yaml")
+        elif options.from_run is not None:
+            settings = read_yaml(find_bundle(Path(options.from_run)) / "config.yaml")
+        settings = with_overrides(settings, options.overrides)
+    data = settings.get("data")
+    src, tgt = (data.get(side) if isinstance(data, dict) else None for side in ("src_lang", "tgt_lang"))
+    places = columns_by_headings(names, (src and str(src), tgt and str(tgt))) or ((0, 1) if len(names) == 2 else None)
+    return None if places is None else (names[places[0]], names[places[1]])
 
 
 def _two_sides(value: Any, columns: tuple[str, str] | None) -> tuple[Any, Any]:

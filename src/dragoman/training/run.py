@@ -155,7 +155,7 @@ def train(
     if out is None and config is None and changes.get("resume", options is not None and options.resume):
         raise ConfigError("to resume, name the run: --out runs/NAME --resume")
     first = config if tgt is None or isinstance(config, str | Path) else None  # else it is text
-    config, texts = GivenText.of(config, tgt, changes)
+    config, texts = GivenText.of(config, tgt, changes, options, None if out is None else Path(out))
     named = _checked(first if tgt is not None else config)
     run = Path(out) if out is not None else Path("runs") / _default_name(named or _first_side(options, changes))
     return _train(config, run, TrainOptions.of(options, changes | texts.paths(run)), texts, build)
@@ -175,6 +175,8 @@ def _train(
         if world.rank:
             _wait_for_rank_0(world)
             return _fit(read_prepared(run), run, True, world, build)
+        if texts.columns:
+            ticker.say("columns of the table: source {!r}, target {!r}".format(*texts.columns))
         if options.resume:
             _say_what_is_ignored(run, config, options, ticker)
         if options.resume or is_restart(run, ticker):

@@ -31,6 +31,11 @@ _SMARTY = re.compile(
 _SMARTY_VALUE = re.compile(r"\{(?:\$[A-Za-z_]|[lr]delim\}|[a-z]\w{0,50}\s{1,20}[a-z]\w{0,50}=[\"'$])")
 STRING = r"(?:'(?:[^'\\\n]|\\.){0,300}+'|\"(?:[^\"\\\n]|\\.){0,300}+\")"
 """A string in code, on one line."""
+_STRING_IN_CODE = re.compile(rf"(?<![\w\\]){STRING}(?!\w)")
+"""A string; the apostrophe of a word begins none."""
+_ENDS_BEHIND_STRINGS = frozenset(["}}", "}}}", "%}", "%}}", ">}}"])
+LONGEST_WITH_STRINGS = 1_000
+"""Most characters of code whose strings hold the mark of its end."""
 _SIGN_IN_BRACES = re.compile(STRING + r"|[{}]|</?[A-Za-z!]")
 _SIGN_IN_BRACKETS = re.compile(STRING + r"|[()]|</?[A-Za-z!]")
 
@@ -50,6 +55,29 @@ _CONTROL = (
 )
 _MAKO_LINE = re.compile(rf"{_CONTROL}|##[^\n]{{0,500}}$", re.MULTILINE)
 _IS_MAKO = re.compile(rf"<%(?:{_MAKO_NAMES})[\s>]|^[ \t]*{_CONTROL}", re.MULTILINE)
+
+
+def end_behind_strings(source: str, at: int, mark: str, first: int) -> int:
+    """Return the place of the mark that ends code, if strings hold the first one, as in ``{{ env('{{ dog }}') }}``.
+
+    Args:
+        source: The text.
+        at: Index of the first character of the code, behind its opening sign.
+        mark: The mark that ends it.
+        first: Index of the first such mark.
+
+    Returns:
+        The index; -1 if the first mark is the end, or there is none outside strings.
+    """
+    end, limit = first, at + LONGEST_WITH_STRINGS
+    if mark not in _ENDS_BEHIND_STRINGS or not at < first < limit:
+        return -1
+    for string in _STRING_IN_CODE.finditer(source, at, limit):
+        if not string.start() < end:
+            break
+        if string.end() > end:
+            end = source.find(mark, string.end(), limit)
+    return end if end > first else -1
 
 
 class Code(NamedTuple):

@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from dragoman.documents.formulas import is_formula
-from dragoman.documents.html.directives import STRING, Code, Directives, balanced
+from dragoman.documents.html.directives import STRING, Code, Directives, balanced, end_behind_strings
 from dragoman.documents.html.elements import BLOCKS, VOID
 from dragoman.documents.icu import branch_braces, message_spans
 from dragoman.documents.shortcodes import SHORTCODE, Shortcodes
@@ -211,7 +211,9 @@ class Templates:
 
     def _until(self, at: int, mark: str, longest: int, is_value: bool) -> Code | None:
         end = self._find(mark, at + 2)
-        if end < 0 or end - at > longest or 0 <= self._find(self._source[at : at + 2], at + 2) < end:
+        if (behind := end_behind_strings(self._source, at + 2, mark, end)) > 0:
+            end = behind
+        elif end < 0 or end - at > longest or 0 <= self._find(self._source[at : at + 2], at + 2) < end:
             return None
         return Code(end + len(mark), is_value) if _may_be_code(self._source[at + 2 : end], mark) else None
 
@@ -239,15 +241,18 @@ class Templates:
         if at < self._find("`", at) < self._find("}}", inner) and (end := self._behind_raw_strings(at)) > 0:
             return Code(end, not _STATEMENT.match(self._source, at))
         end = self._find(mark, inner)
-        if 0 <= self._find("{{", inner) < end:
+        if (behind := end_behind_strings(self._source, inner, mark, end)) > 0:
+            end, inside = behind, _STRING.sub("", self._source[inner:behind])
+        elif 0 <= self._find("{{", inner) < end:
             return None
-        for _ in range(3):  # a value may hold a literal such as {"a": {"b": 1}}
-            if end < 0 or end - at > LONGEST_VALUE:
-                return None
-            inside = self._source[inner:end]
-            if inside.count("{") <= inside.count("}"):
-                break
-            end = self._source.find(mark, end + 1, at + LONGEST_VALUE)
+        else:
+            for _ in range(3):  # a value may hold a literal such as {"a": {"b": 1}}
+                if end < 0 or end - at > LONGEST_VALUE:
+                    return None
+                inside = self._source[inner:end]
+                if inside.count("{") <= inside.count("}"):
+                    break
+                end = self._source.find(mark, end + 1, at + LONGEST_VALUE)
         outside_literals = _LITERAL.sub("", inside) if '">' in inside or "'>" in inside else inside
         if "{{" in inside or ("\n" in inside and _TAG_INSIDE.search(inside)):
             return None

@@ -16,6 +16,7 @@ from typing import Literal
 
 from dragoman.documents.formulas import is_formula
 from dragoman.documents.html import elements
+from dragoman.documents.html.directives import end_behind_strings
 from dragoman.documents.markdown.jsx import brace_pairs, tag_end
 from dragoman.documents.shortcodes import SHORTCODE, has_value
 from dragoman.documents.tags.pairs import pairs_of
@@ -265,7 +266,7 @@ class _Scan:
         end = self._find(signs[1], at + len(signs[0]))
         if end < 0 or is_mention(self.text, at, signs[0], end):
             return 0
-        end += len(signs[1])
+        end = max(end, end_behind_strings(self.text, at + len(signs[0]), signs[1], end)) + len(signs[1])
         name = _SHORTCODE.match(self.text, at)
         ends = self.shortcode_ends.get(name[1], []) if name else []
         i = bisect_left(ends, end, key=lambda closing: closing.start())
