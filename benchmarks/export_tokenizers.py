@@ -43,7 +43,7 @@ def figures(run: Path, node_modules: Path | None) -> dict[str, Any]:
         sizes = dict(d_model=8, n_heads=2, d_ff=8, n_encoder_layers=1, n_decoder_layers=1)
         n = own.vocab_size
         model = Transformer(ModelConfig(src_vocab_size=n, tgt_vocab_size=n, **sizes)).eval()
-        bundle = load_bundle(run)._replace(src_tokenizer=own, tgt_tokenizer=own, model=model)
+        bundle = load_bundle(run)._replace(src_tokenizer=own, tgt_tokenizer=own, weights=model)
         with tempfile.TemporaryDirectory() as work:
             programs = readers(written(bundle, Path(work)), Path(work), node_modules)
             result[kind] = {"here": {"not as unchanged": _not_as_unchanged(own.encode, changes, TEXTS)}}

@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 import torch
 
-from dragoman.decoding import batches
+from dragoman.decoding import batched_search
 from dragoman.decoding.request import SearchBatch
 
 
 def fail_long_lines(patch: pytest.MonkeyPatch) -> None:
     """Let the beam search run out of memory with each batch of more than 16 tokens, so with a long line alone."""
-    real = batches.beam_search
+    real = batched_search.beam_search
 
     def beam_search(model: Any, batch: SearchBatch, settings: Any) -> Any:
         if batch.src.numel() > 16:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
         return real(model, batch, settings)
 
-    patch.setattr(batches, "beam_search", beam_search)
+    patch.setattr(batched_search, "beam_search", beam_search)
 
 
 def fail_once(patch: pytest.MonkeyPatch, owner: Any, name: str, caller: str = "") -> list[str]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-LOADED = ["dragoman.training.run", "dragoman.translation.translator", "torch._dynamo"]  # which an optimiser loads
+LOADED = ["dragoman.training.run", "dragoman.translation.pair_reader", "torch._dynamo"]  # which an optimiser loads
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(LOADED)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dragoman.config import DecodeConfig
-from dragoman.decoding import batches, search
+from dragoman.decoding import batched_search, search
 from dragoman.decoding.cancellation import Cancellation
 from dragoman.decoding.constraints import Rules
 from dragoman.decoding.request import Hypothesis, SearchBatch, SearchResult, SearchSettings, Segment
@@ -38,7 +38,7 @@ def search_result(
 ) -> SearchResult:  # fmt: skip
     """What ``search_all`` returns; ``changes`` are settings."""
     segments, settings = segments_of(sources, rules, alive), settings_of(config, n_best, **changes)
-    return batches.search_all(model, segments, settings, device, processes=processes, progress=progress)
+    return batched_search.search_all(model, segments, settings, device, processes=processes, progress=progress)
 
 
 def search_all(*args: Any, **how: Any) -> list[list[Hypothesis]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -215,6 +217,46 @@ def test_weights_in_memory_do_not_change_with_the_file(tiny_run: Path, tmp_path:
     with (tmp_path / "x").open("r+b") as file:
         file.truncate(0)
     torch.testing.assert_close(weights, before, rtol=0, atol=0)
+
+
+def test_weights_that_are_left_in_their_file_are_those_of_the_bundle_that_was_opened(
+    reseal: Reseal, tiny_run: Path
+) -> None:
+    folder, kept = reseal(), load_bundle(tiny_run)
+    left = load_bundle(folder, read=False)
+    assert not left.is_read
+    assert (left.sizes, left.device_type) == (kept.model.config, "cpu")
+    reseal(model=b"of another training")  # a new folder of this name
+    torch.testing.assert_close(untied(left.model), untied(kept.model), rtol=0, atol=0)
+    assert left.is_read
+    assert left.model is left.model
+    again = pickle.loads(pickle.dumps(load_bundle(tiny_run, read=False)))
+    torch.testing.assert_close(untied(again.model), untied(kept.model), rtol=0, atol=0)
+
+
+def test_weights_that_are_left_in_their_file_are_checked_when_they_are_read(
+    reseal: Reseal, tiny_run: Path, tmp_path: Path
+) -> None:
+    weights = read_weights(tiny_run / "bundle/model.safetensors")
+    save_weights(tmp_path / "odd", {name: tensor[:1] for name, tensor in weights.items()})
+    odd = reseal(model=(tmp_path / "odd").read_bytes())
+    with pytest.raises(BundleError, match="but the configuration says"):
+        load_bundle(odd)
+    left = load_bundle(odd, read=False)
+    with pytest.raises(BundleError, match="but the configuration says"):
+        left.model  # noqa: B018
+    cut = load_bundle(folder := reseal(), read=False)
+    os.truncate(folder / "model.safetensors", 1000)
+    with pytest.raises(BundleError, match=r"model\.safetensors"):
+        cut.model  # noqa: B018
+
+
+def test_a_bundle_whose_weights_nobody_reads_leaves_no_file_open(tiny_run: Path) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(5):
+        load_bundle(tiny_run, read=False)
+    gc.collect()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_the_bundle_is_found_or_what_is_there_instead_is_said(tiny_run: Path, tmp_path: Path) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -19,6 +24,26 @@ def test_an_unknown_or_absent_device_is_refused(monkeypatch: pytest.MonkeyPatch)
         resolve_device("gpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert [resolve_device(name).type for name in ("auto", "cuda", "cpu")] == ["cuda", "cuda", "cpu"]
+
+
+def test_nobody_asks_torch_for_a_gpu_where_there_can_be_none(tmp_path: Path) -> None:
+    script = "import sys; from dragoman import device; device.GPU_NODES = sys.argv[1:]; print(device.device_type(), {})"
+    known = "'torch' in sys.modules"
+    for node, is_asked in ((tmp_path / "none", False), (tmp_path, True)):
+        done = subprocess.run([sys.executable, "-c", script.format(known), str(node)], capture_output=True, text=True)
+        found = "cuda" if is_asked and torch.cuda.is_available() else "cpu"
+        assert done.stdout.strip() == f"{found} {is_asked}", done.stderr
+
+
+@pytest.mark.parametrize(
+    "setting", [{}, *({name: value} for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS") for value in ("1", "500", "0"))]
+)
+def test_the_number_of_threads_is_what_torch_will_have(setting: dict[str, str]) -> None:
+    script = "from dragoman.device import n_threads; n = n_threads(); import torch; print(n, torch.get_num_threads())"
+    bare = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=bare | setting)
+    mine, torchs = done.stdout.split()
+    assert mine == torchs
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from dragoman.config import PRESETS, DecodeConfig, ModelConfig, TrainConfig
 from dragoman.data.batching import BatchStream, collate
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import EOS_ID
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.batched_search import search_all
 from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.device import is_out_of_memory, resolve_precision
 from dragoman.fast import training_attention as fast

@@ -26,7 +26,7 @@ from benchmarks.record import save, spread
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import ModelConfig, TokenizerConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, Tokenizer
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.batched_search import search_all
 from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.model.transformer import Transformer
 from dragoman.reference import transformer as numpy_transformer
@@ -138,7 +138,7 @@ def small(bundle: Bundle) -> tuple[Bundle, str]:
     config = bundle.config.model_copy(update={"decode": decode})
     pieces = [tokenizer.decode([[i]])[0] for i in range(n)]
     whole = [piece for piece in pieces if len(piece) == 5 and f" {piece}" in words]
-    made = bundle._replace(model=model, src_tokenizer=tokenizer, tgt_tokenizer=tokenizer, config=config)
+    made = bundle._replace(weights=model, src_tokenizer=tokenizer, tgt_tokenizer=tokenizer, config=config)
     return made, " ".join(whole[:12])
 
 

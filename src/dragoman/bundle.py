@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator, Mapping
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
-import torch
 from pydantic import Field, ValidationError
 from pydantic.dataclasses import dataclass
-from torch import Tensor
 
 from dragoman import __version__
 from dragoman.config import Config, ModelConfig
@@ -34,21 +35,15 @@ from dragoman.data.shortlist import Shortlist
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, ConfigError, UnreadableError
-from dragoman.files import MANIFEST, check_files, own_place, read_manifest, sealed_folder, standing
-from dragoman.model.build import EncoderDecoder, build
-from dragoman.model.weights import (
-    WithoutInitialisation,
-    adopt,
-    n_bytes,
-    read_weights,
-    restored,
-    rounded,
-    save_weights,
-    shapes,
-    untied,
-)
+from dragoman.files import MANIFEST, check_files, own_place, read_manifest, sealed_folder, standing, unreadable
 from dragoman.options import refusals
 from dragoman.ready import NAMES, run_folder
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from dragoman.model.build import EncoderDecoder
 
 logger = logging.getLogger(__name__)
 
@@ -120,11 +115,95 @@ class Facts:
         return {"from" if name == "parent" else name: fact for name, fact in known.items() if fact != unknown[name]}
 
 
+class StoredModel:
+    """A model whose weights are read when they are first needed; without them torch, which is slow, is not imported.
+
+    The file stays open until then: so the weights are those that the bundle had when it was opened, even if another
+    one has taken its place.
+    """
+
+    def __init__(
+        self, config: ModelConfig, path: Path, device: str | torch.device, *, is_rounded: bool = False
+    ) -> None:
+        """Open the file of the weights.
+
+        Args:
+            is_rounded: True if its matrices are stored as 8-bit integers.
+
+        Raises:
+            UnreadableError: The file cannot be opened.
+        """
+        self.config, self._device, self._path, self._is_rounded = config, device, path, is_rounded
+        self._model: EncoderDecoder | None = None
+        self._calls: list[Callable[[EncoderDecoder], object]] = []
+        self._lock = threading.Lock()
+        try:
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise unreadable(path, error) from error
+        self._close = weakref.finalize(self, os.close, self._descriptor)
+
+    @property
+    def is_read(self) -> bool:
+        """True once the weights are in memory."""
+        return self._model is not None
+
+    @property
+    def device_type(self) -> str:
+        """Kind of the device that the model is for, ``cpu`` or ``cuda``."""
+        return str(self._device).partition(":")[0]
+
+    def read(self) -> EncoderDecoder:
+        """Return the model with these weights, in evaluation mode; the same one each time.
+
+        Raises:
+            BundleError: The weights do not fit the configuration, or were cut meanwhile.
+            UnreadableError: They cannot be read now.
+        """
+        from dragoman.model.build import build
+        from dragoman.model.weights import (
+            WithoutInitialisation,
+            adopt,
+            read_weights,
+            restored,
+            rounded,
+            shapes,
+        )
+
+        with self._lock:
+            if self._model is None:
+                expected = shapes(self.config)
+                # before anything large is allocated
+                expected = rounded(expected) if self._is_rounded else expected
+                weights = read_weights(self._path, expected, self._descriptor)
+                with WithoutInitialisation():
+                    model = build(self.config)
+                adopt(model, restored(weights) if self._is_rounded else weights)
+                model = model.to(self._device).eval()
+                for call in self._calls:
+                    call(model)
+                self._model, self._calls = model, []
+                self._close()
+            return self._model
+
+    def when_read(self, call: Callable[[EncoderDecoder], object]) -> None:
+        """Call a function with the model when it is read, before anybody can change it."""
+        self._calls.append(call)
+
+    def __reduce__(self) -> Any:
+        """Pickle the model itself."""
+        return _itself, (self.read(),)
+
+
+def _itself(model: EncoderDecoder) -> EncoderDecoder:
+    return model
+
+
 class Bundle(NamedTuple):
     """A trained model and what it was trained with."""
 
     config: Config
-    model: EncoderDecoder
+    weights: EncoderDecoder | StoredModel
     src_tokenizer: Tokenizer
     tgt_tokenizer: Tokenizer
     manifest: dict[str, Any]
@@ -135,6 +214,35 @@ class Bundle(NamedTuple):
     def facts(self) -> Facts:
         """Facts of the manifest, with types."""
         return Facts.of(self.manifest)
+
+    @property
+    def model(self) -> EncoderDecoder:
+        """The model; its weights are read now if they were not yet: see ``StoredModel.read`` for the errors."""
+        return self.weights.read() if isinstance(self.weights, StoredModel) else self.weights
+
+    @property
+    def sizes(self) -> ModelConfig:
+        """Configuration of the model with its vocabulary sizes; reads no weights."""
+        return self.weights.config
+
+    @property
+    def is_read(self) -> bool:
+        """True if the weights are in memory."""
+        return not isinstance(self.weights, StoredModel) or self.weights.is_read
+
+    @property
+    def device_type(self) -> str:
+        """Kind of the device of the weights, ``cpu`` or ``cuda``; reads no weights."""
+        if isinstance(self.weights, StoredModel) and not self.weights.is_read:
+            return self.weights.device_type
+        return next(self.model.parameters()).device.type
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the weights on disk, in bytes."""
+        from dragoman.model.weights import n_bytes, untied
+
+        return n_bytes(untied(self.model))
 
 
 class Tables(NamedTuple):
@@ -153,6 +261,8 @@ def save_bundle(
     Raises:
         DragomanError: The folder cannot be written.
     """
+    from dragoman.model.weights import n_bytes, rounded, save_weights
+
     named = {"normalisation": src_tokenizer.normalisation} if src_tokenizer.composes else {}
     weights = rounded(weights) if facts.get("stored") == "int8" else weights
     with sealed_folder(folder, manifest_of(config, model_config) | named | dict(facts), n_bytes(weights)) as aside:
@@ -183,13 +293,15 @@ def amend_bundle(path: Path, shortlist: Shortlist | None = None, *, of: str | No
         BundleError: There is none, it is damaged, or another one has taken its place.
         DragomanError: The folder cannot be written.
     """
+    from dragoman.model.weights import untied
+
     bundle = load_bundle(path)
     if of is not None and bundle.facts.sha256 != of:
         raise BundleError(f"{path}: another bundle has taken its place meanwhile, so nothing was stored; do it again")
     manifest = {name: fact for name, fact in bundle.manifest.items() if name not in _OF_WRITING} | facts
     tables = Tables(shortlist=shortlist or bundle.shortlist, words=bundle.words)
     save_bundle(
-        own_place(find_bundle(path)), bundle.config, bundle.model.config, untied(bundle.model), bundle.src_tokenizer,
+        own_place(find_bundle(path)), bundle.config, bundle.sizes, untied(bundle.model), bundle.src_tokenizer,
         bundle.tgt_tokenizer, manifest, tables,
     )  # fmt: skip
 
@@ -207,7 +319,7 @@ def manifest_of(config: Config, model_config: ModelConfig) -> dict[str, Any]:
     }
 
 
-def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
+def load_bundle(path: Path | str, device: str | torch.device = "cpu", *, read: bool = True) -> Bundle:
     """Read a run's bundle, or a bundle itself, and check it against its manifest.
 
     For a run without a bundle, read its newest complete weights (checkpoint or best validation). Its manifest then has
@@ -215,6 +327,7 @@ def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
 
     Args:
         path: A run folder (with ``bundle/`` inside), a bundle folder, or the name of a ready bundle; see ``ready``.
+        read: False leaves the weights in their file, whose sum is compared, until they are needed: ``StoredModel``.
 
     Raises:
         BundleError: There is none, it is damaged, or it was written by a newer dragoman.
@@ -224,7 +337,9 @@ def load_bundle(path: Path | str, device: str | torch.device = "cpu") -> Bundle:
     while True:
         before = _standing_now(path)
         try:
-            bundle = _read_unfinished(path, device) if is_unfinished(path) else _read_bundle(find_bundle(path), device)
+            bundle = (
+                _read_unfinished(path, device) if is_unfinished(path) else _read_bundle(find_bundle(path), device, read)
+            )
         except (BundleError, UnreadableError):
             if _standing_now(path) == before:
                 raise
@@ -250,13 +365,15 @@ def _standing_now(path: Path) -> set[tuple[Path, int, int]]:
     return states
 
 
-def _read_bundle(folder: Path, device: str | torch.device) -> Bundle:
+def _read_bundle(folder: Path, device: str | torch.device, read: bool) -> Bundle:
     """Read a bundle and check it against its manifest."""
     manifest = read_manifest(folder, "bundle")
     with ThreadPoolExecutor(1) as beside:
         checked = beside.submit(check_files, folder, "bundle", manifest)
         try:
             bundle = _read(folder, manifest, device)
+            if read:
+                bundle = bundle._replace(weights=bundle.model)
         finally:
             checked.result()  # its error, which names the damaged file, comes first
     return bundle
@@ -289,25 +406,12 @@ def _read(folder: Path, manifest: dict[str, Any], device: str | torch.device) ->
         sizes = model_config.src_vocab_size, model_config.tgt_vocab_size
         shortlist = Shortlist.read(folder / shortlists.FILE, *sizes)
     words = SeenWords.read(folder / seen_words.FILE) if seen_words.FILE in manifest["files"] else None
-    model = _model(model_config, folder / "model.safetensors", device, is_rounded=facts.stored == "int8")
-    return Bundle(config, model, *tokenizers, manifest, shortlist, words)
+    weights = StoredModel(model_config, folder / "model.safetensors", device, is_rounded=facts.stored == "int8")
+    return Bundle(config, weights, *tokenizers, manifest, shortlist, words)
 
 
 def _sizes(config: Config, src_vocab_size: int, tgt_vocab_size: int) -> ModelConfig:
     return ModelConfig(**config.model.model_dump(), src_vocab_size=src_vocab_size, tgt_vocab_size=tgt_vocab_size)
-
-
-def _model(
-    model_config: ModelConfig, path: Path, device: str | torch.device, *, is_rounded: bool = False
-) -> EncoderDecoder:
-    """Return the model with the weights of a file, in evaluation mode."""
-    expected = shapes(model_config)
-    weights = read_weights(path, rounded(expected) if is_rounded else expected)  # before anything large is allocated
-    weights = restored(weights) if is_rounded else weights
-    with WithoutInitialisation():
-        model = build(model_config)
-    adopt(model, weights)
-    return model.to(device).eval()
 
 
 def is_joint(folder: Path) -> bool:
@@ -367,7 +471,7 @@ def _read_unfinished(run: Path, device: str | torch.device) -> Bundle:
     )  # fmt: skip
     model_config = _sizes(config, *(tokenizer.vocab_size for tokenizer in tokenizers))
     manifest_now = {**manifest_of(config, model_config), **facts.as_manifest(), "files": {"model.safetensors": weights}}
-    model = _model(model_config, folder / name, device)
+    model = StoredModel(model_config, folder / name, device).read()
     logger.info("%s: training is not finished; using the weights of step %s", run, f"{step:,}")
     return Bundle(config, model, *tokenizers, manifest_now)
 

@@ -1,32 +1,91 @@
-"""Where to compute and how precisely: settings resolved to what this machine has."""
+"""Where to compute and how precisely: settings resolved to what this machine has.
+
+torch takes a second to import, so only what cannot do without it imports it.
+"""
 
 from __future__ import annotations
 
 import functools
 import logging
+import os
+import sys
 import time
 from collections.abc import Mapping
-from typing import Any, Literal
-
-import torch
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.errors import ConfigError
 from dragoman.options import not_among
 
+if TYPE_CHECKING:
+    import torch
+
 logger = logging.getLogger(__name__)
 
+GPU_NODES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+"""Files of Linux without which no process reaches a GPU: NVIDIA's, AMD's, and that of Windows's subsystem."""
 
-def resolve_device(name: str = "auto") -> torch.device:
-    """Return the device of that name; ``auto`` is the GPU if there is one, else the CPU.
+
+def device_type(name: str = "auto") -> Literal["cpu", "cuda"]:
+    """Return the kind of device of that name; ``auto`` is the GPU if there is one, else the CPU.
 
     Raises:
         ConfigError: The name is unknown, or there is no GPU.
     """
     if name not in ("auto", "cpu", "cuda"):
         raise not_among("device", name, ("auto", "cpu", "cuda"))
-    if name == "cuda" and not torch.cuda.is_available():
+    able = name != "cpu" and _has_gpu()
+    if name == "cuda" and not able:
         raise ConfigError("device = 'cuda', but torch sees no GPU here: use cpu or auto")
-    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+    return "cuda" if able else "cpu"
+
+
+def resolve_device(name: str = "auto") -> torch.device:
+    """Return the device of that name: see ``device_type``."""
+    import torch
+
+    return torch.device(device_type(name))
+
+
+def _has_gpu() -> bool:
+    """Return True if torch sees a GPU; torch is not imported to be asked where there can be none."""
+    if "torch" not in sys.modules and sys.platform == "linux" and not any(map(os.path.exists, GPU_NODES)):
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def n_threads() -> int:
+    """Return torch's number of threads, or the one that it will have once it is imported: one for each core."""
+    if "torch" in sys.modules:
+        import torch
+
+        return torch.get_num_threads()
+    # MKL, which sets torch's number, takes the smaller of these
+    values = [os.environ.get(name, "").partition(",")[0].strip() for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")]
+    return min([_n_cores(), *(int(value) for value in values if value.isdecimal() and int(value))])
+
+
+def set_threads(number: int) -> None:
+    """Set torch's number of threads, if torch is imported."""
+    if "torch" in sys.modules:
+        import torch
+
+        torch.set_num_threads(number)
+
+
+def _n_cores() -> int:
+    """Return the number of cores that this process may use; two threads of one core count once."""
+    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    cores = set()
+    for number in usable:
+        siblings = Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list")
+        try:
+            cores.add(siblings.read_text(encoding="ascii"))
+        except OSError:
+            cores.add(str(number))
+    return len(cores)
 
 
 def resolve_precision(name: str, device: torch.device) -> Literal["fp32", "bf16"]:
@@ -40,6 +99,8 @@ def resolve_precision(name: str, device: torch.device) -> Literal["fp32", "bf16"
     if name not in ("auto", "fp32", "bf16"):
         raise not_among("precision", name, ("auto", "fp32", "bf16"))
     if device.type == "cuda":
+        import torch
+
         able = torch.cuda.is_bf16_supported(including_emulation=False)
         if name == "bf16" and not able:
             raise ConfigError("precision = 'bf16', but this GPU does not support bf16: set it to fp32 or auto")
@@ -51,6 +112,8 @@ def resolve_precision(name: str, device: torch.device) -> Literal["fp32", "bf16"
 
 def capabilities() -> Mapping[str, Any]:
     """Return the features of this CPU that torch knows, by name; nothing if torch is too old to tell."""
+    import torch
+
     return torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
 
 
@@ -79,11 +142,15 @@ def bf16_is_faster() -> bool:
     facts = capabilities()
     if not (facts.get("avx512_bf16") or facts.get("amx_bf16")):  # emulated: timing a product might take seconds
         return False
+    import torch
+
     return seconds_of_a_product(torch.bfloat16) < 2 / 3 * seconds_of_a_product(torch.float32)
 
 
 def seconds_of_a_product(dtype: torch.dtype) -> float:
     """Return the shortest time of six products of a size that training has: about 10 ms a gigaflop and core at most."""
+    import torch
+
     left, right = torch.ones(512, 1024, dtype=dtype), torch.ones(1024, 1024, dtype=dtype)
     taken = []
     for _ in range(6):
@@ -97,6 +164,20 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Return True if an error says that memory could not be allocated, on any device."""
     words = ("out of memory", "not enough memory", "can't allocate memory", "Cannot allocate memory", "std::bad_alloc",
              "STATUS_ALLOC_FAILED")  # fmt: skip
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
+    if "torch" in sys.modules:
+        import torch
+
+        if isinstance(error, torch.OutOfMemoryError):
+            return True
+    return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(word in str(error) for word in words)
     )
+
+
+def free_memory() -> None:
+    """Give the memory back that torch keeps for later on a GPU."""
+    if "torch" in sys.modules:
+        import torch
+
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()

@@ -18,7 +18,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 
@@ -60,6 +60,12 @@ def shortened(message: str) -> str:
         return message
     half = MOST_MESSAGE // 2
     return f"{message[:half]} ... ({len(message) - 2 * half:,} characters) ... {message[-half:]}"
+
+
+def listing(names: Iterable[str]) -> str:
+    """Return the first three names in words, and the number of the others."""
+    first, others = sorted(names)[:3], sorted(names)[3:]
+    return ", ".join(first) + (f" and {len(others)} more" if others else "")
 
 
 def _bytes_of_names(error: UnicodeError) -> tuple[str | bytes, int]:

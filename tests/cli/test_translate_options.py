@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.translation import scoring
+from dragoman.translation import pair_reader
 
 Command = Callable[..., Any]
 
@@ -178,8 +178,8 @@ def test_score_with_lines_that_run_out_of_memory_is_no_success(
     command: Command, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The status was 0, and the perplexity that of the other lines."""
-    real = scoring.read_all
-    monkeypatch.setattr(scoring, "read_all", lambda *args, **options: [*real(*args, **options)[:-1], None])
+    real = pair_reader.read_all
+    monkeypatch.setattr(pair_reader, "read_all", lambda *args, **options: [*real(*args, **options)[:-1], None])
     (tmp_path / "src").write_bytes(b"the dog\nthe cat\n")
     (tmp_path / "tgt").write_bytes(b"der hund\ndie katze\n")
     done = command("score", tiny_run, "--src", "src", "--ref", "tgt", cwd=tmp_path)

@@ -9,8 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.decoding.alignment import CrossAttention, links, longest_unread, pharaoh, token_words
-from dragoman.decoding.words import word_numbers
+from dragoman.decoding.alignment import links, longest_unread
+from dragoman.decoding.scoring import CrossAttention
+from dragoman.decoding.words import pharaoh, token_words, word_numbers
 from dragoman.errors import DecodeError
 
 

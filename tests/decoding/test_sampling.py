@@ -10,7 +10,7 @@ from table_model import EOS, TableModel, TableState
 from torch import Tensor
 
 from dragoman.config import DecodeConfig
-from dragoman.decoding import batches
+from dragoman.decoding import batched_search
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.request import Sampling, SearchBatch, Segment
 from dragoman.decoding.sampling import chance, draw, sample_search
@@ -58,7 +58,7 @@ def test_samples_take_no_more_memory_than_a_beam() -> None:
     for n_best in (1, 4, 40):
         rows.clear()
         decode = DecodeConfig(beam_size=4, batch_tokens=320, max_extra_tokens=2)
-        batches.search_all(Counting(1), segments, settings_of(decode, n_best, sampling=Sampling()), CPU)
+        batched_search.search_all(Counting(1), segments, settings_of(decode, n_best, sampling=Sampling()), CPU)
         assert sum(rows) == 64 * n_best
         assert 10 * max(rows) <= max(320, 10 * n_best)  # a sentence at least
 
@@ -88,7 +88,7 @@ def test_a_sentence_is_sampled_alike_in_any_batch_and_differently_by_seed_and_li
         config = DecodeConfig(max_extra_tokens=10, batch_tokens=batch_tokens)
         segments = [Segment(ids=sources[i], key=keys[i]) for i in which]
         settings = settings_of(config, n_best, sampling=Sampling(seed=seed))
-        found = batches.search_all(model, segments, settings, CPU).complete()
+        found = batched_search.search_all(model, segments, settings, CPU).complete()
         return [[h.ids for h in group] for group in found]
 
     want = [search([i], 4096)[0] for i in range(5)]

@@ -11,7 +11,8 @@ from table_model import BOS, EOS, PAD, TableModel, every_translation
 
 from dragoman.config import DecodeConfig, LengthPenalty, ModelConfig
 from dragoman.decoding.batches import length_batches
-from dragoman.decoding.search import ROOM, penalised
+from dragoman.decoding.request import penalised
+from dragoman.decoding.search import ROOM
 from dragoman.errors import ConfigError, DecodeError
 from dragoman.model.transformer import Transformer
 from searching import beam_search, greedy_search, search_all, settings_of

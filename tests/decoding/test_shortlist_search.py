@@ -15,7 +15,7 @@ from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.shortlist import Shortlist, learn
 from dragoman.data.store import Store
-from dragoman.decoding.batches import Shortlisted
+from dragoman.decoding.batched_search import Shortlisted
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.ensemble import Mean
 from dragoman.decoding.request import Hypothesis

@@ -14,7 +14,7 @@ import yaml
 import dragoman
 from dragoman.config import Config, OneFile, PairOfFiles
 from dragoman.data.texts import read_one
-from dragoman.decoding import batches
+from dragoman.decoding import batched_search
 from dragoman.distillation import augment as module
 from dragoman.distillation.augment import augment
 from dragoman.distillation.mixing import turned_round
@@ -134,8 +134,8 @@ def test_lines_without_memory_are_no_success_and_the_same_command_tries_them_alo
     assert command(*words, "whole", cwd=tmp_path).status == 0
     with monkeypatch.context() as patch:
         fail_long_lines(patch)
-        fails, sample = batches.beam_search, batches.sample_search
-        patch.setattr(batches, "sample_search", lambda *of: fails(*of[:3]) and sample(*of))
+        fails, sample = batched_search.beam_search, batched_search.sample_search
+        patch.setattr(batched_search, "sample_search", lambda *of: fails(*of[:3]) and sample(*of))
         failed = command(*words, "made", cwd=tmp_path)
         assert (failed.status, failed.out) == (2, b"")
         assert "forward.lines: 2 lines ran out of memory; free some memory, and give the same" in failed.error

@@ -90,4 +90,4 @@ def _deep(run: Path) -> Bundle:
     deep = {"n_encoder_layers": 3, "n_decoder_layers": 3}
     config = bundle.config.model_copy(update={"model": bundle.config.model.model_copy(update=deep)})
     model = Transformer(bundle.model.config.model_copy(update=deep)).eval()
-    return bundle._replace(config=config, model=model)
+    return bundle._replace(config=config, weights=model)

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.data.text_names import is_plain_text
 from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo
+from dragoman.documents.formats import supported_suffixes
 from dragoman.documents.translate import Report, finishing, open_document
 from dragoman.errors import DataError
 from dragoman.translation.assemble import Translation
@@ -195,6 +197,11 @@ def test_columns_of_a_table_by_name() -> None:
 def test_what_cannot_be_read_is_refused(name: str, data: str | bytes, columns: tuple[str, ...], said: str) -> None:
     with pytest.raises(DataError, match=said):
         upper(name, data, columns)
+
+
+def test_no_format_takes_the_name_of_plain_text() -> None:
+    """``dragoman translate`` asks for plain text first, as the formats take a tenth of a second to import."""
+    assert [suffix for suffix in supported_suffixes() if is_plain_text(f"a{suffix}")] == [".txt"]
 
 
 def test_plain_text_needs_no_suffix() -> None:

@@ -338,12 +338,12 @@ def _settings(langs: tuple[str, str]) -> dict[str, Any]:
 
 LOADED = {
     "train": ("torch._dynamo", "dragoman.training.run"),
-    "augment": ("dragoman.distillation.augment",),
+    "augment": ("dragoman.distillation.augment", "dragoman.translation.pair_reader"),
     "distill": ("dragoman.distillation.distill", "torch._dynamo", "ctranslate2.specs"),
-    "translate": ("dragoman.translation.translator", "dragoman.documents.translate"),
-    "score": ("dragoman.translation.translator",),
-    "evaluate": ("dragoman.evaluation.evaluate",),
-    "calibrate": ("dragoman.evaluation.calibration",),
+    "translate": ("dragoman.translation.pair_reader", "dragoman.documents.translate"),
+    "score": ("dragoman.translation.pair_reader",),
+    "evaluate": ("dragoman.evaluation.evaluate", "dragoman.translation.pair_reader"),
+    "calibrate": ("dragoman.evaluation.calibration", "dragoman.translation.pair_reader"),
     "explain": ("dragoman.explanation.outputs", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
     "report": ("dragoman.history.report", "dragoman.history.translations"),
     "doctor": ("dragoman.doctor.diagnosis", "dragoman.doctor.page", "matplotlib.backends.backend_svg"),

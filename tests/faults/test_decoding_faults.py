@@ -71,7 +71,7 @@ def in_usual_case(line: str, model: Translator) -> str:
 def test_X1_as_many_lines_come_out_as_go_in_and_in_order_of_a_stub(n: int, tiny_run: Path, figure: Figure) -> None:
     real = load_bundle(tiny_run)
     stub = Echo(real.tgt_tokenizer.vocab_size)  # says its source
-    echo = Translator(real._replace(model=stub, manifest={}))  # type: ignore[arg-type]  # no usual length: not split
+    echo = Translator(real._replace(weights=stub, manifest={}))  # type: ignore[arg-type]  # no usual length: not split
     tried = lines = 0
 
     @settings(max_examples=n, suppress_health_check=list(HealthCheck), database=None)

@@ -17,7 +17,7 @@ import torch
 import dragoman
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.batched_search import search_all
 from dragoman.decoding.request import SearchSettings, Segment
 from dragoman.decoding.scoring import read_all
 

@@ -26,6 +26,6 @@ def make(tiny_run: Path, request: pytest.FixtureRequest) -> Callable[..., Bundle
         n = real.src_tokenizer.vocab_size
         sizes = request.module.SIZES
         model = Transformer(ModelConfig(**{"src_vocab_size": n, "tgt_vocab_size": n, **sizes, **fields})).eval()
-        return real._replace(model=fill(model, seed=1, spread=1 / 4))
+        return real._replace(weights=fill(model, seed=1, spread=1 / 4))
 
     return bundle

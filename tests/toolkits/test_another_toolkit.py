@@ -84,7 +84,7 @@ class Notes(Torch):
 
 def open_export(export: Path, quantization: str, bundle: Bundle, device: torch.device) -> tuple[Notes, str]:
     opened = unzipped(export)
-    return Notes.load(Models((opened,), opened.model), "fp32", 1), quantization
+    return Notes.load(Models((opened,)), "fp32", 1), quantization
 
 
 def why_different(decode: DecodeConfig) -> list[str]:

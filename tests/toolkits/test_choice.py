@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import logging
+import pickle
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,6 +20,7 @@ import torch
 import dragoman
 from dragoman import toolkits
 from dragoman.bundle import Bundle, load_bundle
+from dragoman.decoding.constraints import Rules
 from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Segment
 from dragoman.errors import BundleError, ConfigError, DragomanError
 from dragoman.files import check_sealed
@@ -102,8 +105,8 @@ def test_an_ensemble_is_one_such_option(tiny_run: Path) -> None:
 def test_a_model_that_it_cannot_express_is_one_too(tiny_run: Path) -> None:
     bundle = load_bundle(tiny_run)
     model = type(bundle.model)(bundle.model.config.model_copy(update={"d_k": 4, "d_v": 6}))
-    assert CTranslate2.obstacle(Models((bundle,), bundle.model), Needs()) == ""
-    found = CTranslate2.obstacle(Models((bundle._replace(model=model),), model), Needs())
+    assert CTranslate2.obstacle(Models((bundle,)), Needs()) == ""
+    found = CTranslate2.obstacle(Models((bundle._replace(weights=model),)), Needs())
     assert found == "this model: its heads have one width, and here model.d_k is 4 and model.d_v 6"
 
 
@@ -115,8 +118,8 @@ def test_auto_says_what_it_took_and_why(
     device: str, took: str, reason: str,
 ) -> None:  # fmt: skip
     bundle = load_bundle(tiny_run)
-    choose = engines.Engines(Models((bundle,), bundle.model)).choose
-    monkeypatch.setattr(Models, "device", torch.device(device))
+    choose = engines.Engines(Models((bundle,))).choose
+    monkeypatch.setattr(Models, "device_type", device)
     with caplog.at_level(logging.INFO, "dragoman.toolkits.choice"):
         assert choose("auto", Needs()) == took
     assert caplog.messages == [f"engine: {took} ({reason})"]
@@ -133,7 +136,7 @@ def test_an_unknown_engine_is_refused(tiny_run: Path) -> None:
     bundle = load_bundle(tiny_run)
     for engine in ("torch", "ctranslate2"):
         with pytest.raises(ConfigError, match="workers must be 1 or more, got 0"):
-            engines.Engines(Models((bundle,), bundle.model)).get(engine, "fp32", 0)
+            engines.Engines(Models((bundle,))).get(engine, "fp32", 0)
 
 
 def test_what_auto_took_for_a_file_is_told_to_the_process_that_resumes(
@@ -247,6 +250,40 @@ def test_a_model_in_memory_is_converted_as_it_is(tiny_run: Path) -> None:
     found = translator.translate(["the dog sees a cat"], guard=False, engine="ctranslate2")
     assert found[0].score == pytest.approx(want[0].score, abs=1e-4)
     translator.plan(engine="ctranslate2").engine.close()
+
+
+def test_a_model_that_is_changed_in_memory_before_the_translator_reads_it_is_converted_as_it_is(run: Path) -> None:
+    Translator.load(run, "cpu").plan(engine="ctranslate2")  # an export is kept
+    translator = Translator.load(run, "cpu")
+    with torch.no_grad():
+        translator.bundle.model.decoder.layers[0].feed_forward.w_2.bias += 1.0
+    want = translator.translate(["the dog sees a cat"], guard=False)
+    found = translator.translate(["the dog sees a cat"], guard=False, engine="ctranslate2")
+    assert found[0].score == pytest.approx(want[0].score, abs=1e-4)
+    assert pickle.loads(pickle.dumps(translator)).run is None
+    translator.plan(engine="ctranslate2").engine.close()
+
+
+def test_fast_translates_with_a_kept_export_without_torch_and_as_with_it(run: Path, texts: list[str]) -> None:
+    """It takes a second to import, and 200 MB."""
+    script = """
+import json, sys
+from dragoman.cli import main
+if sys.argv[1] == "torch":
+    import torch
+from dragoman.translation.translator import Translator
+found = Translator.load(sys.argv[2]).translate(json.load(sys.stdin), fast=True)
+print(json.dumps(["torch" in sys.modules, [(line.text, line.score, line.confidence) for line in found]]))
+"""
+    told = []
+    for which in ("torch", "torch", ""):  # the first call writes the export
+        done = subprocess.run(
+            [sys.executable, "-c", script, which, str(run)], input=json.dumps(texts), capture_output=True, text=True
+        )
+        told.append(json.loads(done.stdout or "0"))
+        assert told[-1], done.stderr
+    assert [is_imported for is_imported, _ in told] == [True, True, False]
+    assert told[0][1] == told[1][1] == told[2][1]
 
 
 @pytest.fixture
@@ -425,7 +462,7 @@ def test_weights_that_have_changed_are_converted_again_and_not_beside_the_run(ru
 
 def test_a_plan_takes_an_engine_that_is_handed_over(run: Path, texts: list[str]) -> None:
     translator, bundle = Translator.load(run, "cpu"), load_bundle(run)
-    engine = CTranslate2.load(Models((bundle,), bundle.model, run), "fp32", 1)
+    engine = CTranslate2.load(Models((bundle,), run), "fp32", 1)
     plan = translator.plan()
     assert isinstance(plan.engine, Torch)
     handed = replace(plan, engine=engine)
@@ -481,6 +518,7 @@ class Shouting:
     name: ClassVar[str] = "shouting"
     loads_workers: ClassVar[bool] = True
     merit: ClassVar[str] = "it is loud"
+    attend = None
     loaded: ClassVar[list[tuple[str, int]]] = []
     closed: ClassVar[list[str]] = []
 
@@ -490,6 +528,9 @@ class Shouting:
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
         return "sampling" if needs.sampling else "constrained decoding" if needs.constraints else ""
+
+    def can_search(self, rules: Rules) -> bool:
+        return False
 
     @classmethod
     def why_not_auto(cls, models: Models, needs: Needs) -> str:
@@ -593,7 +634,7 @@ def test_each_engine_says_what_it_cannot_do_before_anything_is_loaded(
     for engine in (Torch, CTranslate2):
         monkeypatch.setattr(engine, "load", lambda *given: pytest.fail("loaded"))
     bundle = load_bundle(tiny_run)
-    one, two = Models((bundle,), bundle.model), Models((bundle, bundle), bundle.model)
+    one, two = Models((bundle,)), Models((bundle, bundle))
     asked = {
         "sampling": Needs(sampling=True), "alignments": Needs(alignments=True), "parsing": Needs(trees=True),
         "constrained decoding": Needs(constraints=True), "precision bf16": Needs(precision="bf16"),
@@ -618,7 +659,7 @@ def test_fast_takes_the_fastest_that_is_here(
 ) -> None:
     bundle = load_bundle(tiny_run)
     monkeypatch.setattr("dragoman.toolkits.ours.search.resolve_precision", lambda *_: precision)
-    assert engines.Engines(Models((bundle,), bundle.model)).fastest(needs) == took
+    assert engines.Engines(Models((bundle,))).fastest(needs) == took
 
 
 def test_int8_is_searched_by_the_engine_that_has_it(tiny_run: Path) -> None:

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import copy
+import random
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.config import DecodeConfig, LengthPenalty
-from dragoman.data.tokenizer import BOS_ID, PAD_ID
+from dragoman.data.tokenizer import BOS_ID, PAD_ID, UNK_ID
+from dragoman.decoding.cancellation import Cancellation
+from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.request import Hypothesis, Progress, SearchResult, SearchSettings, Segment
-from dragoman.decoding.scoring import read_all
+from dragoman.decoding.scoring import attend_all, read_all
 from dragoman.errors import ConfigError, DecodeError
+from dragoman.model.transformer import Transformer
 from dragoman.toolkits.ctranslate2 import search as ctranslate2_engine
 from dragoman.toolkits.ctranslate2.search import CTranslate2, open_folder
 from dragoman.toolkits.ctranslate2.write import write
+from dragoman.toolkits.engine import Models
 from dragoman.translation.translator import Translator
+from model_variants import fill
 from searching import search_all, segments_of
 
 CPU = torch.device("cpu")
@@ -75,7 +82,7 @@ def noisy(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Both:
         model.generator.bias.zero_()
         model.generator.bias[[PAD_ID, BOS_ID]] = 4.0
         model.generator.bias[3] = -3.0
-    bundle = bundle._replace(model=model)
+    bundle = bundle._replace(weights=model)
     gen = torch.Generator().manual_seed(0)
     sources = [torch.randint(4, 300, (n,), generator=gen).tolist() for n in (1, 2, 3, 5, 8, 9)]
     return Both(bundle, load(bundle, tmp_path_factory.mktemp("noisy")), sources)
@@ -317,3 +324,83 @@ def test_loading_it_leaves_torch_its_number_of_threads(tiny_run: Path, tmp_path:
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("n_decoder_layers", [1, 2, 3])
+@pytest.mark.parametrize("batch_tokens", [1, 4096])
+def test_the_attention_of_given_translations_is_that_of_our_model(
+    tiny_run: Path, n_decoder_layers: int, batch_tokens: int
+) -> None:
+    bundle = load_bundle(tiny_run)
+    config = bundle.sizes.model_copy(update={"n_decoder_layers": n_decoder_layers})
+    bundle = bundle._replace(weights=fill(Transformer(config).eval(), seed=1, spread=1 / 4))
+    chance = random.Random(2)
+    sizes = [(1, 0), (3, 1), (9, 4), (4, 9), (12, 12), (2, 17)]  # source and translation: none, shorter, longer
+    pairs = [tuple([chance.randrange(4, config.tgt_vocab_size) for _ in range(n)] for n in pair) for pair in sizes]
+    pairs.append(([7, 8], [UNK_ID, 9]))
+    want = attend_all(bundle.model, pairs, CPU)
+    engine = CTranslate2.load(Models((bundle,)), "fp32", 1)
+    assert engine.attend is not None
+    found = engine.attend(pairs, batch_tokens)
+    for ours, theirs, (src, tgt) in zip(want, found, pairs, strict=True):
+        assert ours is not None
+        assert theirs is not None
+        assert theirs.shape == (len(tgt) + 1, len(src))
+        np.testing.assert_allclose(theirs, ours[:, : len(src)], atol=2e-6)
+    assert engine.attend(pairs, batch_tokens, Cancellation(lambda: True)) == [None] * len(pairs)
+    engine.close()
+
+
+def test_an_export_that_is_compared_is_not_asked_for_attention(both: Both) -> None:
+    """It may be of an earlier version, which returns that of another layer."""
+    assert both.engine.attend is None
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_the_rules_of_the_guard_hold_and_scores_stay_the_models(noisy: Both, both: Both, beam_size: int) -> None:
+    decode = DecodeConfig(beam_size=beam_size, max_extra_tokens=12, batch_tokens=10_000)
+    for bundle, engine, sources in (noisy, both):
+        spelling = Spelling(bundle.tgt_tokenizer.spelled)
+        kinds = [None, Rules(spelling), Rules(spelling, no_repeat_ngram=2), Rules(spelling, min_tokens=11),
+                 Rules(spelling, no_repeat_ngram=3, min_tokens=1)]  # fmt: skip
+        segments = [Segment(ids=src, rules=rules) for src in sources[:6] for rules in kinds]
+        assert all(engine.can_search(rules) for rules in kinds if rules is not None)
+        settings = SearchSettings(decode=decode, n_best=beam_size)
+        found = engine.search(segments, settings).hypotheses
+        pairs = [(segment.ids, h.ids) for segment, best in zip(segments, found, strict=True) for h in best]
+        reads = iter(read_all(bundle.model, pairs, CPU))
+        for segment, best in zip(segments, found, strict=True):
+            rules = segment.rules or Rules(spelling)
+            assert best
+            for h in best:
+                assert len(h.ids) >= min(rules.min_tokens, len(segment.ids) + 11)
+                if n := rules.no_repeat_ngram:
+                    runs = [tuple(h.ids[i : i + n]) for i in range(len(h.ids) - n + 1)]
+                    assert len(runs) == len(set(runs))
+                read = next(reads)
+                assert read is not None
+                assert h.log_prob == pytest.approx(read.log_prob, abs=2e-4)
+        free = engine.search([Segment(ids=src) for src in sources[:6]], settings).hypotheses
+        assert [[h.ids for h in best] for best in found[::5]] == [[h.ids for h in best] for best in free]
+    words = {"prefix": b" dog", "exclude": (b"dog",), "include": ((5,),), "ids": (5,)}
+    assert not any(engine.can_search(Rules(spelling, **{name: value})) for name, value in words.items())  # type: ignore[arg-type]
+
+
+def test_the_guard_searches_again_with_the_engine_itself_where_it_can(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, int]] = []
+    real = CTranslate2.search
+
+    def recorded(self: CTranslate2, segments: Sequence[Segment], *rest: Any) -> SearchResult:
+        asked.extend((s.rules.no_repeat_ngram, s.rules.min_tokens) for s in segments if s.rules is not None)
+        return real(self, segments, *rest)
+
+    monkeypatch.setattr(CTranslate2, "search", recorded)
+    monkeypatch.setattr("dragoman.translation.guard.faults", lambda *args, **facts: ("loop",))
+    monkeypatch.setattr("dragoman.toolkits.ours.search.Torch.search", lambda *given: pytest.fail("not needed"))
+    shutil.copytree(tiny_run / "bundle", tmp_path / "run/bundle")
+    translator = Translator.load(tmp_path / "run", "cpu")
+    (line,) = translator.translate(["the dog sees a cat"], engine="ctranslate2")
+    assert asked == [(3, 1)]
+    assert [note.kind for note in line.notes] == ["loop"]

@@ -276,7 +276,7 @@ def test_rounded_sinusoids_are_known_again(tiny_run: Path, tmp_path: Path, quant
     real = load_bundle(tiny_run)
     config = real.model.config.model_copy(update={"norm": "pre"})
     (tmp_path / "there").mkdir()
-    write(real._replace(model=fill(Transformer(config).eval(), seed=1)), tmp_path / "there", quantization)
+    write(real._replace(weights=fill(Transformer(config).eval(), seed=1)), tmp_path / "there", quantization)
     run = dragoman.import_model(tmp_path / "there", tmp_path / "run")
     assert load_bundle(run).model.config.positions == "sinusoidal"
 
@@ -478,7 +478,7 @@ def test_sines_and_cosines_in_turn_are_read_as_learned_positions(tiny_run: Path,
         table.weight.data.copy_(sinusoids(0, 40, 24))
     there = tmp_path / "there"
     there.mkdir()
-    write(real._replace(model=model), there)
+    write(real._replace(weights=model), there)
     again = load_bundle(dragoman.import_model(there, tmp_path / "run"))
     assert again.model.config.positions == "learned"
     assert again.model.config.max_len == 40

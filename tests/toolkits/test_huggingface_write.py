@@ -69,7 +69,7 @@ def make(tiny_run: Path, small_tokenizer: Tokenizer) -> Make:
         tgt = small_tokenizer if smaller_target else real.tgt_tokenizer
         n = {"src_vocab_size": real.src_tokenizer.vocab_size, "tgt_vocab_size": tgt.vocab_size}
         model = Transformer(ModelConfig(**{**n, **SIZES, **fields})).eval()
-        return real._replace(model=fill(model, seed=1, spread=1 / 4), tgt_tokenizer=tgt)
+        return real._replace(weights=fill(model, seed=1, spread=1 / 4), tgt_tokenizer=tgt)
 
     return bundle
 

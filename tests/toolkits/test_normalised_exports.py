@@ -58,7 +58,7 @@ def exported(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
             folder, n = tmp_path_factory.mktemp("exports"), own.vocab_size
             sizes = dict(d_model=8, n_heads=2, d_ff=8, n_encoder_layers=1, n_decoder_layers=1)
             model = Transformer(ModelConfig(src_vocab_size=n, tgt_vocab_size=n, **sizes)).eval()
-            bundle = load_bundle(tiny_run)._replace(src_tokenizer=own, tgt_tokenizer=own, model=model)
+            bundle = load_bundle(tiny_run)._replace(src_tokenizer=own, tgt_tokenizer=own, weights=model)
             modules = os.environ.get("TOKENIZERS_JS")
             made[own.fingerprint] = readers(written(bundle, folder), folder, Path(modules) if modules else None)
         return made[own.fingerprint]

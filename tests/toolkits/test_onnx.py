@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +220,7 @@ def test_without_a_package_it_is_named(make: Make, tiny_run: Path, tmp_path: Pat
 
 def test_it_says_what_it_cannot_do(tiny_run: Path) -> None:
     bundle = load_bundle(tiny_run)
-    models = Models((bundle,), bundle.model)
+    models = Models((bundle,))
     assert Onnx.obstacle(models, Needs()) == ""
     assert Onnx.obstacle(models, Needs(alignments=True)) == "alignments"
-    assert Onnx.obstacle(replace(models, bundles=(bundle, bundle)), Needs()) == "an ensemble"
+    assert Onnx.obstacle(Models((bundle, bundle)), Needs()) == "an ensemble"

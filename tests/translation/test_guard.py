@@ -120,9 +120,9 @@ class World:
         search = SearchSettings(decode=decode, workers=2, shortlist=True, sampling=Sampling(seed=1), longest=limit)
         second = SearchSettings(decode=decode, workers=1)
         known: Any = SimpleNamespace(
-            engine=self, search=search, constrained=EngineSearch(cast(Any, self), second), tgt_tokenizer=self,
+            engine=self, search=search, constrained=EngineSearch(lambda: cast(Any, self), second), tgt_tokenizer=self,
             src_lang=src_lang, tgt_lang=tgt_lang, encoder=SimpleNamespace(spelling=Spelling([])),
-            facts=SimpleNamespace(least_ratio=self.least_ratio), reader=self,
+            facts=SimpleNamespace(least_ratio=self.least_ratio), aligner=self, can_search=lambda rules: False,
         )  # fmt: skip
         return cast(Plan, known)
 

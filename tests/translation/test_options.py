@@ -20,8 +20,8 @@ from dragoman.errors import BundleError, ConfigError, DataError, DecodeError, Dr
 from dragoman.languages.words import has_word
 from dragoman.translation.assemble import assemble, paired_by_chance
 from dragoman.translation.keeping.glossary import Glossary
+from dragoman.translation.language_pairs import Direction
 from dragoman.translation.notes import QUIET, Events, Note
-from dragoman.translation.scoring import PairReader
 from dragoman.translation.segments import SegmentResult, segment
 from dragoman.translation.translator import Translation, Translator
 from failing import fail_long_lines
@@ -400,7 +400,7 @@ def test_x4_a_line_without_memory_is_blank_said_and_alone(
 def test_a_mark_behind_a_space_is_aligned_in_a_language_without_spaces(
     translator: Translator, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PairReader, "src_unspaced", True)
+    monkeypatch.setattr(Direction, "src_unspaced", True)
     (line,) = translator.translate([text], alignments=True)
     n_characters = max((number for number in word_numbers(text, True)), default=-1) + 1
     assert all(src < n_characters for src, _ in line.alignment or ())

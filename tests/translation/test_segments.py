@@ -196,9 +196,9 @@ def test_an_impossible_ratio_of_lengths_is_refused(reseal: Any, wrong: Any) -> N
 
 def test_the_model_says_how_much_of_a_source_a_translation_left_unread(tiny_run: Path) -> None:
     translator = Translator.load(tiny_run, "cpu")
-    reader, src = translator.plan().reader, translator.src_tokenizer.encode(["the dog sees a cat " * 3])[0]
+    aligner, src = translator.plan().aligner, translator.src_tokenizer.encode(["the dog sees a cat " * 3])[0]
     whole, part = translator.tgt_tokenizer.encode([("der hund sieht ein katze " * 3).strip(), "der hund"])
-    unread = reader.unread([(src, whole), (src, part)], 4096)
+    unread = aligner.unread([(src, whole), (src, part)], 4096)
     assert 0 <= unread[0] < unread[1] <= len(src)
 
 

@@ -21,7 +21,7 @@ from dragoman.bundle import Bundle, load_bundle, save_bundle
 from dragoman.config import DecodeConfig, ModelConfig, TokenizerConfig
 from dragoman.data.shortlist import Shortlist
 from dragoman.data.tokenizer import UNK_ID, Tokenizer
-from dragoman.decoding.batches import Shortlisted
+from dragoman.decoding.batched_search import Shortlisted
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.ensemble import Ensemble, Mean
 from dragoman.decoding.request import Hypothesis, Sampling, SearchSettings, Segment
@@ -57,7 +57,7 @@ def bundle(tiny_run: Path) -> Bundle:
         model.generator.bias.zero_()
         model.generator.bias[UNK_ID] = 12.0
     config = real.config.model_copy(update={"model": model.config})
-    return real._replace(model=model, config=config)
+    return real._replace(weights=model, config=config)
 
 
 @pytest.fixture
@@ -249,7 +249,7 @@ def without_bytes(bundle: Bundle, toy_sentences: Callable[..., Any]) -> Translat
     sizes = dict(d_model=16, d_ff=16, n_heads=2, n_encoder_layers=1, n_decoder_layers=1)
     model = Transformer(ModelConfig(src_vocab_size=n, tgt_vocab_size=n, **sizes)).eval()
     config = bundle.config.model_copy(update={"model": model.config})
-    return Translator(bundle._replace(model=model, config=config, src_tokenizer=tokenizer, tgt_tokenizer=tokenizer))
+    return Translator(bundle._replace(weights=model, config=config, src_tokenizer=tokenizer, tgt_tokenizer=tokenizer))
 
 
 def test_a_note_names_what_the_model_could_not_read(without_bytes: Translator) -> None:

@@ -63,7 +63,7 @@ def test_a_copy_that_is_longer_than_the_model_can_read_is_aligned_with_itself(tr
     n = translator.src_tokenizer.vocab_size
     model = Transformer(ModelConfig(src_vocab_size=n, tgt_vocab_size=n, **sizes)).eval()
     config = bundle.config.model_copy(update={"model": model.config})
-    learned = Translator(bundle._replace(model=model, config=config))
+    learned = Translator(bundle._replace(weights=model, config=config))
     copy, words = learned.translate(["12 " * 99 + "34", "the dog"], alignments=True)
     assert copy.text == "12 " * 99 + "34"
     assert copy.alignment == tuple((i, i) for i in range(100))

@@ -75,7 +75,7 @@ def score(
         translator = Translator.load([run, *(ensemble or ())], machine.device)
     options = replace(options, alignments=alignments is not None)
     plan = translator.plan_scoring(options)  # refuses impossible options before the file of --alignments is opened
-    langs = plan.reader.src_lang, plan.reader.tgt_lang
+    langs = plan.reader.direction.src, plan.reader.direction.tgt
     for warning in check_sides(run, langs, options.from_lang, src, ref):
         say(f"warning: {warning}")
     begin_list(output, src, ref)
@@ -112,7 +112,7 @@ def score(
 
 def _write(pair: Scored, number: int, as_json: bool, links: BinaryIO | None) -> None:
     """Write the scores of pair ``number`` to stdout, and its alignment to ``links``."""
-    from dragoman.decoding.alignment import pharaoh
+    from dragoman.decoding.words import pharaoh
 
     clear()
     if as_json:

@@ -292,16 +292,15 @@ def _is_document(file: Path, out: Path | None) -> bool:
         ConfigError: The file is neither.
     """
     from dragoman.data.text_names import COMPRESSED, is_plain_text
-    from dragoman.documents import plain
-    from dragoman.documents.formats import format_of, not_supported
 
     if file.is_dir():
         return out is not None
-    chosen = format_of(file.name)
-    if chosen is not None:
-        return chosen is not plain
     if is_plain_text(file.name):
         return False
+    from dragoman.documents.formats import format_of, not_supported
+
+    if format_of(file.name) is not None:
+        return True
     if file.suffix.lower() in COMPRESSED and format_of(file.stem) is not None:
         raise ConfigError(f"{file}: a document must be unpacked first; --as lines translates it line by line")
     raise ConfigError(f"{not_supported(str(file))}; --as lines translates it line by line")
@@ -459,7 +458,7 @@ class _Rendering:
 
     def write(self, number: int, translation: Translation, links: BinaryIO | None) -> None:
         """Write a translation to stdout, and its alignment to ``links``."""
-        from dragoman.decoding.alignment import pharaoh
+        from dragoman.decoding.words import pharaoh
 
         text = self(number, translation)
         if at_terminal() and not self.as_json:

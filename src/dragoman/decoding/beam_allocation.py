@@ -11,10 +11,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Phrase = tuple[int, ...]
 
@@ -167,7 +167,7 @@ def share_out(
     places = set(flat.topk(min(2 * k, k * n_vocab)).indices.tolist())
     places.update(beam * n_vocab + token for beam, token in enumerate(totals.argmax(dim=1).tolist()))
     places.update(beam * n_vocab + token for beam, state in enumerate(states) for token in state.next)
-    scored = zip(flat[torch.tensor(list(places), device=flat.device)].tolist(), places, strict=True)
+    scored = zip(flat[list(places)].tolist(), places, strict=True)
     candidates = sorted((pair for pair in scored if pair[0] > float("-inf")), key=lambda pair: (-pair[0], pair[1]))
     ends = [pair for pair in candidates if pair[1] % n_vocab == eos_id]
     banks: dict[int, list[tuple[float, int]]] = {}

@@ -16,17 +16,18 @@ Where constraints conflict, the prefix wins, then the words that must appear, th
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, chain
-from typing import NamedTuple
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.decoding.beam_allocation import Phrase, only_next, progress_of
 from dragoman.languages.words import LETTER, ending, joins
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 MOST_ANSWERS = 4_000_000
 """Largest size of the answers that a ``Spelling`` keeps: bytes of the texts, and ids."""
@@ -205,12 +206,11 @@ def restrict(
             continue
         only, never = following(ids, rule, room, eos_id)
         if only:
-            index = torch.tensor(only, device=log_p.device)
-            allowed = log_p[row, index]
-            log_p[row] = -torch.inf
-            log_p[row, index] = allowed
+            allowed = log_p[row, only]
+            log_p[row] = -math.inf
+            log_p[row, only] = allowed
         elif never:
-            log_p[row, torch.tensor(never, device=log_p.device)] = -torch.inf
+            log_p[row, never] = -math.inf
 
 
 def following(ids: Sequence[int], rules: Rules, room: int, eos_id: int) -> tuple[list[int], list[int]]:

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from dragoman.config import SPECIAL_IDS, DecodeConfig, LengthPenalty, SpecialIds
 from dragoman.decoding.cancellation import Cancellation
 from dragoman.decoding.constraints import Rules
-from dragoman.errors import DecodeError
+from dragoman.errors import ConfigError, DecodeError
 from dragoman.options import SamplingOptions
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NOT_FINITE = "the model's scores are not finite (NaN or infinite): its weights are damaged or diverged"
 
 OUT_OF_MEMORY = "out of memory, even alone in a batch: use a smaller beam or shorten the sentence"
 
@@ -131,12 +135,33 @@ class SearchSettings:
             raise DecodeError(f"n_best must be from 1 to beam_size = {self.decode.beam_size}, got {self.n_best}")
 
 
+def checked_workers(workers: int) -> int:
+    """Return the number of batches searched at a time.
+
+    Raises:
+        ConfigError: It is less than 1.
+    """
+    if workers < 1:
+        raise ConfigError(f"workers must be 1 or more, got {workers}")
+    return workers
+
+
 class Hypothesis(NamedTuple):
     """A finished translation; ``score`` is its log-probability (nats, eos included) over the length penalty."""
 
     ids: list[int]  # without bos and eos
     score: float
     log_prob: float
+
+
+def scored(ids: Sequence[int], log_prob: float, penalty: LengthPenalty) -> Hypothesis:
+    """Return a finished translation with its score: its log-probability (nats) over the length penalty."""
+    return Hypothesis(list(ids), penalised(log_prob, len(ids) + 1, penalty), log_prob)
+
+
+def penalised(log_prob: float, n: int, penalty: LengthPenalty) -> float:
+    """Return the score of ``n`` tokens, eos counted: their log-probability over the length penalty."""
+    return log_prob / penalty(n)
 
 
 @dataclass(frozen=True)

@@ -15,17 +15,42 @@ import torch
 from torch import Tensor
 
 from dragoman.config import SPECIAL_IDS
-from dragoman.decoding.alignment import CrossAttention
-from dragoman.decoding.batches import length_batches, padded, run_halving
+from dragoman.decoding.alignment import Attention
+from dragoman.decoding.batched_search import padded
+from dragoman.decoding.batches import length_batches, run_halving
 from dragoman.decoding.cancellation import Cancellation
-from dragoman.decoding.request import Progress, Segment
-from dragoman.decoding.search import NOT_FINITE
+from dragoman.decoding.request import NOT_FINITE, Progress, Segment
 from dragoman.errors import DecodeError
 
 T = TypeVar("T")
 
 Pair = tuple[Sequence[int], Sequence[int]]
 """Ids of a source and a translation, without bos and eos."""
+
+
+class CrossAttention:
+    """Records the cross-attention of each layer while a model runs; pass its ``record``."""
+
+    def __init__(self) -> None:
+        self._weights: dict[str, Tensor] = {}
+
+    def record(self, name: str, weights: Tensor) -> None:
+        """Take the weights ``(B, H, T, S)`` of one attention."""
+        if name.endswith("cross_attn"):
+            self._weights[name] = weights.mean(dim=1)
+
+    def mean(self) -> Tensor:
+        """Return the attention of the last layer but one, ``(B, T, S)``; of an ensemble the mean of its members'.
+
+        Raises:
+            DecodeError: The model attends to no source.
+        """
+        members: dict[str, list[Tensor]] = {}
+        for name, weights in self._weights.items():  # layers come in order
+            members.setdefault(name.partition("decoder.")[0], []).append(weights)
+        if not members:
+            raise DecodeError("this model has no cross-attention, so its words cannot be aligned")
+        return torch.stack([layers[-2] if len(layers) > 1 else layers[0] for layers in members.values()]).mean(dim=0)
 
 
 class Reader(Protocol):
@@ -40,7 +65,7 @@ class Read(NamedTuple):
     """One given translation as the model sees it."""
 
     log_probs: list[float]  # nats of each token, eos last
-    attention: Tensor | None  # (T, S), both with eos, on the CPU: see ``CrossAttention``; None: not asked for
+    attention: Attention | None  # (T, S), both with eos; None: not asked for
 
     @property
     def log_prob(self) -> float:
@@ -77,7 +102,7 @@ def read_all(
 def attend_all(
     model: Reader, pairs: Sequence[Pair], device: torch.device, batch_tokens: int = 4096,
     cancellation: Cancellation | None = None,
-) -> list[Tensor | None]:  # fmt: skip
+) -> list[Attention | None]:  # fmt: skip
     """Return the cross-attention that ``read_all`` returns, without the probabilities.
 
     A Transformer then leaves out its predictions: a product over the whole vocabulary, and its softmax.
@@ -86,7 +111,7 @@ def attend_all(
         cancellation: Once cancelled, no further batch is read.
 
     Returns:
-        ``(T, S)`` for each pair, in order, both with eos, on the CPU; None for a pair without memory, or left.
+        ``(T, S)`` for each pair, in order, both with eos; None for a pair without memory, or left.
 
     Raises:
         DecodeError: As ``read_all``.
@@ -94,7 +119,7 @@ def attend_all(
     features = getattr(model, "features", model)
 
     @torch.inference_mode()
-    def attend(batch: Sequence[Pair]) -> list[Tensor]:
+    def attend(batch: Sequence[Pair]) -> list[Attention]:
         src, tgt_in = _both_sides(batch, device)
         cross = CrossAttention()
         features(src, tgt_in, record=cross.record)
@@ -148,12 +173,10 @@ def _both_sides(pairs: Sequence[Pair], device: torch.device) -> tuple[Tensor, Te
     return src, padded([[special.bos, *ids] for _, ids in pairs], special.pad, device)
 
 
-def _rows(attention: Tensor, pairs: Sequence[Pair]) -> list[Tensor]:
-    """Return each pair's part of ``(B, T, S)``, without padding, on the CPU."""
-    return [
-        attention[row, : len(tgt_ids) + 1, : len(src_ids) + 1].float().cpu()
-        for row, (src_ids, tgt_ids) in enumerate(pairs)
-    ]
+def _rows(attention: Tensor, pairs: Sequence[Pair]) -> list[Attention]:
+    """Return each pair's part of ``(B, T, S)``, without padding."""
+    whole: Attention = attention.float().numpy(force=True)
+    return [whole[row, : len(tgt_ids) + 1, : len(src_ids) + 1].copy() for row, (src_ids, tgt_ids) in enumerate(pairs)]
 
 
 @torch.inference_mode()

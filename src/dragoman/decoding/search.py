@@ -29,10 +29,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dragoman.config import LengthPenalty
 from dragoman.decoding.beam_allocation import share_out
 from dragoman.decoding.constraints import Rules, restrict
-from dragoman.decoding.request import Hypothesis, SearchBatch, SearchSettings
+from dragoman.decoding.request import NOT_FINITE, Hypothesis, SearchBatch, SearchSettings, scored
 from dragoman.errors import DecodeError
 from dragoman.fast.top_k import best_extensions, maxima_and_log_sum
 
@@ -51,8 +50,6 @@ class Model(Protocol):
 
 ROOM = 128
 """Initial capacity of greedy search in tokens; it doubles when full."""
-
-NOT_FINITE = "the model's scores are not finite (NaN or infinite): its weights are damaged or diverged"
 
 Choose = Callable[[Tensor, list[int], int], Tensor]
 """Given log-probabilities ``(R, V)``, which row of the sources each is, and the step (from 1): ``(R,)`` tokens."""
@@ -253,16 +250,6 @@ def _best(logits: Tensor, scores: Tensor, n: int, settings: SearchSettings) -> t
     if not math.isfinite(float(log_sum.sum())):
         raise DecodeError(NOT_FINITE)
     return best, where
-
-
-def scored(ids: Sequence[int], log_prob: float, penalty: LengthPenalty) -> Hypothesis:
-    """Return a finished translation with its score: its log-probability (nats) over the length penalty."""
-    return Hypothesis(list(ids), penalised(log_prob, len(ids) + 1, penalty), log_prob)
-
-
-def penalised(log_prob: float, n: int, penalty: LengthPenalty) -> float:
-    """Return the score of ``n`` tokens, eos counted: their log-probability over the length penalty."""
-    return log_prob / penalty(n)
 
 
 def on_device(array: NDArray[Any], device: torch.device) -> Tensor:

@@ -23,7 +23,7 @@ from typing import Any, Never, TypeVar, cast
 
 import torch
 
-from dragoman.errors import ConfigError
+from dragoman.decoding.request import checked_workers
 
 Result = TypeVar("Result")
 
@@ -39,17 +39,6 @@ STOPPING = (signal.SIGINT, signal.SIGTERM)
 BYSTANDERS = ("read-ahead", "ticker")
 """Threads of ours that read text (``translation/streams.py``) or show progress (``progress.py``). They hold no lock
 that a search needs."""
-
-
-def checked_workers(workers: int) -> int:
-    """Return the number of batches searched at a time.
-
-    Raises:
-        ConfigError: It is less than 1.
-    """
-    if workers < 1:
-        raise ConfigError(f"workers must be 1 or more, got {workers}")
-    return workers
 
 
 def run_jobs(jobs: Sequence[Callable[[], Result]], workers: int, processes: bool = False) -> Iterator[Result]:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from dragoman.evaluation.metrics import scores, select_metrics
 from dragoman.evaluation.significance import Comparison, compare
-from dragoman.model.weights import n_bytes, untied
 from dragoman.progress import Ticker
 from dragoman.toolkits import OURS
 from dragoman.toolkits.engine import Searcher
@@ -200,5 +199,5 @@ def _megabytes(translator: Translator, engine: Searcher) -> float:
     """Return the size of the weights, or of the export that another toolkit's engine has loaded."""
     export: KeptExport | None = getattr(engine, "export", None)
     if export is None:
-        return sum(n_bytes(untied(bundle.model)) for bundle in translator.bundles) / 1e6
+        return sum(bundle.n_bytes for bundle in translator.bundles) / 1e6
     return max(path.stat().st_size for path in export.folder.iterdir()) / 1e6  # the weights are the largest file

@@ -525,14 +525,14 @@ def _sizes(job: _Job) -> dict[str, Any]:
     of_size = {"model.preset", *(f"model.{name}" for name in PRESETS["student"])}
     if job.options.preset is not None or overridden & of_size:
         return {"preset": job.options.preset or "student"}
-    sizes = sizes_below(job.teacher.bundle.model.config)
+    sizes = sizes_below(job.teacher.bundle.sizes)
     return {"preset": "student"} if sizes == PRESETS["student"] else sizes
 
 
 def add_shortlist(run: Path, ticker: Ticker) -> None:
     """Learn the student's shortlist from its own text, if its bundle has none yet."""
     bundle = load_bundle(run)
-    if bundle.shortlist is None and exporting_engines(bundle.model.config):
+    if bundle.shortlist is None and exporting_engines(bundle.sizes):
         with ticker.task("learning the shortlist"):
             shortlist = shortlists.learn(Store.open(run / "store/train"), bundle.src_tokenizer, bundle.tgt_tokenizer)
             amend_bundle(run, shortlist)

@@ -155,7 +155,7 @@ def diagnose_bundle(folder: Path) -> Diagnosis:
     known, data = bundle.facts, bundle.config.data
     facts: dict[str, Any] = {
         "step": known.step, "training_pairs": known.train_pairs, "source_vocabulary": bundle.src_tokenizer.vocab_size,
-        "target_vocabulary": bundle.tgt_tokenizer.vocab_size, "parameters": n_parameters(bundle.model.config),
+        "target_vocabulary": bundle.tgt_tokenizer.vocab_size, "parameters": n_parameters(bundle.sizes),
         **{f"validation_{name}": round(score, 2) for name, score in known.validation.items()},
     }  # fmt: skip
     files = f"--src test.{data.src_lang or 'src'} --ref test.{data.tgt_lang or 'tgt'}"

@@ -29,7 +29,6 @@ from dragoman.evaluation.odd_text import CHANGES
 from dragoman.evaluation.significance import Comparison, compare
 from dragoman.evaluation.test_set import language_of_side
 from dragoman.files import check_sealed, write_text
-from dragoman.model.weights import n_bytes, untied
 from dragoman.options import DeviceOptions, QuietOptions, either, takes
 from dragoman.progress import Ticker
 from dragoman.toolkits import OURS, TOOLKITS
@@ -264,7 +263,7 @@ def compare_export(
         n_identical=sum(a == b for a, b in zip(texts_a, texts_b, strict=True)),
         **_cut_differently(engine, translator, lines),
         why=tuple(_why_different(export, decode)),
-        n_bytes=(n_bytes(untied(translator.bundle.model)), sum(file["bytes"] for file in facts["files"].values())),
+        n_bytes=(translator.bundle.n_bytes, sum(file["bytes"] for file in facts["files"].values())),
         seconds=(round(seconds[0], 3), round(seconds[1], 3)),
         hashes={"bundle": str(facts["bundle"]), "export": str(facts.get("sha256"))},
         comparisons=tuple(comparisons),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dragoman.arguments import at_least_1, checked
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, UNK_ID, Tokenizer
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.batched_search import search_all
 from dragoman.decoding.constraints import Rules, Spelling
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.request import SearchSettings, Segment

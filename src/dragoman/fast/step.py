@@ -49,6 +49,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.errors import ConfigError
+from dragoman.fast import LEAST_SOURCE
 from dragoman.fast.linear import Product, prepared
 from dragoman.fast.private_ops import version
 from dragoman.model.embedding import LearnedPositions, positions, rotate, sinusoids
@@ -57,9 +58,6 @@ from dragoman.model.layers import DecoderLayer, EncoderLayer
 from dragoman.model.masks import read_tokens
 from dragoman.model.transformer import NO_DECODER, Transformer
 from dragoman.options import not_among
-
-LEAST_SOURCE = 16
-"""Shorter sources are padded to this number of tokens: a softmax over fewer is many times slower on a CPU."""
 
 SOURCES = 32
 """Sources are padded to a multiple of this number of bytes: 8 float32 or 16 bfloat16.

@@ -85,18 +85,22 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str, 
     path.chmod(mode)  # safetensors makes files that only their owner can read
 
 
-def read_weights(path: Path, expected: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
+def read_weights(
+    path: Path, expected: Mapping[str, Tensor] | None = None, descriptor: int | None = None
+) -> dict[str, Tensor]:
     """Read safetensors into memory; not mapped, as a file replaced under a running server must not crash it.
 
     Args:
         expected: If given, names, shapes and dtypes must equal these; checked before anything is allocated.
+        descriptor: The open file, which stays open; None: it is opened here.
 
     Raises:
         BundleError: The file is missing, damaged, or holds other tensors.
         UnreadableError: It cannot be read now.
     """
     try:
-        with path.open("rb") as file:
+        with path.open("rb") if descriptor is None else os.fdopen(descriptor, "rb", closefd=False) as file:
+            file.seek(0)
             entries = read_header(file, path)
             if expected is not None:
                 _compare(path, entries, expected)

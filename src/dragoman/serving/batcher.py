@@ -30,7 +30,7 @@ from functools import partial
 import torch
 
 from dragoman.errors import ServeError
-from dragoman.fast.step import LEAST_SOURCE
+from dragoman.fast import LEAST_SOURCE
 from dragoman.serving.refusals import BusyError, UnfinishedError
 from dragoman.serving.tickets import Batch, Job, Ticket
 from dragoman.translation.segment_search import translate_segments

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 
 from dragoman.config import ModelConfig
-from dragoman.decoding.workers import checked_workers
+from dragoman.decoding.request import checked_workers
 from dragoman.errors import ConfigError
 from dragoman.options import Precision, not_among
 from dragoman.toolkits import OURS, engine_names, engine_toolkits
@@ -35,10 +36,10 @@ def engine_class(name: str) -> type[Engine]:
     raise not_among("engine", name, (*engine_names(), "auto"))
 
 
-def by_preference() -> list[type[Engine]]:
-    """Return the engines in the order in which ``auto`` and ``fast`` try them: ours last."""
+def by_preference() -> Iterator[type[Engine]]:
+    """Yield the engines in the order in which ``auto`` and ``fast`` try them, each imported when it is its turn."""
     others = [name for name in engine_names() if name != OURS.engine]
-    return [engine_class(name) for name in (*others, OURS.engine)]
+    yield from (engine_class(name) for name in (*others, OURS.engine))
 
 
 def exporting_engines(config: ModelConfig) -> list[Toolkit]:

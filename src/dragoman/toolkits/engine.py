@@ -10,17 +10,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
-from typing import ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
-import torch
-
-from dragoman.bundle import Bundle
+from dragoman.bundle import Bundle, StoredModel
 from dragoman.data.shortlist import Shortlist
-from dragoman.decoding.ensemble import Ensemble
+from dragoman.decoding.alignment import Attention
+from dragoman.decoding.cancellation import Cancellation
+from dragoman.decoding.constraints import Rules
 from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Segment
-from dragoman.model.build import EncoderDecoder
 from dragoman.options import Precision
+
+if TYPE_CHECKING:
+    import torch
+
+    from dragoman.decoding.ensemble import Ensemble
+    from dragoman.model.build import EncoderDecoder
+
+Versions = list[tuple[int, float]]
+"""State of weights in memory: see ``fast.step.weight_versions``."""
+
+
+class Attend(Protocol):
+    """Reads the attention of given translations."""
+
+    def __call__(
+        self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int,
+        cancellation: Cancellation | None = None,
+    ) -> Sequence[Attention | None]:  # fmt: skip
+        """Return the attention of each pair of ids; None for one that runs out of memory, or is left when cancelled.
+
+        The last column, that of the source's eos, may be missing.
+
+        Args:
+            batch_tokens: Rows x longest side of one batch.
+        """
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,19 +61,55 @@ class Needs:
     shortlist: bool = False
 
 
-@dataclass(frozen=True)
 class Models:
-    """Weights that an engine searches with."""
+    """Models that an engine searches with; their weights are read when they are first needed."""
 
-    bundles: tuple[Bundle, ...]  # several are an ensemble
-    model: EncoderDecoder | Ensemble
-    run: Path | None = None  # folder that the first was loaded from; None: none
-    versions: Sequence[tuple[int, float]] = ()  # of the loaded weights: see ``fast.step.weight_versions``
+    def __init__(self, bundles: Sequence[Bundle], run: Path | None = None) -> None:
+        """Take a model, or several, which are an ensemble.
+
+        Args:
+            run: Folder that the first was loaded from; None: none.
+        """
+        self.bundles, self.run = tuple(bundles), run
+        self._as_read: list[Versions] = [[] for _ in self.bundles]
+        for i, bundle in enumerate(self.bundles):
+            if isinstance(bundle.weights, StoredModel) and not bundle.is_read:
+                bundle.weights.when_read(partial(self._note, i))
+            else:
+                self._note(i, bundle.model)
+
+    def same_as(self, other: Models) -> bool:
+        """True if these are the same objects in memory."""
+        own, others = ([id(bundle.weights) for bundle in models.bundles] for models in (self, other))
+        return own == others
+
+    def _note(self, i: int, model: EncoderDecoder) -> None:
+        self._as_read[i] = _versions(model)
+
+    @cached_property
+    def model(self) -> EncoderDecoder | Ensemble:
+        """The model, or all of them as one; see ``Bundle.model`` for the errors."""
+        if len(self.bundles) == 1:
+            return self.bundles[0].model
+        from dragoman.decoding.ensemble import Ensemble
+
+        return Ensemble([bundle.model for bundle in self.bundles])
+
+    @property
+    def changes(self) -> Versions:
+        """State of the weights if anybody has changed them since they were read; nothing if they are as they were."""
+        now = [_versions(bundle.model) if bundle.is_read else [] for bundle in self.bundles]
+        return [] if now == self._as_read else [version for versions in now for version in versions]
 
     @property
     def device(self) -> torch.device:
         """Device of the weights."""
         return next(self.model.parameters()).device
+
+    @property
+    def device_type(self) -> str:
+        """Kind of the device, ``cpu`` or ``cuda``; reads no weights."""
+        return self.bundles[0].device_type
 
     @property
     def shortlist(self) -> Shortlist | None:
@@ -57,8 +119,14 @@ class Models:
     @property
     def longest(self) -> int | None:
         """Most tokens that all models have positions for, eos counted; None: any number."""
-        known = (bundle.model.config.n_positions for bundle in self.bundles)
+        known = (bundle.sizes.n_positions for bundle in self.bundles)
         return min((n for n in known if n is not None), default=None)
+
+
+def _versions(model: EncoderDecoder) -> Versions:
+    from dragoman.fast.step import weight_versions
+
+    return weight_versions(model)
 
 
 class Searcher(Protocol):
@@ -102,6 +170,15 @@ class Engine(Searcher, Protocol):
 
     loads_workers: ClassVar[bool]  # True if another number of workers needs another load
     merit: ClassVar[str]  # why ``auto`` prefers it, in words
+
+    @property
+    def attend(self) -> Attend | None:
+        """Function that reads attention; None: the loaded model does."""
+        ...
+
+    def can_search(self, rules: Rules) -> bool:
+        """Return True if it can search for a segment under these rules, although ``obstacle`` may say otherwise."""
+        ...
 
     @classmethod
     def why_not_auto(cls, models: Models, needs: Needs) -> str:

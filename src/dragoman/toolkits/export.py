@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 from dragoman import __version__
 from dragoman.arguments import checked
 from dragoman.bundle import Bundle, find_bundle, is_unfinished, load_bundle
-from dragoman.errors import BundleError, ConfigError, DragomanError, UnreadableError
+from dragoman.errors import BundleError, ConfigError, DragomanError, UnreadableError, listing
 from dragoman.files import (
     MANIFEST,
     check_name,
@@ -36,9 +36,7 @@ from dragoman.files import (
     temporary_folder,
 )
 from dragoman.locks import one_at_a_time
-from dragoman.model.weights import n_bytes, untied
 from dragoman.ready import is_ready
-from dragoman.toolkits.reading import listing
 from dragoman.toolkits.toolkit import Writer
 from dragoman.toolkits.writing import check, format_of
 
@@ -50,7 +48,7 @@ CARD = "README.md"
 """Model card of an export; a comparison is added to it, unless a user has changed it."""
 COMPARED = "Compared with the original"
 """Heading of the comparison in a card."""
-EXPORT_VERSION = 1
+EXPORT_VERSION = 2
 """Version of the files of an export; a kept export of another version is made again."""
 
 
@@ -96,7 +94,7 @@ def export(
     if folder.name in ("", ".."):
         raise ConfigError(f"{out}: --out must name a folder, not '.' or '..'")
     bundle = load_bundle(run)
-    check(to, bundle.model.config, quantization)
+    check(to, bundle.sizes, quantization)
     if is_one_file(folder, form):
         _write_file(bundle, folder, to, quantization)
         return folder
@@ -109,8 +107,8 @@ def export(
 
 def _write_file(bundle: Bundle, file: Path, to: str, quantization: str) -> None:
     """Write an export that is one file, whole or not at all."""
-    form = check(to, bundle.model.config, quantization)
-    with explained(file, n_bytes(untied(bundle.model))):
+    form = check(to, bundle.sizes, quantization)
+    with explained(file, bundle.n_bytes):
         file.parent.mkdir(parents=True, exist_ok=True)
         with temporary_folder(file) as aside:
             form.write(bundle, aside, quantization)
@@ -171,10 +169,9 @@ def write(bundle: Bundle, folder: Path, to: str, quantization: str) -> None:
 
     An older export's comparison does not stay: the new one has none until it is compared itself.
     """
-    form = check(to, bundle.model.config, quantization)
-    size = n_bytes(untied(bundle.model))
+    form = check(to, bundle.sizes, quantization)
     facts = _facts(bundle, to, quantization)
-    with sealed_folder(folder, facts, size, unsealed=(CARD, CERTIFICATE)) as aside:
+    with sealed_folder(folder, facts, bundle.n_bytes, unsealed=(CARD, CERTIFICATE)) as aside:
         form.write(bundle, aside, quantization)
         if (aside / CARD).is_file():
             facts["card"] = sha256(aside / CARD)

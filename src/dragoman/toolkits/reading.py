@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,12 +99,6 @@ def whole_number(value: object, name: str, least: int = 0) -> int:
         at_least = f" of at least {least}" if least else ""
         raise BundleError(f"{name} = {shown(value)} should be a whole number{at_least}")
     return value
-
-
-def listing(names: Iterable[str]) -> str:
-    """Return the first three names in words, and the number of the others."""
-    first, others = sorted(names)[:3], sorted(names)[3:]
-    return ", ".join(first) + (f" and {len(others)} more" if others else "")
 
 
 def facts_of(name: str, form: str, digest: str, models: Sequence[Parts], **more: Any) -> dict[str, Any]:

@@ -8,9 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
@@ -18,6 +16,9 @@ from dragoman.errors import BundleError, ConfigError
 from dragoman.options import not_among
 from dragoman.toolkits import writers
 from dragoman.toolkits.toolkit import Writer, import_package
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LEAST_POSITIONS = 1024
 NORMS = ("post", "pre")
@@ -93,7 +94,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 def n_positions(bundle: Bundle) -> int:
     """Return the number of rows of a table of positions: as many as the run's settings can need, at least 1,024."""
-    config = bundle.model.config
+    config = bundle.sizes
     if config.n_positions is not None:
         return config.n_positions
     data, decode = bundle.config.data, bundle.config.decode

@@ -20,7 +20,7 @@ from dragoman.data.batching import Batch, all_batches
 from dragoman.data.order import Indices
 from dragoman.data.store import Store
 from dragoman.data.tokenizer import PAD_ID, Tokenizer
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.batched_search import search_all
 from dragoman.decoding.cancellation import Cancellation
 from dragoman.decoding.request import Progress, SearchSettings, Segment
 from dragoman.errors import BundleError

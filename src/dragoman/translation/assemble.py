@@ -114,7 +114,7 @@ def assemble(
         translations = [replace(line, notes=(*line.notes, note)) if line.n_tokens else line for line in translations]
     if plan.options.alignments:
         parts_of_texts = _parts_to_align(texts, groups, segments, results, plan)
-        links = plan.reader.align(parts_of_texts, plan.search.decode.batch_tokens, cancellation)
+        links = plan.aligner.align(parts_of_texts, plan.search.decode.batch_tokens, cancellation)
         translations = [_with_links(*line) for line in zip(translations, joined, links, strict=True)]
     if plan.src_tokenizer.composes:  # the model does not see outer spaces
         first = [segments[group[0]].constraints if group else None for group in groups]
@@ -268,7 +268,7 @@ def _parts_to_align(
     """Return the parts of each text with their best translations."""
     parts: list[list[TextPart]] = []
     for text, group in zip(texts, groups, strict=True):
-        solid: Iterator[int] = (n for n in word_numbers(text, plan.reader.src_unspaced) if n >= 0)
+        solid: Iterator[int] = (n for n in word_numbers(text, plan.direction.src_unspaced) if n >= 0)
         parts.append([])
         # if one part has no translation, the whole text is blank
         for i in group if all(results[i].hypotheses for i in group) else ():

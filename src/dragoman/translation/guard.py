@@ -29,7 +29,7 @@ from dragoman.decoding.request import Hypothesis, Segment
 from dragoman.options import MOST_BEAM
 from dragoman.translation.faults import LOST_TOKENS, Sizes, faults, neighbours, without_loops
 from dragoman.translation.notes import Kind, Note
-from dragoman.translation.plan import EngineSearch, Plan
+from dragoman.translation.plan import Plan
 from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
 
 LEAST_BEAM = 8
@@ -76,11 +76,9 @@ def guard(results: Sequence[SegmentResult], segments: Sequence[TextSegment], pla
         faulty = sorted(i for i in bad if _n_forced(segments[i].search.rules) <= MOST_FORCED)
         if not faulty:
             break
-        again = [_stricter(segments[i], bad[i][0], plan) if strict else segments[i].search for i in faulty]
-        # some engines cannot search under constraints: only the second search needs another one
-        search = plan.constrained if strict else EngineSearch(plan.engine, plan.search)
-        results_again = zip(faulty, _search_again(again, wide, search), strict=True)
-        sound = _best_sound({i: (segments[i], hypotheses) for i, hypotheses in results_again}, bad, plan)
+        again = {i: _stricter(segments[i], bad[i][0], plan) if strict else segments[i].search for i in faulty}
+        results_again = _search_again(again, wide, plan)
+        sound = _best_sound({i: (segments[i], hypotheses) for i, hypotheses in results_again.items()}, bad, plan)
         for i, candidate in sound.items():
             seen = bad.pop(i)[0].faults
             how = f"with a beam of {wide}"
@@ -135,7 +133,7 @@ def _checked(hypotheses: Sequence[tuple[TextSegment, Hypothesis, str]], plan: Pl
         for (segment, hypothesis, _), suspicious in zip(hypotheses, brief, strict=True)
         if suspicious
     ]
-    unread = iter(plan.reader.unread(pairs, plan.search.decode.batch_tokens) if pairs else ())
+    unread = iter(plan.aligner.unread(pairs, plan.search.decode.batch_tokens) if pairs else ())
     candidates = []
     for (segment, hypothesis, text), suspicious in zip(hypotheses, brief, strict=True):
         n, n_src = len(hypothesis.ids), len(segment.search.ids)
@@ -161,13 +159,23 @@ def _stricter(segment: TextSegment, first: _Candidate, plan: Plan) -> Segment:
     )
 
 
-def _search_again(segments: Sequence[Segment], beam_size: int, search: EngineSearch) -> list[list[Hypothesis]]:
+def _search_again(segments: Mapping[int, Segment], beam_size: int, plan: Plan) -> dict[int, list[Hypothesis]]:
     """Return all hypotheses of a wide beam over the whole vocabulary; none for a segment that runs out of memory."""
-    decode = search.settings.decode
-    fewer = max(1, decode.batch_tokens * decode.beam_size // beam_size)
-    settings = search.settings.with_decode(beam_size=beam_size, batch_tokens=fewer)
-    settings = replace(settings, n_best=beam_size, with_spare=False, sampling=None, shortlist=False)
-    return search.engine.search(segments, settings).hypotheses
+    groups: dict[bool, list[int]] = {}
+    for i, segment in segments.items():
+        # some engines cannot search under all constraints: only these segments need another one
+        groups.setdefault(segment.rules is None or plan.can_search(segment.rules), []).append(i)
+    found: dict[int, list[Hypothesis]] = {}
+    for is_own, rows in groups.items():
+        engine, settings = (
+            (plan.engine, plan.search) if is_own else (plan.constrained.engine, plan.constrained.settings)
+        )
+        decode = settings.decode
+        fewer = max(1, decode.batch_tokens * decode.beam_size // beam_size)
+        settings = settings.with_decode(beam_size=beam_size, batch_tokens=fewer)
+        settings = replace(settings, n_best=beam_size, with_spare=False, sampling=None, shortlist=False)
+        found.update(zip(rows, engine.search([segments[i] for i in rows], settings).hypotheses, strict=True))
+    return {i: found[i] for i in segments}
 
 
 def _samples(plan: Plan) -> bool:

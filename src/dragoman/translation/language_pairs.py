@@ -8,6 +8,7 @@ from pathlib import Path
 from dragoman.bundle import Bundle
 from dragoman.data.sides import Side, refuse_by_name, warnings_about
 from dragoman.languages.codes import variety
+from dragoman.languages.known import is_unspaced
 
 Langs = tuple[str | None, str | None]
 
@@ -50,6 +51,16 @@ class Direction:
     src: str | None
     tgt: str | None
     zero_shot: str | None = None  # a sentence for the reader, if the model was never trained on this pair
+
+    @property
+    def src_unspaced(self) -> bool:
+        """True if the source language puts no spaces between words: each character is a word."""
+        return is_unspaced(self.src)
+
+    @property
+    def tgt_unspaced(self) -> bool:
+        """True if the target language puts no spaces between words."""
+        return is_unspaced(self.tgt)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman.config import LengthPenalty
-from dragoman.decoding.request import Hypothesis, Segment
-from dragoman.decoding.search import penalised
+from dragoman.decoding.request import Hypothesis, Segment, penalised
 from dragoman.languages.scripts import is_blank
 from dragoman.parsing.trees import from_symbols, right_branching, sentence_of, words_of, write_tree
 from dragoman.translation.assemble import Translation

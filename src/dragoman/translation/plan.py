@@ -6,26 +6,38 @@ translator.translate(texts, plan)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from dragoman.data.seen_words import SeenWords
 from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.constraints import Rules
 from dragoman.decoding.request import SearchSettings
-from dragoman.toolkits.engine import Needs, Searcher
+from dragoman.toolkits.engine import Attend, Models, Needs, Searcher
+from dragoman.translation.aligner import Aligner
 from dragoman.translation.confidence import Confidence
 from dragoman.translation.keeping.glossary import Glossary
 from dragoman.translation.language_pairs import Direction
 from dragoman.translation.options import TranslateOptions
-from dragoman.translation.scoring import PairReader
 from dragoman.translation.word_constraints import ConstraintEncoder
+
+if TYPE_CHECKING:
+    from dragoman.translation.pair_reader import PairReader
 
 
 @dataclass(frozen=True)
 class EngineSearch:
     """An engine with the settings of its search."""
 
-    engine: Searcher
+    load: Callable[[], Searcher]
     settings: SearchSettings
+
+    @cached_property
+    def engine(self) -> Searcher:
+        """The engine, loaded when it is first needed; see ``Engine.load`` for the errors."""
+        return self.load()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,22 +68,30 @@ class Plan:
     engine: Searcher
     search: SearchSettings
     constrained: EngineSearch  # searches under the guard's constraints: the engine itself if it can, else torch
-    reader: PairReader  # reads translations for their alignments
+    open_reader: Callable[[], PairReader] = field(compare=False)
+    attend: Attend | None = field(compare=False)  # the engine's own; None: the reader's
+    can_search: Callable[[Rules], bool] = field(compare=False)  # tells if the engine itself can
     # model and languages
+    models: Models
+    src_tokenizer: Tokenizer  # with the mark of the target language if there are several
+    tgt_tokenizer: Tokenizer
     direction: Direction
     facts: ModelFacts
     encoder: ConstraintEncoder
     confidence: Confidence | None
 
-    @property
-    def src_tokenizer(self) -> Tokenizer:
-        """Tokenizer of the sources, with the mark of the target language if there are several."""
-        return self.reader.src_tokenizer
+    @cached_property
+    def reader(self) -> PairReader:
+        """Reads given translations; the weights are read now if they were not yet."""
+        return self.open_reader()
 
-    @property
-    def tgt_tokenizer(self) -> Tokenizer:
-        """Tokenizer of the translations."""
-        return self.reader.tgt_tokenizer
+    @cached_property
+    def aligner(self) -> Aligner:
+        """Aligns translations with their sources."""
+        return Aligner(
+            attend=self.attend or self.reader.attend, src_tokenizer=self.src_tokenizer,
+            tgt_tokenizer=self.tgt_tokenizer, direction=self.direction, longest=self.search.longest,
+        )  # fmt: skip
 
     @property
     def src_lang(self) -> str | None:

@@ -14,11 +14,9 @@ import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, fields, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from pathlib import Path
-from typing import Any, BinaryIO, Self, overload
-
-import torch
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, overload
 
 from dragoman.arguments import at_least_1, checked
 from dragoman.bundle import Bundle, load_bundle
@@ -26,21 +24,16 @@ from dragoman.config import DecodeConfig
 from dragoman.data.corpus import Line, read_lines_leniently
 from dragoman.data.seen_words import SeenWords
 from dragoman.data.tokenizer import EOS_ID, Tokenizer
-from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.request import Progress, Sampling, SearchSettings
-from dragoman.device import resolve_device
+from dragoman.device import device_type, n_threads
 from dragoman.errors import BundleError, ConfigError, DecodeError
-from dragoman.fast.step import weight_versions
 from dragoman.languages.codes import match
 from dragoman.languages.known import is_unspaced
-from dragoman.model.build import EncoderDecoder
-from dragoman.model.weights import never_chosen
 from dragoman.options import not_among, takes
 from dragoman.progress import Ticker
 from dragoman.ready import is_ready
 from dragoman.toolkits.choice import Engines
 from dragoman.toolkits.engine import Models, Needs, Searcher
-from dragoman.toolkits.ours.search import autocast
 from dragoman.translation.assemble import TEXT, LineFormat, assemble, features_of
 from dragoman.translation.assemble import Translation as Translation
 from dragoman.translation.confidence import Confidence
@@ -51,11 +44,18 @@ from dragoman.translation.options import SCORING, TranslateOptions
 from dragoman.translation.parser import assemble_trees, segment_sentences
 from dragoman.translation.plan import EngineSearch, ModelFacts, Plan
 from dragoman.translation.resumable import make_file
-from dragoman.translation.scoring import PairReader, Scored, ScoringPlan
+from dragoman.translation.scoring import Scored, ScoringPlan
 from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import as_texts, segment
 from dragoman.translation.streams import seen_by, windows
 from dragoman.translation.word_constraints import ConstraintEncoder
+
+if TYPE_CHECKING:
+    import torch
+
+    from dragoman.decoding.ensemble import Ensemble
+    from dragoman.model.build import EncoderDecoder
+    from dragoman.translation.pair_reader import PairReader
 
 logger = logging.getLogger(__name__)
 
@@ -89,12 +89,7 @@ class Translator:
         bundle = members[0]
         self.config, self.manifest = bundle.config, bundle.manifest
         self.src_tokenizer, self.tgt_tokenizer = bundle.src_tokenizer, bundle.tgt_tokenizer
-        self._bundles = tuple(members)
-        self.model: EncoderDecoder | Ensemble = (
-            Ensemble([member.model for member in members]) if others else bundle.model
-        )
-        self._models = Models(self._bundles, self.model, run, weight_versions(self.model))
-        self.device = self._models.device
+        self._models = Models(members, run)
         self._engines = Engines(self._models)
         self.languages = LanguagePairs.of(bundle)
         """Languages that it translates between."""
@@ -121,16 +116,16 @@ class Translator:
 
     def __reduce__(self) -> Any:
         """Pickle the bundles, weights included; the copy loads its engines again when it first uses them."""
-        unchanged = weight_versions(self.model) == self._models.versions
-        return _unpickled, (type(self), self._bundles, self._models.run if unchanged else None, self.confidence)
+        run = None if self._models.changes else self._models.run
+        return _unpickled, (type(self), self.bundles, run, self.confidence)
 
     def __repr__(self) -> str:
         data, n = self.config.data, sum(weight.numel() for weight in self.model.parameters())
         targets = ", ".join(sorted(self.languages.targets)[:5]) or data.tgt_lang or "target"
         task = "parser" if self.is_parser else f"{', '.join(self.languages.sources) or 'source'} to {targets}"
         what = [task, f"{n:,} parameters", str(self.device), *self._validation()]
-        if len(self._bundles) > 1:
-            what.insert(1, f"ensemble of {len(self._bundles)}")
+        if len(self.bundles) > 1:
+            what.insert(1, f"ensemble of {len(self.bundles)}")
         return f"<Translator: {', '.join(what)}>"
 
     def _validation(self) -> list[str]:
@@ -186,7 +181,7 @@ class Translator:
         Raises:
             ConfigError: As ``translate``.
         """
-        if isinstance(options, Plan) and options.reader.model is not self.model:
+        if isinstance(options, Plan) and not options.models.same_as(self._models):
             raise ConfigError("this plan was made by another translator: make one with the method plan of this one")
         if isinstance(options, Plan) and not changes:
             return options
@@ -219,18 +214,22 @@ class Translator:
         search = SearchSettings(
             decode=decode, n_best=n_best, sampling=sampling, workers=workers,
             with_spare=options.guard and sampling is None and not trees,
-            balance=options.batch_tokens is None and self.device.type == "cpu", shortlist=options.shortlist,
+            balance=options.batch_tokens is None and self._models.device_type == "cpu", shortlist=options.shortlist,
             allow_unk=options.allow_unk, longest=self._models.longest,
         )  # fmt: skip
         second, second_precision = self._engines.constrained(name, needs)
         return Plan(
             options=options, needs=needs, engine=engine, search=search,
             constrained=EngineSearch(
-                self._engines.get(second, second_precision, workers),
+                lambda: engine if second == name else self._engines.get(second, second_precision, workers),
                 replace(search, sampling=None, with_spare=False, shortlist=False),
             ),
-            reader=self._reader("bf16" if options.precision == "bf16" else "fp32", src_tokenizer, direction),
-            direction=direction, facts=self._facts(), encoder=encoder, confidence=self.confidence,
+            open_reader=partial(
+                self._reader, "bf16" if options.precision == "bf16" else "fp32", src_tokenizer, direction
+            ),
+            attend=engine.attend, can_search=engine.can_search, models=self._models, src_tokenizer=src_tokenizer,
+            tgt_tokenizer=self.tgt_tokenizer, direction=direction, facts=self._facts(), encoder=encoder,
+            confidence=self.confidence,
         )  # fmt: skip
 
     def _facts(self) -> ModelFacts:
@@ -247,7 +246,7 @@ class Translator:
 
     def _usual_workers(self, options: TranslateOptions) -> int:
         """Return the number of parallel batches: one for each CPU core; 1 where threads must not change rounding."""
-        return torch.get_num_threads() if self.device.type == "cpu" and not options.deterministic else 1
+        return n_threads() if self._models.device_type == "cpu" and not options.deterministic else 1
 
     def _fastest(self, options: TranslateOptions) -> TranslateOptions:
         """Replace the option ``fast`` by the options that it chooses here, and log them."""
@@ -355,6 +354,8 @@ class Translator:
             ConfigError: As ``score``.
         """
         options = TranslateOptions.of(options, changes)
+        from dragoman.toolkits.ours.search import autocast
+
         options.refuse_others(SCORING, "scoring")
         if self.is_parser:
             raise ConfigError("a parser cannot score given trees: scoring is for translation runs")
@@ -383,7 +384,21 @@ class Translator:
     @property
     def bundles(self) -> tuple[Bundle, ...]:
         """Bundles of all members."""
-        return self._bundles
+        return self._models.bundles
+
+    @property
+    def model(self) -> EncoderDecoder | Ensemble:
+        """The model, or all members as one; its weights are read when they are first needed.
+
+        Raises:
+            BundleError: They do not fit the configuration.
+        """
+        return self._models.model
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the weights."""
+        return self._models.device
 
     @property
     def run(self) -> Path | None:
@@ -393,7 +408,7 @@ class Translator:
     @property
     def bundle(self) -> Bundle:
         """Bundle; of an ensemble the first."""
-        return self._bundles[0]
+        return self._models.bundles[0]
 
     @property
     def is_parser(self) -> bool:
@@ -403,7 +418,7 @@ class Translator:
     @property
     def max_tokens(self) -> int:
         """Longest source, in subwords, that is ever translated in one piece: ``data.max_tokens`` or less."""
-        longest = min(bundle.config.data.max_tokens for bundle in self._bundles)
+        longest = min(bundle.config.data.max_tokens for bundle in self.bundles)
         if self._models.longest is not None:
             longest = max(1, min(longest, self._models.longest - self.config.decode.max_extra_tokens - 1))
         return longest
@@ -411,31 +426,31 @@ class Translator:
     @property
     def masks(self) -> str | None:
         """Form of the masks that all members have learned (``data.noise.inserts``); None: no masks."""
-        forms = {bundle.facts.masks for bundle in self._bundles}
+        forms = {bundle.facts.masks for bundle in self.bundles}
         form = forms.pop() if len(forms) == 1 else None
         return form if form is not None and "{}" in form else None
 
     @cached_property
     def seen_words(self) -> SeenWords | None:
         """Words of the training sources of all members; None: not known of one of them, as of an imported model."""
-        known = [bundle.words for bundle in self._bundles if bundle.words is not None]
-        return reduce(SeenWords.union, known) if len(known) == len(self._bundles) else None
+        known = [bundle.words for bundle in self.bundles if bundle.words is not None]
+        return reduce(SeenWords.union, known) if len(known) == len(self.bundles) else None
 
     @property
     def usual_tokens(self) -> int:
         """Number of subwords that 999 of 1,000 training sources do not exceed; at least 32. Longer texts are split."""
-        known = (bundle.facts.usual_src_tokens or self.max_tokens for bundle in self._bundles)
+        known = (bundle.facts.usual_src_tokens or self.max_tokens for bundle in self.bundles)
         return min(self.max_tokens, max(32, min(known)))
 
     @property
     def usual_sentences(self) -> int:
         """Number of sentences that 95 of 100 training sources do not exceed; 1 if unknown."""
-        return min(bundle.facts.usual_src_sentences or 1 for bundle in self._bundles)
+        return min(bundle.facts.usual_src_sentences or 1 for bundle in self.bundles)
 
     @property
     def least_ratio(self) -> float:
         """Least target subwords for each source subword in 975 of 1,000 training pairs; 0 if unknown."""
-        return float(min(bundle.facts.least_length_ratio for bundle in self._bundles))
+        return float(min(bundle.facts.least_length_ratio for bundle in self.bundles))
 
     @checked
     def confidence_features(
@@ -445,13 +460,17 @@ class Translator:
         return features_of(texts, translations, self.plan(to=to))
 
     def _reader(self, precision: str, src_tokenizer: Tokenizer, direction: Direction) -> PairReader:
+        from dragoman.translation.pair_reader import PairReader
+
         return PairReader(
             model=self.model, src_tokenizer=src_tokenizer, tgt_tokenizer=self.tgt_tokenizer, device=self.device,
-            src_lang=direction.src, tgt_lang=direction.tgt, usual_sentences=self.usual_sentences,
-            max_tokens=self.max_tokens, longest=self._models.longest, precision=precision,
+            direction=direction, usual_sentences=self.usual_sentences, max_tokens=self.max_tokens,
+            longest=self._models.longest, precision=precision,
         )  # fmt: skip
 
     def _never(self) -> frozenset[int]:
+        from dragoman.model.weights import never_chosen
+
         biases = [bias for name, bias in self.model.named_parameters() if name.endswith("generator.bias")]
         return frozenset(i for bias in biases for i in never_chosen(bias) if i > EOS_ID)
 
@@ -573,12 +592,12 @@ class Translator:
         if options["truecase"]:
             del options["truecase"]  # nor this one
         options["engine"] = plan.engine.name  # auto may choose another one in the process that resumes
-        models = [bundle.facts.sha256 for bundle in self._bundles]
+        models = [bundle.facts.sha256 for bundle in self.bundles]
         # what no option says is from the run's configuration, which may be edited until the run is finished
         options |= asdict(plan.search.decode)
         # these two only change the rounding of scores; a file that a lack of memory ended can go on in smaller batches
         del options["threads"], options["batch_tokens"]
-        return {"models": models, "device": self.device.type, "form": form, **options}
+        return {"models": models, "device": self._models.device_type, "form": form, **options}
 
 
 def _unpickled(kind: type[Translator], bundles: Sequence[Bundle], run: Path | None, confidence: Any) -> Translator:
@@ -617,7 +636,8 @@ def _opened(members: Sequence[Bundle | Path | str], device: str) -> list[Bundle]
         BundleError: Their subwords differ.
     """
     bundles = [
-        member if isinstance(member, Bundle) else load_bundle(member, resolve_device(device)) for member in members
+        member if isinstance(member, Bundle) else load_bundle(member, device_type(device), read=False)
+        for member in members
     ]
     for member, bundle in zip(members[1:], bundles[1:], strict=True):
         if isinstance(member, Bundle):  # who joins loaded bundles knows that they fit

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman.decoding.scoring import read_all
-from dragoman.translation import scoring
+from dragoman.translation import pair_reader
 from dragoman.translation.keeping import rendering
 from dragoman.translation.keeping.glossary import Glossary, Match
 from dragoman.translation.keeping.placing import absent
@@ -57,7 +57,7 @@ def test_each_pair_is_read_for_the_segment_that_lacks_the_term(
         sources.extend((list(src), list(search.ids)) for (src, _), search in zip(pairs, how["searches"], strict=True))
         return read_all(model, pairs, device, batch_tokens, **how)
 
-    monkeypatch.setattr(scoring, "read_all", recorded)
+    monkeypatch.setattr(pair_reader, "read_all", recorded)
     translator.translate(LINES, glossary={"dog": "wauwau", "cat": "miau"})
     assert len(sources) > len(LINES)
     assert all(set(src) <= set(own) or len(src) < len(own) for src, own in sources)  # whole, without a term, or a term
@@ -122,7 +122,7 @@ def test_a_line_with_many_long_terms_is_not_read_at_thousands_of_tokens(
         lengths.extend(len(tgt) for _, tgt in pairs)
         return read_all(model, pairs, *arguments, **how)
 
-    monkeypatch.setattr(scoring, "read_all", recorded)
+    monkeypatch.setattr(pair_reader, "read_all", recorded)
     terms = {word: f"{i}" * 1000 for i, word in enumerate(["dog", "likes", "the", "big", "here"])}
     line = "a dog likes the big cat here"
     one = translator.translate(line, glossary=terms, alignments=True)

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dragoman.errors import BundleError
+from dragoman.errors import BundleError, listing
 from dragoman.files import unreadable
-from dragoman.toolkits.reading import listing, whole_number
+from dragoman.toolkits.reading import whole_number
 
 SPECIFICATION, VERSIONS, REVISIONS = "TransformerSpec", range(4, 7), range(3, 8)
 SINCE_CONFIG = 6

@@ -19,12 +19,12 @@ import torch
 from torch import Tensor
 
 from dragoman.config import Config, ModelConfig
-from dragoman.errors import BundleError
+from dragoman.errors import BundleError, listing
 from dragoman.files import MANIFEST
 from dragoman.toolkits.ctranslate2.model_bin import SINCE_CONFIG, Variables
 from dragoman.toolkits.ctranslate2.write import ACTIVATIONS
 from dragoman.toolkits.huggingface.write import parameters
-from dragoman.toolkits.reading import Imported, facts_of, listing, order_of_sinusoids, read_bytes, read_object, shown
+from dragoman.toolkits.reading import Imported, facts_of, order_of_sinusoids, read_bytes, read_object, shown
 from dragoman.toolkits.subwords import (
     Vocabulary,
     check_belongs,

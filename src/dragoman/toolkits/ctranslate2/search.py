@@ -21,31 +21,37 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import torch
+import numpy as np
 
 from dragoman.bundle import Bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
+from dragoman.decoding.alignment import Attention
 from dragoman.decoding.batches import length_batches, most_tokens, run_halving
+from dragoman.decoding.cancellation import Cancellation
+from dragoman.decoding.constraints import Rules
 from dragoman.decoding.request import (
+    NOT_FINITE,
     Hypothesis,
     Progress,
     SearchResult,
     SearchSettings,
     Segment,
     out_of_memory,
-)  # fmt: skip
-from dragoman.decoding.search import NOT_FINITE, scored
-from dragoman.device import is_out_of_memory
+    scored,
+)
+from dragoman.device import is_out_of_memory, n_threads, set_threads
 from dragoman.errors import ConfigError, DecodeError
-from dragoman.fast.step import LEAST_SOURCE, weight_versions
+from dragoman.fast import LEAST_SOURCE
 from dragoman.options import Precision
 from dragoman.toolkits.ctranslate2.write import why_not
-from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
+from dragoman.toolkits.engine import Attend, Models, Needs, Versions, beyond_plain_search
 from dragoman.toolkits.export import KeptExport, load_kept_export
-from dragoman.toolkits.subwords import cut_differently_by_sentencepiece
+
+if TYPE_CHECKING:
+    import torch
 
 PRECISIONS = {"fp32": "float32", "int8": "int8"}
 """Our precisions, and their names in CTranslate2."""
@@ -114,14 +120,14 @@ class CTranslate2:
         self.tgt_ids = {piece: i for i, piece in enumerate(self.tgt_pieces)}
         self.export: KeptExport | None = None
         self.folder: Path | None = None  # of an export that is compared with its model
-        self._versions: list[tuple[int, float]] = []  # of the converted weights
+        self._changes: Versions = []  # of the converted weights
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
         """See ``Engine``."""
         if len(models.bundles) > 1:
             return "an ensemble"
-        if reason := why_not(models.bundles[0].model.config):
+        if reason := why_not(models.bundles[0].sizes):
             return f"this model: {reason}"
         if needs.precision not in PRECISIONS:
             return f"precision {needs.precision}"
@@ -132,18 +138,22 @@ class CTranslate2:
         """See ``Engine``: on a CPU it is faster than torch in the same precision."""
         if obstacle := cls.obstacle(models, needs):
             return f"CTranslate2 cannot do {obstacle}"
-        return "" if models.device.type == "cpu" else "a GPU"
+        return "" if models.device_type == "cpu" else "a GPU"
 
     @classmethod
     def fastest_precision(cls, models: Models, needs: Needs) -> Precision | None:
         """See ``Engine``."""
         in_int8 = replace(needs, precision="int8")
-        can = models.device.type == "cpu" and not cls.obstacle(models, in_int8)
-        return "int8" if can and "int8" in precisions(models.device.type) else None
+        can = models.device_type == "cpu" and not cls.obstacle(models, in_int8)
+        return "int8" if can and "int8" in precisions(models.device_type) else None
 
     def cut_differently(self, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> list[bool] | None:
         """See ``ExportedSearcher``: the subwords are in the folder of an export."""
-        return None if self.folder is None else cut_differently_by_sentencepiece(self.folder, texts, ids)
+        if self.folder is None:
+            return None
+        from dragoman.toolkits.subwords import cut_differently_by_sentencepiece
+
+        return cut_differently_by_sentencepiece(self.folder, texts, ids)
 
     @classmethod
     def load(cls, models: Models, precision: str, workers: int) -> Self:
@@ -157,24 +167,55 @@ class CTranslate2:
             ConfigError: See ``open_folder``.
             DragomanError: No folder can be written.
         """
-        bundle, device, versions = models.bundles[0], models.device.type, weight_versions(models.model)
+        bundle, device, changes = models.bundles[0], models.device_type, models.changes
         if device == "cpu":
-            workers = max(workers, torch.get_num_threads())
+            workers = max(workers, n_threads())
         check(PRECISIONS[precision], device)  # before anything is written
         # The export in the run's folder has the weights on disk: it serves only if they were not changed in memory.
         export, translator = load_kept_export(
-            bundle, models.run if versions == models.versions else None, "ctranslate2", PRECISIONS[precision],
+            bundle, None if changes else models.run, "ctranslate2", PRECISIONS[precision],
             lambda folder: open_folder(folder, PRECISIONS[precision], device, workers),
         )  # fmt: skip
         engine = cls(translator, bundle.src_tokenizer, bundle.tgt_tokenizer, workers)
-        engine.export, engine._versions = export, versions
+        engine.export, engine._changes = export, changes
         if export.temporary is not None:
             weakref.finalize(engine, export.temporary.close)
         return engine
 
     def is_of(self, models: Models) -> bool:
         """See ``Engine``."""
-        return self._versions == weight_versions(models.model)
+        return self._changes == models.changes
+
+    def can_search(self, rules: Rules) -> bool:
+        """See ``Engine``: under the guard's own rules, but not with words of which it would need the spelling."""
+        return not (rules.prefix or rules.include or rules.exclude or rules.ids)
+
+    @property
+    def attend(self) -> Attend | None:
+        """See ``Engine``; of an export that is compared None, as an earlier version has another layer's attention."""
+        return None if self.export is None else self._attend
+
+    def _attend(
+        self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int,
+        cancellation: Cancellation | None = None,
+    ) -> list[Attention | None]:  # fmt: skip
+        """See ``engine.Attend``; ``write.py`` says which layer's attention CTranslate2 returns."""
+        attentions: list[Attention | None] = [None] * len(pairs)
+
+        def attend(batch: list[int]) -> None:
+            results = self.translator.translate_batch(
+                [[self.src_pieces[i] for i in pairs[row][0]] for row in batch],
+                target_prefix=[[self.tgt_pieces[i] for i in pairs[row][1]] for row in batch],
+                max_decoding_length=max(len(pairs[row][1]) for row in batch) + 1,  # eos, or another one in its place
+                beam_size=1, return_attention=True, return_end_token=True, max_input_length=0, min_decoding_length=0,
+            )  # fmt: skip
+            for row, result in zip(batch, results, strict=True):
+                attentions[row] = np.array(result.attention[0][: len(pairs[row][1]) + 1], np.float32)
+
+        for batch in length_batches([max(len(src), len(tgt)) + 1 for src, tgt in pairs], batch_tokens):
+            if cancellation is None or not cancellation.cancelled:
+                run_halving(batch, attend)
+        return attentions
 
     def close(self) -> None:
         """See ``Engine``."""
@@ -195,7 +236,10 @@ class CTranslate2:
         most = min(config.batch_tokens, BATCH_TOKENS) if settings.balance else config.batch_tokens
         # By default batches are small, however short their lines are.
         least = 1 if settings.balance else LEAST_SOURCE
-        waiting = deque(length_batches([len(segment.ids) + 1 for segment in segments], most, least))
+        waiting: deque[list[int]] = deque()
+        for rows in search.with_equal_rules():
+            lengths = [len(segments[i].ids) + 1 for i in rows]
+            waiting.extend([rows[place] for place in batch] for batch in length_batches(lengths, most, least))
         can_be_cancelled = any(segment.cancellation is not None for segment in segments)
         ahead = 2 * self.workers if can_be_cancelled else len(waiting)
         running: deque[_Running] = deque()
@@ -273,22 +317,35 @@ class _Search:
         # A sentence ends when so many hypotheses are finished; all of them are returned.
         self._n_finished = max(n_best, math.ceil((config.patience or (1.0 if n_best == 1 else 2.0)) * config.beam_size))
 
+    def with_equal_rules(self) -> list[list[int]]:
+        """Return the segments in groups of equal rules: CTranslate2 has those of a batch."""
+        groups: dict[tuple[int, int], list[int]] = {}
+        for i in range(len(self.segments)):
+            groups.setdefault(self._rules(i), []).append(i)
+        return list(groups.values())
+
+    def _rules(self, i: int) -> tuple[int, int]:
+        """Return the length of n-grams that may not come twice in a segment, and the least number of its tokens."""
+        rules = self.segments[i].rules
+        return (0, 0) if rules is None else (rules.no_repeat_ngram, rules.min_tokens)
+
     def start(self, batch: list[int], suppress: bool = False) -> list[Any]:
-        """Submit one batch, and return the future result of each source.
+        """Submit one batch, whose rules are equal, and return the future result of each source.
 
         Args:
             suppress: Remove pad, bos and unk before the softmax. They seldom win without it, and the probabilities are
                 then the model's own.
         """
         engine, config = self.engine, self.settings.decode
-        most = max(self._limits[i] for i in batch)
+        most, (no_repeat_ngram, min_tokens) = max(self._limits[i] for i in batch), self._rules(batch[0])
         return list(
             engine.translator.translate_batch(
                 [[engine.src_pieces[i] for i in self.segments[row].ids] for row in batch],
                 asynchronous=True, beam_size=config.beam_size, num_hypotheses=self._n_finished,
                 patience=self._n_finished / config.beam_size, length_penalty=config.length_penalty,
                 return_scores=True, return_end_token=True, max_input_length=0,
-                min_decoding_length=0, max_decoding_length=max(1, most - 1),  # eos follows
+                min_decoding_length=min(min_tokens, most - 1), max_decoding_length=max(1, most - 1),  # eos follows
+                no_repeat_ngram_size=no_repeat_ngram,
                 suppress_sequences=[[engine.tgt_pieces[i]] for i in self.settings.never] if suppress else None,
                 use_vmap=self.settings.shortlist,  # the union of a batch's shortlists
             )
@@ -337,6 +394,7 @@ class _Search:
         unread: list[tuple[int, tuple[int, ...]]] = []
         for row, i in enumerate(good):
             log_probs_of.append({})
+            is_free = not any(self._rules(i))  # rules too take tokens away before the softmax
             for pieces, score in spelled[i]:
                 if not math.isfinite(score):
                     raise DecodeError(NOT_FINITE)
@@ -344,7 +402,7 @@ class _Search:
                 ended = bool(ids) and ids[-1] == EOS_ID
                 if not never.isdisjoint(ids):
                     continue
-                if ended and not suppress:
+                if ended and not suppress and is_free:
                     log_probs_of[row][ids[:-1]] = score * len(ids) ** decode.length_penalty
                 else:
                     unread.append((row, ids[:-1] if ended else ids[: self._limits[i] - 1]))
@@ -371,7 +429,7 @@ def open_folder(folder: Path, precision: str, device: str = "cpu", workers: int 
         ConfigError: The package has no such precision on this machine.
     """
     check(precision, device)
-    n_threads = torch.get_num_threads()
+    number = n_threads()
     try:
         return import_module("ctranslate2").Translator(
             str(folder), device=device, compute_type=precision, inter_threads=workers, intra_threads=threads
@@ -379,7 +437,7 @@ def open_folder(folder: Path, precision: str, device: str = "cpu", workers: int 
     except (RuntimeError, ValueError) as error:
         raise ConfigError(f"{folder}: CTranslate2 cannot load it ({error}); use engine torch") from None
     finally:
-        torch.set_num_threads(n_threads)  # loading changes torch's number of threads
+        set_threads(number)  # loading changes torch's number of threads
 
 
 def open_export(export: Path, quantization: str, bundle: Bundle, device: torch.device) -> tuple[CTranslate2, str]:

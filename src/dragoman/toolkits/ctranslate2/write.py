@@ -16,17 +16,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from dragoman.bundle import Bundle
 from dragoman.config import ModelConfig
 from dragoman.data.shortlist import Shortlist
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, UNK_ID
-from dragoman.model.embedding import sinusoids
 from dragoman.toolkits.writing import n_positions, not_held, weights_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "swiglu": "SWISH", "gelu": "GELU"}
 POSITIONS = ("sinusoidal", "learned", "rotary")
@@ -55,7 +56,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
 
     Sinusoidal positions become a table with as many rows as the run's settings can need, at least 1,024.
     """
-    config = bundle.model.config
+    config = bundle.sizes
     spec = specification(config, weights_of(bundle), n_positions(bundle))
     src, tgt = (
         tokenizer.pieces(range(tokenizer.vocab_size)) for tokenizer in (bundle.src_tokenizer, bundle.tgt_tokenizer)
@@ -66,6 +67,9 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
     spec.config.bos_token = spec.config.decoder_start_token = tgt[BOS_ID]
     spec.config.eos_token, spec.config.unk_token = tgt[EOS_ID], tgt[UNK_ID]
     spec.config.layer_norm_epsilon = config.norm_eps
+    # the attention that it returns is ours: see ``decoding.alignment``
+    spec.decoder.alignment_layer = np.int16(-2 if config.n_decoder_layers > 1 else -1)
+    spec.decoder.alignment_heads = np.int16(config.n_heads)
     spec.validate()
     spec.optimize(quantization)
     spec.save(str(folder))
@@ -100,6 +104,10 @@ def specification(config: ModelConfig, weights: Mapping[str, Tensor], n_position
     Args:
         n_positions: Number of rows of the table of sinusoids, ``(n_positions, d_model)``.
     """
+    import torch  # not above, as ``why_not`` is asked where nothing is written
+
+    from dragoman.model.embedding import sinusoids
+
     spec = _without_weights(config)
 
     def linear(target: Any, *sources: str) -> None:

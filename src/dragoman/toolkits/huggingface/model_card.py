@@ -57,7 +57,7 @@ def model_card(bundle: Bundle, quantization: str, compared: str = "") -> str:
     Args:
         compared: Comparison of the export with the bundle in Markdown; "": none.
     """
-    config, data, known = bundle.model.config, bundle.config.data, bundle.facts
+    config, data, known = bundle.sizes, bundle.config.data, bundle.facts
     targets = sorted(bundle.src_tokenizer.targets) if len(bundle.src_tokenizer.targets) > 1 else []
     sources = sorted({src for src, _ in data.pairs if src})
     src = _in_words(sources) or "the source language"

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from dragoman.config import Config, ModelConfig
 from dragoman.data.sentencepiece_check import Parts
-from dragoman.errors import BundleError
+from dragoman.errors import BundleError, listing
 from dragoman.model.weights import read_weights
 from dragoman.options import either
 from dragoman.toolkits.generation import ordered_search
@@ -27,7 +27,6 @@ from dragoman.toolkits.huggingface.write import EPSILON, order, parameters
 from dragoman.toolkits.reading import (
     Imported,
     facts_of,
-    listing,
     order_of_sinusoids,
     read_bytes,
     read_object,

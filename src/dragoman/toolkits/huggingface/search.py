@@ -21,8 +21,7 @@ from dragoman.bundle import Bundle
 from dragoman.config import DecodeConfig
 from dragoman.data.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from dragoman.decoding.batches import most_tokens
-from dragoman.decoding.request import Hypothesis, Progress, SearchResult, SearchSettings, Segment
-from dragoman.decoding.search import NOT_FINITE, scored
+from dragoman.decoding.request import NOT_FINITE, Hypothesis, Progress, SearchResult, SearchSettings, Segment, scored
 from dragoman.errors import DecodeError
 from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
 from dragoman.toolkits.huggingface.tokenizer_json import cut_differently_by_json

@@ -76,7 +76,7 @@ def why_not(config: ModelConfig) -> str:
 
 def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
     """See ``Writer``."""
-    config, dtype = bundle.model.config, getattr(torch, quantization)
+    config, dtype = bundle.sizes, getattr(torch, quantization)
     if has_lost_tables(config):
         logger.warning("%s: this model needs %s: %s", final_name(folder), NEEDED, ONE_TABLE)
     weights = foreign_weights(config, weights_of(bundle), n_positions(bundle))

@@ -31,10 +31,10 @@ from torch import Tensor
 
 from dragoman.config import Config, ModelConfig, parse_yaml
 from dragoman.data.sentencepiece_check import Parts
-from dragoman.errors import BundleError, parsing
+from dragoman.errors import BundleError, listing, parsing
 from dragoman.files import sha256
 from dragoman.options import either
-from dragoman.toolkits.reading import Imported, facts_of, listing, read_bytes, shown, whole_number
+from dragoman.toolkits.reading import Imported, facts_of, read_bytes, shown, whole_number
 from dragoman.toolkits.subwords import (
     Vocabulary,
     check_belongs,

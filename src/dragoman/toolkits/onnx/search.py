@@ -19,7 +19,7 @@ from torch import Tensor
 
 from dragoman.bundle import Bundle
 from dragoman.config import DecodeConfig, ModelConfig
-from dragoman.decoding.batches import search_all
+from dragoman.decoding.batched_search import search_all
 from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Segment, out_of_memory
 from dragoman.decoding.scoring import Pair, read_all
 from dragoman.model.masks import read_tokens
@@ -152,7 +152,7 @@ def check_installed(device: str) -> None:
 
 def open_export(export: Path, quantization: str, bundle: Bundle, device: torch.device) -> tuple[Onnx, str]:
     """See ``Comparer``."""
-    return Onnx(export, quantization, bundle.model.config), quantization
+    return Onnx(export, quantization, bundle.sizes), quantization
 
 
 def program_version() -> tuple[str, str]:

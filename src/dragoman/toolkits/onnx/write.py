@@ -48,7 +48,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
     """See ``Writer``."""
     from dragoman.toolkits.onnx.graph import decoder, encoder
 
-    config, most = bundle.model.config, n_positions(bundle)
+    config, most = bundle.sizes, n_positions(bundle)
     weights = {name: tensor.numpy() for name, tensor in weights_of(bundle).items()}
     for name, graph in (("encoder_model", encoder), ("decoder_model_merged", decoder)):
         model = graph(config, weights, most, quantization == "int8")

@@ -10,7 +10,9 @@ from typing import Any, ClassVar, Self
 
 import torch
 
-from dragoman.decoding.batches import Shortlisted, balanced, search_all
+from dragoman.decoding.batched_search import Shortlisted, search_all
+from dragoman.decoding.batches import balanced
+from dragoman.decoding.constraints import Rules
 from dragoman.decoding.ensemble import Ensemble, Mean
 from dragoman.decoding.request import Progress, SearchResult, SearchSettings, Segment
 from dragoman.decoding.search import Model
@@ -30,6 +32,7 @@ class Torch:
     name: ClassVar[str] = OURS.engine
     loads_workers: ClassVar[bool] = False
     merit: ClassVar[str] = "it has every option"
+    attend = None
 
     def __init__(self, models: Models, precision: str, fast: Sequence[FastTransformer] | None) -> None:
         """Take the models; ``fast`` are the optimised implementations of all members, or None."""
@@ -83,6 +86,10 @@ class Torch:
                 self._searcher(settings.shortlist), segments, settings, device,
                 processes=device.type == "cpu", progress=progress,
             )  # fmt: skip
+
+    def can_search(self, rules: Rules) -> bool:
+        """See ``Engine``: under all."""
+        return True
 
     def close(self) -> None:
         """See ``Engine``: nothing was written."""

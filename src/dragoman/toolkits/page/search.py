@@ -18,8 +18,7 @@ import torch
 
 from dragoman.bundle import Bundle
 from dragoman.config import DecodeConfig
-from dragoman.decoding.request import Hypothesis, Progress, SearchResult, SearchSettings, Segment
-from dragoman.decoding.search import NOT_FINITE
+from dragoman.decoding.request import NOT_FINITE, Hypothesis, Progress, SearchResult, SearchSettings, Segment
 from dragoman.errors import BundleError, ConfigError, DecodeError
 from dragoman.toolkits.engine import Models, Needs, beyond_plain_search
 from dragoman.toolkits.page.write import NAME

@@ -111,7 +111,7 @@ def rounded(matrix: NDArray[np.float32]) -> list[bytes]:
 
 def settings(bundle: Bundle) -> dict[str, Any]:
     """Return everything that the scripts compute with, except the weights."""
-    config, data, decode = bundle.model.config, bundle.config.data, bundle.config.decode
+    config, data, decode = bundle.sizes, bundle.config.data, bundle.config.decode
     read = data.max_tokens
     if config.n_positions is not None:
         read = max(1, min(read, config.n_positions - decode.max_extra_tokens - 1))

@@ -18,7 +18,7 @@ from typing import NamedTuple, cast
 
 from dragoman.data.noise import N_MASKS
 from dragoman.decoding.request import Hypothesis
-from dragoman.decoding.words import word_numbers
+from dragoman.decoding.words import Links, word_numbers
 from dragoman.languages.numbers import has_words
 from dragoman.languages.words import has_word, is_word_character
 from dragoman.translation.faults import is_loop
@@ -248,22 +248,20 @@ def put_in(
 ) -> list[SegmentResult]:
     """Put the spans of each segment back into all of its translations; notes name those that are still missing."""
     whole = list(results)
-    flat = [(i, k) for i, bare in changed.items() if bare.cuts for k in range(len(results[i].hypotheses))]
-    unspaced = plan.reader.src_unspaced, plan.reader.tgt_unspaced
-    parts = []
-    for i, k in flat:
-        segment, target = changed[i].segment, results[i].texts[k]
-        ids = plan.tgt_tokenizer.encode([target])[0]
-        numbers = word_numbers(segment.text, unspaced[0])
-        parts.append([TextPart(segment.text, numbers, segment.search.ids, ids, target)])
     texts = {i: [_unmasked(text, bare.masks) for text in results[i].texts] for i, bare in changed.items() if bare.out}
     for i in [i for i in texts if not (changed[i].cuts or changed[i].masks)]:
         texts[i] = [_behind_words(segments[i])] * len(texts[i])
-    for (i, k), links in zip(flat, plan.reader.align(parts, plan.search.decode.batch_tokens), strict=True):
+    to_place = []
+    for i in [i for i, bare in changed.items() if bare.cuts]:
+        for k in range(len(results[i].hypotheses)):
+            if (right := _in_their_places(texts[i][k], segments[i], changed[i], plan)) is not None:
+                texts[i][k] = right
+            else:
+                to_place.append((i, k))
+    unspaced = plan.direction.src_unspaced, plan.direction.tgt_unspaced
+    aligned = _aligned([(changed[i].segment, results[i].texts[k]) for i, k in to_place], plan) if to_place else []
+    for (i, k), links in zip(to_place, aligned, strict=True):
         constraints, text, bare = segments[i].constraints, texts[i][k], changed[i]
-        if (right := _in_their_places(text, segments[i], bare, plan)) is not None:
-            texts[i][k] = right
-            continue
         first = len(constraints.prefix) if constraints is not None else 0
         cuts = [_in_digits(cut, bare.out, text) for cut in bare.cuts]
         text = put_back(bare.segment.text, cuts, text, links, unspaced, first, _closed(text, segments[i], plan))
@@ -274,6 +272,16 @@ def put_in(
     for i in range(len(whole)):  # a search of the guard may garble numbers again
         whole[i] = whole[i] if i in texts else _with_right_numbers(whole[i], segments[i], plan)
     return [_with_note(*each, changed.get(i), plan) for i, each in enumerate(zip(whole, segments, strict=True))]
+
+
+def _aligned(pairs: Sequence[tuple[TextSegment, str]], plan: Plan) -> list[Links]:
+    """Return the links between the words of each segment and those of its translation."""
+    parts = []
+    for segment, target in pairs:
+        ids = plan.tgt_tokenizer.encode([target])[0]
+        numbers = word_numbers(segment.text, plan.direction.src_unspaced)
+        parts.append([TextPart(segment.text, numbers, segment.search.ids, ids, target)])
+    return plan.aligner.align(parts, plan.search.decode.batch_tokens)
 
 
 def _closed(text: str, segment: TextSegment, plan: Plan) -> set[int]:

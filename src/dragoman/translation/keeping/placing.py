@@ -13,11 +13,9 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import compress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from dragoman.decoding.request import Hypothesis
-from dragoman.decoding.scoring import Read
-from dragoman.decoding.search import scored
+from dragoman.decoding.request import Hypothesis, scored
 from dragoman.languages.known import known
 from dragoman.languages.words import count_word, whole_places
 from dragoman.translation.keeping.glossary import Glossary, Match, count_term
@@ -26,6 +24,9 @@ from dragoman.translation.keeping.rendering import COHERENCE, Readings, Run, cor
 from dragoman.translation.plan import Plan
 from dragoman.translation.scoring import words_of_tokens
 from dragoman.translation.segments import SegmentResult, TextSegment, texts_of
+
+if TYPE_CHECKING:
+    from dragoman.decoding.scoring import Read
 
 MOST_FALL = 15.0
 """Nats that the words around a placed term may lose: right placings lose less in 98 of 100 cases.
@@ -142,7 +143,7 @@ def _replace_words(
     chosen = {key: sorted(replacements) for key, replacements in chosen.items() if replacements}
     texts = [_changed(results[i].texts[rank], chosen[i, rank]) for i, rank in chosen]
     ids = plan.tgt_tokenizer.encode([text for text, _ in texts])
-    if (longest := plan.reader.longest) is not None:
+    if (longest := plan.search.longest) is not None:
         fits = [len(new) < longest for new in ids]
         chosen, texts, ids = dict(compress(chosen.items(), fits)), [*compress(texts, fits)], [*compress(ids, fits)]
     reads = plan.reader.read(
@@ -230,7 +231,7 @@ def _places(
             possible.append([])
             continue
         text = results[term.i].texts[term.rank]
-        words = words_of_tokens(plan.tgt_tokenizer, ids[key], text, owners(text, plan.reader.tgt_unspaced))
+        words = words_of_tokens(plan.tgt_tokenizer, ids[key], text, owners(text, plan.direction.tgt_unspaced))
         possible.append(_runs(term, segments[term.i], Readings(text, words, whole[key][1], erased, alone), plan))
     # the model reads what is left without each run, if there are several
     flat = [(k, run) for k, some in enumerate(possible) for run in some if len(some) > 1]
@@ -259,15 +260,15 @@ def without(text: str, start: int, end: int) -> str:
 
 def _runs(term: _Lacking, segment: TextSegment, readings: Readings, plan: Plan) -> list[Run]:
     """Return runs of words that may render a term, but none of the prefix, nor of terms that are already there."""
-    reader, match, text = plan.reader, term.match, readings.text
+    match, text, unspaced = term.match, readings.text, plan.direction.tgt_unspaced
     numbers = [-1] * len(segment.text)
     numbers[match.start : match.start + len(match.source)] = [0] * len(match.source)
     of_term = [bool(words) for words in words_of_tokens(plan.src_tokenizer, segment.search.ids, segment.text, numbers)]
-    by_word = evidence(readings, of_term, reader.tgt_unspaced)
+    by_word = evidence(readings, of_term, unspaced)
     first = len(segment.constraints.prefix) if segment.constraints is not None else 0
     targets = {other.target for other in (plan.glossary.find(segment.text) if plan.glossary is not None else ())}
     held = [span for target in targets for span in occurrences(text, target)]
-    spans = cores(text, reader.tgt_unspaced)
+    spans = cores(text, unspaced)
     log_odds = [
         float("-inf") if start < first or any(start < stop and begin < end for begin, stop in held) else word.log_odds
         for word, (start, end) in zip(by_word, spans, strict=True)
@@ -277,7 +278,7 @@ def _runs(term: _Lacking, segment: TextSegment, readings: Readings, plan: Plan) 
     own_article = _begins_with(match.source, _articles(plan.src_lang)) or _begins_with(match.target, articles)
     possible: dict[tuple[int, int], Run] = {}
     closed = closed_places(text, held) | in_subwords(text, plan.tgt_tokenizer.encode([text])[0], plan.tgt_tokenizer)
-    for run in runs(log_odds, spans, reader.tgt_unspaced, closed if reader.tgt_unspaced else ()):
+    for run in runs(log_odds, spans, unspaced, closed if unspaced else ()):
         run = with_article(run, text, free, articles, own_article)
         possible.setdefault((run.start, run.end), run)  # the best comes first
     return list(possible.values())

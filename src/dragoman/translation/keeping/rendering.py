@@ -11,12 +11,14 @@ fit. Articles look at too many words for that, so where the language has them, t
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dragoman.decoding.alignment import attention_to
-from dragoman.decoding.scoring import Read
 from dragoman.decoding.words import word_spans
 from dragoman.languages.words import core
+
+if TYPE_CHECKING:
+    from dragoman.decoding.scoring import Read
 
 PLACES = 4
 """Largest number of runs of words that are tried for a term."""
