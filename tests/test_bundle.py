@@ -251,7 +251,36 @@ def test_weights_that_are_left_in_their_file_are_checked_when_they_are_read(
         cut.model  # noqa: B018
 
 
+def test_weights_of_a_file_that_was_changed_itself_are_refused(reseal: Reseal) -> None:
+    """Those of another training were taken beside the subwords of the first one."""
+    folder = reseal()
+    left = load_bundle(folder, read=False)
+    with (folder / "model.safetensors").open("r+b") as file:
+        file.seek(-100, os.SEEK_END)
+        file.write(b"\0" * 100)
+    with pytest.raises(
+        BundleError, match=r"model\.safetensors: was changed after it was opened; load the bundle again"
+    ):
+        left.model  # noqa: B018
+
+
+def test_forked_processes_that_read_weights_at_once_have_the_same(tiny_run: Path) -> None:
+    """They share the place of an open file; some had other weights, without an error."""
+    want, left = untied(load_bundle(tiny_run).model), load_bundle(tiny_run, read=False)
+    children = []
+    for _ in range(6):
+        if not (child := os.fork()):
+            try:
+                same = all(torch.equal(weight, want[name]) for name, weight in untied(left.model).items())
+                os._exit(0 if same else 1)
+            finally:
+                os._exit(2)
+        children.append(child)
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 6
+
+
 def test_a_bundle_whose_weights_nobody_reads_leaves_no_file_open(tiny_run: Path) -> None:
+    gc.collect()
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(5):
         load_bundle(tiny_run, read=False)

@@ -36,7 +36,13 @@ def test_nobody_asks_torch_for_a_gpu_where_there_can_be_none(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "setting", [{}, *({name: value} for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS") for value in ("1", "500", "0"))]
+    "setting",
+    [
+        {},
+        {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "2"},
+        {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "1"},
+        *({name: value} for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS") for value in ("1", "500", "0")),
+    ],
 )
 def test_the_number_of_threads_is_what_torch_will_have(setting: dict[str, str]) -> None:
     script = "from dragoman.device import n_threads; n = n_threads(); import torch; print(n, torch.get_num_threads())"

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -335,6 +336,34 @@ def test_a_manifest_that_is_not_safe_on_the_disk_replaces_no_folder(
     with pytest.raises(DragomanError, match="cannot be written"), sealed_folder(tmp_path / "x", {}) as aside:
         (aside / "a").write_bytes(b"2")
     assert (tmp_path / "x/a").read_bytes() == b"1"
+
+
+def test_where_folders_cannot_be_flushed_they_are_written_with_one_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Training and export ended on such a file system, as 9p and the shared folders of VirtualBox."""
+    real = os.fsync
+
+    def refuse_folders(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", refuse_folders)
+    monkeypatch.setattr(files, "devices_without_flush", set())
+    for content in (b"1", b"2"):
+        with sealed_folder(tmp_path / "x", {}) as aside:
+            (aside / "a").write_bytes(content)
+        write_text(tmp_path / "y", "text")
+    check_sealed(tmp_path / "x", "bundle")
+    assert (tmp_path / "x/a").read_bytes() == b"2"
+    assert caplog.messages == [
+        f"{tmp_path}/x: this file system cannot flush folders (Invalid argument): a power failure may undo what is "
+        "written there"
+    ]
+    monkeypatch.setattr(os, "fsync", lambda descriptor: refuse_folders(os.open(tmp_path, os.O_RDONLY)))
+    with pytest.raises(DragomanError, match=r"cannot be written .Invalid argument"):  # of a file
+        write_text(tmp_path / "y", "new")
 
 
 def test_an_older_folder_that_cannot_be_removed_is_named(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from dragoman.errors import ConfigError
+from dragoman.files import remove_leftovers, write_text
 from dragoman.locks import LOCK, locked, one_at_a_time, refuse_if_locked
+from dragoman.training.folder import begin_again
 
 
 def in_a_child(folder: Path) -> int:
@@ -90,11 +94,41 @@ def test_a_failure_inside_frees_the_lock(tmp_path: Path) -> None:
         pass
 
 
-def test_a_foreign_file_of_this_name_is_refused_and_kept(tmp_path: Path) -> None:
-    (tmp_path / "lock").write_text("of my bicycle\n")
-    with pytest.raises(ConfigError, match="not a dragoman lock file"), locked(tmp_path):
-        pass
-    assert (tmp_path / "lock").read_text() == "of my bicycle\n"
+def a_link_to_itself(path: Path) -> None:
+    path.symlink_to(path)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda path: path.write_text("of my bicycle\n"), Path.mkdir, os.mkfifo, a_link_to_itself],
+    ids=["a file", "a folder", "a pipe", "a link"],
+)
+def test_a_foreign_file_of_this_name_is_refused_and_kept(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    """A folder ended in a traceback."""
+    make(tmp_path / "lock")
+    before = (tmp_path / "lock").lstat()
+    refuse_if_locked(tmp_path)
+    with pytest.raises(ConfigError, match=f"{tmp_path}/lock: exists and is not a dragoman lock file; delete it or mov"):
+        locked(tmp_path).__enter__()
+    after = (tmp_path / "lock").lstat()
+    assert (after.st_ino, after.st_size, after.st_mtime_ns) == (before.st_ino, before.st_size, before.st_mtime_ns)
+
+
+def test_the_lock_of_another_process_is_not_removed_after_ones_own_is_gone(tmp_path: Path) -> None:
+    with locked(tmp_path):
+        (tmp_path / "lock").unlink()
+        (tmp_path / "lock").write_bytes(b"process 1 on another\n")
+    assert (tmp_path / "lock").read_bytes() == b"process 1 on another\n"
+
+
+def test_an_empty_lock_that_is_held_is_of_a_training(tmp_path: Path) -> None:
+    """On a full disk it names no process."""
+    child = in_a_child(tmp_path)
+    os.truncate(tmp_path / "lock", 0)
+    with pytest.raises(ConfigError, match=f"{tmp_path}: another process is training there"):
+        locked(tmp_path).__enter__()
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
@@ -114,6 +148,62 @@ def test_without_locks_in_the_file_system_a_warning_is_logged(
     monkeypatch.setattr(fcntl, "flock", none)
     with caplog.at_level(logging.WARNING), locked(tmp_path):
         assert "this file system has no locks (Operation not supported)" in caplog.text
+
+
+def test_a_file_whose_inode_differs_at_each_look_is_locked_as_well_as_it_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was tried for ever."""
+    monkeypatch.setattr(os.path, "samestat", lambda one, other: False)
+    with locked(tmp_path):
+        assert "this file system has no locks (a file has another inode at each look)" in caplog.text
+    write_text(tmp_path / "x", "text")
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.fixture
+def nfs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files be locked as on NFS: only through descriptors that are open for writing."""
+    real = fcntl.flock
+
+    def flock(descriptor: int, operation: int) -> None:
+        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        real(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+
+
+def test_on_nfs_too_a_training_is_seen_and_what_a_dead_process_left_goes(tmp_path: Path, nfs: None) -> None:
+    child = in_a_child(tmp_path)
+    with pytest.raises(ConfigError, match=f"process {child} on .* is training there"):
+        refuse_if_locked(tmp_path)
+    with pytest.raises(ConfigError, match=f"process {child} on .* is training there"):
+        begin_again(tmp_path)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    refuse_if_locked(tmp_path)
+    (tmp_path / ".x.0123abcd.tmp").touch()
+    remove_leftovers(tmp_path)
+    begin_again(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
+def test_a_lock_that_may_only_be_read_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    child, real = in_a_child(tmp_path), os.open
+
+    def read_only(path: Path, flags: int, *args: int) -> int:
+        if flags & os.O_RDWR:
+            raise OSError(number, os.strerror(number), str(path))
+        return real(path, flags, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", read_only)
+        with pytest.raises(ConfigError, match=f"process {child} on .* is training there"):
+            refuse_if_locked(tmp_path)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
 
 
 def test_no_lock_takes_the_place_of_a_folder_that_is_gone(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import worker_tasks
-from dragoman.budget import Budget, StartError, Workers
+from dragoman.budget import Budget, StartError, StoppedError, Workers
 from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.translate import open_document
@@ -80,6 +80,35 @@ def test_a_worker_that_is_killed_between_two_calls_is_replaced(workers: Workers)
     os.kill(pid, signal.SIGKILL)
     psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], LONG_S)
     assert workers.run(ENOUGH, "a", worker_tasks.about)["pid"] != pid
+
+
+def test_a_worker_that_was_stopped_between_two_calls_is_replaced_at_once(workers: Workers) -> None:
+    pid = workers.run(ENOUGH, "a", worker_tasks.about)["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+    assert workers.run(ENOUGH, "a", worker_tasks.about)["pid"] != pid
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_call_whose_worker_was_stopped_is_not_called_too_long(workers: Workers, goes_on: bool) -> None:
+    pid = workers.run(ENOUGH, "a", worker_tasks.about)["pid"]
+    call = workers.submit(replace(ENOUGH, wall_s=2.0), "a", worker_tasks.sleep)
+    for number in (signal.SIGSTOP, signal.SIGCONT)[: 1 + goes_on]:
+        time.sleep(0.5)
+        os.kill(pid, number)
+    with pytest.raises(StoppedError, match=r"^a: the process that parsed it was stopped: try again$"):
+        call.result(LONG_S)
+    assert workers.run(ENOUGH, "a", worker_tasks.echo, b=1) == {"b": 1}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone says which process it ends when memory is short")
+def test_S31_the_system_ends_a_worker_first_when_memory_is_short(
+    workers: Workers, figure: Callable[[str, str], None]
+) -> None:
+    pid = workers.run(ENOUGH, "a", worker_tasks.about)["pid"]
+    score = Path(f"/proc/{pid}/oom_score_adj").read_text(encoding="ascii")
+    assert score == "1000\n"
+    figure("S31", f"a worker that parses: {score.strip()} of 1,000 in the system's order of what to end")
 
 
 def test_errors_arrive_as_they_were_raised(workers: Workers) -> None:

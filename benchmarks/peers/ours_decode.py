@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from dragoman.translation.notes import Events  # noqa: E402
 from dragoman.translation.translator import Translation, Translator  # noqa: E402
 
 
-@dataclass(frozen=True)
 class _Endless(Models):
     """Of which a translation may have exactly as many tokens as asked for."""
 
@@ -37,7 +35,7 @@ class Stretched(Translator):
 
     def __init__(self, *models: Bundle | Path | str, run: Path | None = None, device: str = "auto") -> None:
         super().__init__(*models, run=run, device=device)
-        self._models = _Endless(**vars(self._models))
+        self._models = _Endless(self._models.bundles, self._models.run)
         self._engines = Engines(self._models)
 
     max_tokens = property(lambda self: 1_000_000)  # type: ignore[assignment]  # no line is split

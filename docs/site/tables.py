@@ -356,7 +356,7 @@ def engines() -> str:
     """What each engine can do, asked of the code that decides it."""
     config = ModelConfig(src_vocab_size=8000, tgt_vocab_size=8000)
     model = build_model(config)
-    bundle = SimpleNamespace(model=model)
+    bundle = SimpleNamespace(model=model, sizes=config)
     questions = {"beam and greedy search, n best": Needs()}
     questions |= {f"`--precision {name}`": Needs(precision=name) for name in ("fp32", "bf16", "int8")}
     questions |= {

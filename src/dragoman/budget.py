@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from dragoman import errors
@@ -62,6 +63,13 @@ class StartError(DataError):
 
     def __init__(self, why: Exception) -> None:
         super().__init__(f"no process can be started to parse with ({why}): end others, or try again later")
+
+
+class StoppedError(DataError):
+    """Somebody has stopped a worker during a call."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name}: the process that parsed it was stopped: try again")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +126,8 @@ class Workers:
 
         Returns:
             The future result. Its exceptions are those of dragoman that the function raised; DataError if a limit was
-            exceeded or the worker died; StartError if none could be started; RuntimeError with the worker's traceback
-            for any other exception.
+            exceeded or the worker died; StartError if none could be started; StoppedError if the worker was stopped;
+            RuntimeError with the worker's traceback for any other exception.
         """
         call = _Call(budget, name, f"{function.__module__}:{function.__qualname__}", arguments, owner, Future())
         with self._lock:
@@ -319,7 +327,17 @@ class _Process:
 
     def is_usable(self) -> bool:
         """True if the process lives and should not be replaced."""
-        return not self._is_worn and self._n_calls < MOST_CALLS and self._process.poll() is None
+        is_alive = self._process.poll() is None and not self._was_stopped()
+        return is_alive and not self._is_worn and self._n_calls < MOST_CALLS
+
+    def _was_stopped(self) -> bool:
+        """Return True if somebody has stopped the process (SIGSTOP), even if it runs again."""
+        if not hasattr(os, "waitid"):  # macOS before Python 3.13
+            return False
+        with contextlib.suppress(ChildProcessError):  # it has ended
+            changes = os.WSTOPPED | os.WCONTINUED | os.WNOHANG | os.WNOWAIT
+            return os.waitid(os.P_PID, self._process.pid, changes) is not None
+        return False
 
     def run(self, call: _Call) -> dict[str, Any] | DragomanError:
         """Run a call; return its values, or the error of dragoman that it raised.
@@ -327,6 +345,7 @@ class _Process:
         Raises:
             DataError: The call exceeded its budget, or the process died. The process must be replaced, as after any
                 other exception.
+            StoppedError: The process was stopped, so the time says nothing of the call.
         """
         self._n_calls += 1
         budget = call.budget
@@ -336,6 +355,8 @@ class _Process:
             _send(self._socket, {"call": head, **call.arguments}, until)
             values = _receive(self._socket, until, budget.result)
         except TimeoutError:
+            if self._was_stopped():
+                raise StoppedError(call.name) from None
             raise _overrun(call, f"{budget.wall_s:g} seconds") from None
         except _TooMuchError:
             raise _overrun(call, f"{budget.result >> 20:,} MiB for its texts") from None
@@ -495,6 +516,9 @@ def work(fd: int, niceness: int, short_s: float, preload: str) -> NoReturn:
         signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":  # without it, a busy worker outlives a killed process until its budget is used up
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # When memory is short, the system ends a worker, which costs one call, and not the process that started it.
+        with contextlib.suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform != "linux":
         short_s = 0.0  # only Linux has a niceness for each thread

@@ -119,7 +119,7 @@ class StoredModel:
     """A model whose weights are read when they are first needed; without them torch, which is slow, is not imported.
 
     The file stays open until then: so the weights are those that the bundle had when it was opened, even if another
-    one has taken its place.
+    one has taken its place. If the file itself was changed, it is refused.
     """
 
     def __init__(
@@ -142,6 +142,12 @@ class StoredModel:
         except OSError as error:
             raise unreadable(path, error) from error
         self._close = weakref.finalize(self, os.close, self._descriptor)
+        self._state = self._state_now()
+
+    def _state_now(self) -> tuple[int, int]:
+        """Return size and time of the open file, which differ once it is changed."""
+        stat = os.fstat(self._descriptor)
+        return stat.st_size, stat.st_mtime_ns
 
     @property
     def is_read(self) -> bool:
@@ -157,9 +163,11 @@ class StoredModel:
         """Return the model with these weights, in evaluation mode; the same one each time.
 
         Raises:
-            BundleError: The weights do not fit the configuration, or were cut meanwhile.
+            BundleError: The weights do not fit the configuration, or were changed meanwhile.
             UnreadableError: They cannot be read now.
         """
+        if self._model is not None:
+            return self._model
         from dragoman.model.build import build
         from dragoman.model.weights import (
             WithoutInitialisation,
@@ -179,6 +187,8 @@ class StoredModel:
                 with WithoutInitialisation():
                     model = build(self.config)
                 adopt(model, restored(weights) if self._is_rounded else weights)
+                if self._state_now() != self._state:
+                    raise BundleError(f"{self._path}: was changed after it was opened; load the bundle again")
                 model = model.to(self._device).eval()
                 for call in self._calls:
                     call(model)
@@ -187,8 +197,12 @@ class StoredModel:
             return self._model
 
     def when_read(self, call: Callable[[EncoderDecoder], object]) -> None:
-        """Call a function with the model when it is read, before anybody can change it."""
-        self._calls.append(call)
+        """Call a function with the model when it is read, before anybody can change it; at once if it is."""
+        with self._lock:
+            if self._model is None:
+                self._calls.append(call)
+                return
+        call(self._model)
 
     def __reduce__(self) -> Any:
         """Pickle the model itself."""

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-GPU_NODES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
-"""Files of Linux without which no process reaches a GPU: NVIDIA's, AMD's, and that of Windows's subsystem."""
+GPU_NODES = ("/dev/nvidiactl", "/proc/driver/nvidia", "/dev/nvmap", "/dev/kfd", "/dev/dxg")
+"""Files of Linux, one of which is there if there is a GPU: NVIDIA's, its boards', AMD's, and Windows's subsystem's."""
 
 
 def device_type(name: str = "auto") -> Literal["cpu", "cuda"]:
@@ -34,7 +34,7 @@ def device_type(name: str = "auto") -> Literal["cpu", "cuda"]:
     """
     if name not in ("auto", "cpu", "cuda"):
         raise not_among("device", name, ("auto", "cpu", "cuda"))
-    able = name != "cpu" and _has_gpu()
+    able = name != "cpu" and _has_gpu(is_asked_for=name == "cuda")
     if name == "cuda" and not able:
         raise ConfigError("device = 'cuda', but torch sees no GPU here: use cpu or auto")
     return "cuda" if able else "cpu"
@@ -47,9 +47,14 @@ def resolve_device(name: str = "auto") -> torch.device:
     return torch.device(device_type(name))
 
 
-def _has_gpu() -> bool:
-    """Return True if torch sees a GPU; torch is not imported to be asked where there can be none."""
-    if "torch" not in sys.modules and sys.platform == "linux" and not any(map(os.path.exists, GPU_NODES)):
+def _has_gpu(*, is_asked_for: bool) -> bool:
+    """Return True if torch sees a GPU; unless one is asked for, torch is not imported where there can be none."""
+    if (
+        not is_asked_for
+        and "torch" not in sys.modules
+        and sys.platform == "linux"
+        and not any(map(os.path.exists, GPU_NODES))
+    ):
         return False
     import torch
 
@@ -62,9 +67,12 @@ def n_threads() -> int:
         import torch
 
         return torch.get_num_threads()
-    # MKL, which sets torch's number, takes the smaller of these
-    values = [os.environ.get(name, "").partition(",")[0].strip() for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")]
-    return min([_n_cores(), *(int(value) for value in values if value.isdecimal() and int(value))])
+    # of two settings torch takes MKL's, and of more threads than cores as many as cores
+    for name in ("MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        value = os.environ.get(name, "").partition(",")[0].strip()
+        if value.isdecimal() and int(value):
+            return min(_n_cores(), int(value))
+    return _n_cores()
 
 
 def set_threads(number: int) -> None:

@@ -27,6 +27,7 @@ import secrets
 import shutil
 import stat
 import tempfile
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, count
@@ -34,7 +35,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dragoman.errors import BYTES_OF_NAMES, BundleError, ConfigError, DragomanError, UnreadableError
-from dragoman.locks import acquire, flock
+from dragoman.locks import acquire, flock, opened_to_lock
 
 logger = logging.getLogger(__name__)
 
@@ -147,12 +148,13 @@ def _renamed_file(path: Path) -> Iterator[BinaryIO]:
 def whole_files(paths: Sequence[Path], report: Path) -> Iterator[list[BinaryIO]]:
     """Open several files for writing that belong together, and that a report vouches for (``write_report``).
 
-    When the body ends, the report and the older files are removed before the first new file appears. So after a crash
-    old and new files never stand next to each other, and no report stands next to files that it was not made for. If
-    the body raises, the older files and their report stay.
+    When the body ends, the report and the older files are moved away before the first new file appears. So after a
+    crash old and new files never stand next to each other, and no report stands next to files that it was not made for.
+    If the body raises, or a file cannot be written, the older files and their report stay.
 
     Raises:
         OSError: A file cannot be written; see ``explained``.
+        DragomanError: An older file cannot be replaced.
     """
     with contextlib.ExitStack() as open_files:
         files = [open_files.enter_context(whole_file(path)) for path in paths]
@@ -160,9 +162,45 @@ def whole_files(paths: Sequence[Path], report: Path) -> Iterator[list[BinaryIO]]
         for file in files:
             file.flush()
             os.fsync(file.fileno())
-        for path in (report, *paths):
-            path.unlink(missing_ok=True)
-        flush(report.parent)
+        with _moved_away((report, *paths)):
+            flush_name(report)
+            open_files.close()  # here the new files appear
+
+
+@contextlib.contextmanager
+def _moved_away(paths: Sequence[Path]) -> Iterator[None]:
+    """Move files away while the body puts new ones in their places; if it raises, all of the older ones come back.
+
+    After a kill they are under temporary names, as leftovers. Another process that removes leftovers there meanwhile
+    takes them for such.
+
+    Raises:
+        IsADirectoryError: One of them is a folder.
+        DragomanError: One of them cannot be moved, such as a mount point.
+    """
+    older = {path: _temporary_name(path) for path in paths if os.path.lexists(path)}
+    for path in older:  # which would be moved, but not replaced
+        if stat.S_ISDIR(path.lstat().st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    try:
+        for path, aside in older.items():
+            with explained(path):
+                path.rename(aside)
+        yield
+    except BaseException:
+        for path in paths:  # all new files go first: none may stand next to an older one
+            if path not in older or os.path.lexists(older[path]):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+        for path, aside in reversed(older.items()):
+            if os.path.lexists(aside):
+                try:
+                    aside.rename(path)
+                except OSError as error:
+                    logger.error("%s: cannot come back (%s): its content is in %s", path, error.strerror, aside)
+        raise
+    for aside in older.values():
+        _remove(aside)
 
 
 def write_report(report: Path, facts: Mapping[str, Any], files: Sequence[Path]) -> None:
@@ -283,7 +321,7 @@ def remove_leftovers_of(path: Path) -> None:
 
 def _remove_if_dead(leftover: Path) -> None:
     with contextlib.suppress(OSError):  # BlockingIOError: its writer is alive
-        descriptor = os.open(leftover, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = opened_to_lock(leftover)
         try:
             if not flock(descriptor):
                 _remove(leftover)
@@ -346,10 +384,10 @@ def temporary_folder(path: Path | None = None) -> Iterator[Path]:
 
 
 def check_name(out: Path) -> None:
-    """Check, before anything is computed, that the name of an output leaves room for that of a temporary file.
+    """Check, before anything is computed, that a temporary file or folder can be renamed to the name of an output.
 
     Raises:
-        ConfigError: It is too long.
+        ConfigError: The name leaves no room for that of a temporary file, or it is a mount point.
     """
     length = len(os.fsencode(out.name))
     if length > MOST_NAME_BYTES:
@@ -357,6 +395,9 @@ def check_name(out: Path) -> None:
             f"{out.name[:30]}...: a name of an output must have at most {MOST_NAME_BYTES} bytes, got {length}; "
             "choose a shorter name"
         )
+    if out.name and (out.is_file() or out.is_dir()) and os.path.ismount(out):
+        advice = "a folder in it" if out.is_dir() else "another name"
+        raise ConfigError(f"{out}: is a mount point, which cannot be replaced; choose {advice}")
 
 
 def check_output(out: Path, *inputs: Path | None) -> None:
@@ -390,6 +431,52 @@ def refuse_twice(*outs: Path | None) -> None:
     for (_, one), (out, other) in combinations(files, 2):
         if one == other or (one.exists() and other.exists() and one.samefile(other)):
             raise ConfigError(f"{out}: is named for two outputs; choose another name")
+    refuse_alike(file for _, file in files)
+
+
+def refuse_alike(outs: Iterable[Path]) -> None:
+    """Check that the file system of some outputs tells all their names apart: ``Read.md``, and ``READ.md`` on macOS.
+
+    Raises:
+        ConfigError: It takes two of them for one.
+    """
+    groups: dict[str, list[Path]] = {}
+    for out in outs:
+        groups.setdefault(_folded(out), []).append(out)
+    alike = [out for group in groups.values() if len(group) > 1 for out in group]
+    if alike and (pair := taken_for_one(alike)):
+        raise ConfigError(
+            f"{pair[0]}, {pair[1]}: must be two files, but their file system takes both names for one; rename one, "
+            "or choose a folder on another file system"
+        )
+
+
+def _folded(path: Path) -> str:
+    """Return an absolute path as a file system reads it that ignores case and the normal form of Unicode."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", str(path.absolute())).casefold())
+
+
+def taken_for_one(paths: Sequence[Path]) -> tuple[Path, Path] | None:
+    """Return two paths that their file system takes for one, or None: all names are tried in a temporary folder."""
+    top = Path(os.path.commonpath([path.absolute() for path in paths]))
+    place = next(folder for folder in (top, *top.parents) if folder.is_dir())
+    with contextlib.suppress(OSError), temporary_folder(place / "names") as folder:  # a disk that is full says so later
+        for path in paths:
+            name = folder / path.absolute().relative_to(top)
+            name.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with name.open("xb") as file:
+                    file.write(os.fsencode(path))
+            except FileExistsError:
+                with name.open("rb") as file:
+                    return Path(os.fsdecode(file.read())), path
+    return None
+
+
+def lies_in(path: Path, folder: Path) -> bool:
+    """Return True if a path leads into a folder under any name; ``folder`` must be resolved, and need not be there."""
+    top = Path(*path.resolve().parts[: len(folder.parts)])
+    return top == folder or (_folded(top) == _folded(folder) and top.exists() and top.samefile(folder))
 
 
 def refuse_an_input(out: Path, *inputs: Path | None) -> None:
@@ -588,10 +675,17 @@ def own_place(path: Path) -> Path:
 
 
 def flush(path: Path) -> None:
-    """Flush a file, or a folder's list of names, to disk; without this a rename may be lost when the power fails."""
+    """Flush a file, or a folder's list of names, to disk; without this a rename may be lost when the power fails.
+
+    On a file system that cannot flush folders, a warning says so once.
+    """
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_FLUSH or not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise
+        _warn_of_no_flush(path, os.fstat(descriptor).st_dev, error)
     finally:
         os.close(descriptor)
 
@@ -605,6 +699,23 @@ def flush_name(path: Path) -> None:
         flush(path.parent)
     except OSError as error:
         logger.warning("%s: %s: %s", path, _UNSAFE, error.strerror or error)
+
+
+_NO_FLUSH = (errno.EINVAL, errno.EBADF, errno.ENOSYS, errno.EOPNOTSUPP)
+"""Errors of a file system that has no flush for folders, such as shared folders of VirtualBox."""
+
+
+devices_without_flush: set[int] = set()
+"""Devices of which a warning was given."""
+
+
+def _warn_of_no_flush(folder: Path, device: int, error: OSError) -> None:
+    if device not in devices_without_flush:
+        devices_without_flush.add(device)
+        logger.warning(
+            "%s: this file system cannot flush folders (%s): a power failure may undo what is written there",
+            folder.with_name(final_name(folder)), error.strerror,
+        )  # fmt: skip
 
 
 _UNSAFE = "written, but perhaps not safe from a power failure"

@@ -17,6 +17,7 @@ import socket
 import stat
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 from dragoman.errors import ConfigError
@@ -44,16 +45,20 @@ def acquire(path: Path, wait: bool = False, new: bool = False, mode: int = 0o666
         OSError: The file cannot be opened.
     """
     flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | (os.O_EXCL if new else 0)
-    while True:
+    for n_tries in count(1):
         descriptor = os.open(path, flags, mode)
         try:
             reason = flock(descriptor, wait)
-            if reason and not wait:
-                logger.warning(
-                    "%s: this file system has no locks (%s); make sure no other process writes there", path, reason
-                )
             with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(path.stat(), os.fstat(descriptor)):
+                is_same = os.path.samestat(path.stat(), os.fstat(descriptor))
+                if not is_same and (new or n_tries == MOST_TRIES):  # nobody replaces a new file, or one so often
+                    is_same, reason = True, reason or "a file has another inode at each look"
+                if is_same:
+                    if reason and not wait:
+                        logger.warning(
+                            "%s: this file system has no locks (%s); make sure no other process writes there", path,
+                            reason,
+                        )  # fmt: skip
                     return descriptor
         except BaseException:
             os.close(descriptor)
@@ -62,6 +67,28 @@ def acquire(path: Path, wait: bool = False, new: bool = False, mode: int = 0o666
                     path.unlink()
             raise
         os.close(descriptor)
+    raise AssertionError
+
+
+MOST_TRIES = 1000
+"""Number of times that a file may lose its name while it is locked, before its file system is taken for the reason."""
+
+
+def opened_to_lock(path: Path) -> int:
+    """Open a file or folder that is there, and return the descriptor; a pipe is not waited for.
+
+    NFS locks only what is open for writing, so a file is, unless that is forbidden.
+
+    Raises:
+        OSError: It cannot be opened, or is a link.
+    """
+    flags = os.O_NONBLOCK | os.O_NOFOLLOW
+    try:
+        return os.open(path, os.O_RDWR | flags)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR):
+            raise
+        return os.open(path, os.O_RDONLY | flags)
 
 
 def flock(descriptor: int, wait: bool = False) -> str:
@@ -122,6 +149,7 @@ AGAIN_S = 0.01
 
 LOCK = "lock"
 LOCK_PREFIX = b"process "  # beginning of a lock file of dragoman
+NOT_OURS = "exists and is not a dragoman lock file; delete it or move it away, or choose another --out"
 
 
 @contextlib.contextmanager
@@ -129,9 +157,12 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold ``folder/lock`` while the body runs, so that only one process uses a run at a time.
 
     Raises:
-        ConfigError: Another process holds the lock, or the file cannot be created.
+        ConfigError: Another process holds the lock, the file cannot be created, or it may be another program's.
     """
     path = folder / LOCK
+    with contextlib.suppress(OSError):  # there is none; or it cannot be created either, which says why
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise ConfigError(f"{path}: {NOT_OURS}")
     try:
         descriptor = acquire(path)
     except BlockingIOError:
@@ -140,15 +171,18 @@ def locked(folder: Path) -> Iterator[None]:
         raise ConfigError(f"{folder}: cannot write there ({error.strerror or error}); choose another --out") from None
     try:
         if os.pread(descriptor, len(LOCK_PREFIX), 0) not in (b"", LOCK_PREFIX):
-            raise ConfigError(f"{path}: exists and is not a dragoman lock file; choose another --out")
+            raise ConfigError(f"{path}: {NOT_OURS}")
         os.ftruncate(descriptor, 0)
+        name = LOCK_PREFIX + f"{os.getpid()} on {socket.gethostname()}\n".encode()
         try:
             with contextlib.suppress(OSError):  # on a full disk the lock holds, but names no process
-                os.write(descriptor, LOCK_PREFIX + f"{os.getpid()} on {socket.gethostname()}\n".encode())
+                os.write(descriptor, name)
             yield
         finally:
             with contextlib.suppress(OSError):
-                path.unlink()
+                # the body may have removed it, and another process made its own; inodes may differ at each look
+                if os.path.samestat(path.lstat(), os.fstat(descriptor)) or path.read_bytes() == name:
+                    path.unlink()
     finally:
         os.close(descriptor)
 
@@ -160,8 +194,8 @@ def refuse_if_locked(folder: Path) -> None:
         ConfigError: Another process holds it.
     """
     path = folder / LOCK
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe has nobody to wait for
+    with contextlib.suppress(OSError):  # what cannot be opened is refused by ``locked``
+        descriptor = opened_to_lock(path)
         try:
             flock(descriptor)
         except BlockingIOError:

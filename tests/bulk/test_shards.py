@@ -210,3 +210,15 @@ def test_the_command_line_refuses_in_one_line(
 
 def test_actors_without_a_cluster_are_refused(command: Callable[..., Any], tiny_run: Path) -> None:
     assert "give --ray too" in command("translate", tiny_run, "--actors", "2").error
+
+
+def test_shards_whose_translations_would_be_one_file_are_refused(
+    command: Callable[..., Any], tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listing: Any
+) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a.txt", "A.txt"):
+        (tmp_path / "in" / name).write_bytes(b"a dog\n")
+    monkeypatch.setattr("dragoman.files.taken_for_one", tuple)
+    done = command("translate", tiny_run, "in", "--out", "out", "--ray", "local", cwd=tmp_path)
+    assert "out/a.txt: must be two files, but their file system takes both names for one" in done.error
+    assert listing(tmp_path) == ["in", "in/A.txt", "in/a.txt"]

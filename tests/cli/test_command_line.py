@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import dragoman
 from dragoman import cli
 from dragoman.cli.commands import COMMANDS, load
 from dragoman.cli.demo import what_next
+from limits import LONG_S
 from processes import start_code
 
 Command = Callable[..., Any]
@@ -97,6 +99,32 @@ def test_a_full_disk_behind_stdout_is_one_line(args: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([sys.executable, "-m", "dragoman", *args], stdout=full, stderr=subprocess.PIPE)
     assert (done.returncode, done.stderr) == (2, b"error: reading or writing: No space left on device\n")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_nothing_is_lost_where_a_full_pipe_does_not_wait(stream: str, unbuffered: str) -> None:
+    """Another program that shares a pipe may have made it non-blocking, as Node.js and ssh do."""
+    code = f"""
+import os, sys
+from dragoman import cli
+os.set_blocking(sys.{stream}.fileno(), False)
+def run(arguments):
+    print(*range(20000), sep="\\n", file=sys.{stream}, flush=True)
+    sys.{stream}.buffer.write(b"x" * 200000)
+    return 0
+cli.run = run
+cli.main()
+"""
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen([sys.executable, "-c", code], env=environment, **{stream: subprocess.PIPE}) as process:
+        pipe = getattr(process, stream)
+        time.sleep(1)  # it is full
+        content = pipe.read()
+        assert process.wait(LONG_S) == 0
+    text = content.decode()
+    assert list(map(int, text.rstrip("x").split())) == [*range(20000)]
+    assert text.count("x") == 200000
 
 
 def test_python_m_dragoman_and_the_script_are_the_same_command() -> None:

@@ -248,6 +248,17 @@ def test_an_output_that_cannot_be_is_refused_first(
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
+def test_two_sides_that_would_be_one_file_are_refused_first(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On macOS one side was lost, and the command said that both were written."""
+    monkeypatch.setattr("dragoman.files.taken_for_one", tuple)
+    done = command("doctor", "train.en", "train.de", "--write", "mended.txt", "Mended.txt", cwd=folder)
+    assert "mended.txt, " in done.error
+    assert "Mended.txt: must be two files, but their file system takes both names for one" in done.error
+    assert not [*folder.glob("[mM]ended*")]
+
+
 @pytest.mark.parametrize(("name", "args"), [
     ("r/doctor.html", ("--out", "r")), ("c.en.log.tsv", ("--write", "c.en", "c.de")),
 ])  # fmt: skip

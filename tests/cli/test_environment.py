@@ -47,6 +47,43 @@ def test_threads_spin_for_long_only_where_nobody_else_has_work(monkeypatch: pyte
     assert os.environ["GOMP_SPINCOUNT"] == "1000"
 
 
+@pytest.mark.parametrize(
+    ("given", "threads"),
+    [({"OMP_THREAD_LIMIT": "1", "OMP_NUM_THREADS": "3"}, "1"), ({"OMP_THREAD_LIMIT": " 1 "}, "1"),
+     ({"OMP_THREAD_LIMIT": "4", "OMP_NUM_THREADS": "3"}, "3"),
+     ({"OMP_THREAD_LIMIT": "4", "OMP_NUM_THREADS": "8,2"}, "4"),
+     ({"OMP_THREAD_LIMIT": "many", "OMP_NUM_THREADS": "3"}, "3"), ({"OMP_NUM_THREADS": "3"}, "3"), ({}, "")],
+)  # fmt: skip
+def test_a_limit_of_threads_becomes_their_number(
+    given: dict[str, str], threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With fewer threads than it asks OpenMP for, oneDNN leaves parts of its products out."""
+    for name in ("OMP_THREAD_LIMIT", "OMP_NUM_THREADS", "OMP_DYNAMIC", "OMP_MAX_ACTIVE_LEVELS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    environment.set_defaults()
+    assert os.environ.get("OMP_NUM_THREADS", "") == threads
+    assert "OMP_THREAD_LIMIT" not in os.environ
+
+
+@pytest.mark.parametrize("given", ["OMP_DYNAMIC=true", "OMP_THREAD_LIMIT=1", "OMP_MAX_ACTIVE_LEVELS=0"])
+def test_products_are_right_whatever_openmp_is_told(given: str) -> None:
+    code = """
+from dragoman.cli import environment
+environment.set_defaults()
+import torch
+torch.set_num_threads(2)
+x, weight = torch.rand(64, 128), torch.rand(512, 128)
+ops = torch.ops.mkldnn
+found = ops._linear_pointwise(x, ops._reorder_linear_weight(weight), None, "none", [], "")
+assert torch.allclose(found, x @ weight.T, atol=1e-3)
+"""
+    name, _, value = given.partition("=")
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, name: value}, check=True, timeout=LONG_S)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="counts page faults of glibc's malloc")
 def test_memory_that_was_freed_is_had_again_without_page_faults() -> None:
     code = """

@@ -12,6 +12,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -177,6 +178,25 @@ def test_an_answer_comes_before_the_input_ends_and_an_interrupt_leaves_no_traceb
         assert process.wait(LONG_S) == 130
         assert process.stdout.read() == b""
         assert b"Traceback" not in process.stderr.read()
+
+
+@pytest.mark.parametrize("is_prompt", [False, True])
+def test_a_pause_of_an_input_that_does_not_wait_is_not_its_end(tiny_run: Path, is_prompt: bool) -> None:
+    """The pipe is non-blocking, as Node.js and ssh make it; the pauses come first, between lines and in a line."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    with start("translate", tiny_run, *["-i"] * is_prompt, stdin=reading) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        os.close(reading)
+        process.stderr.read(1) if is_prompt else time.sleep(3)  # it has begun to read
+        for text in (b"the dog\n", b"\nthe ", b"cat\na dog"):
+            os.write(writing, text)
+            assert process.stdout.readline().endswith(b"\n")
+            time.sleep(0.3)
+        os.close(writing)
+        assert len(process.stdout.readlines()) == 1
+        assert process.wait(LONG_S) == 0
 
 
 @pytest.mark.parametrize("still_open", [False, True], ids=["input at its end", "input still open"])

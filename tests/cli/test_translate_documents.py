@@ -131,6 +131,22 @@ def test_a_folder_is_refused_before_it_is_translated(tmp_path: Path, translator:
         translate_document(translator, tmp_path / "in", tmp_path / "in" / "out")
 
 
+def test_documents_whose_translations_would_be_one_file_are_refused_first(
+    tmp_path: Path, translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last of them replaced the others on macOS."""
+    (tmp_path / "in").mkdir()
+    for name in ("Read.md", "READ.md", "other.md"):
+        (tmp_path / "in" / name).write_text("the dog")
+    with monkeypatch.context() as patch:
+        patch.setattr("dragoman.files.taken_for_one", tuple)
+        with pytest.raises(ConfigError, match=r"out/READ\.md, .*out/Read\.md: must be two files"):
+            translate_document(translator, tmp_path / "in", tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    translate_document(translator, tmp_path / "in", tmp_path / "out")
+    assert len([*(tmp_path / "out").iterdir()]) == 3
+
+
 @pytest.mark.parametrize("way", ["the folder above", "a link"])
 def test_a_translation_that_would_replace_a_document_to_read_is_refused(
     tmp_path: Path, translator: Translator, way: str

@@ -163,6 +163,15 @@ def test_a_full_disk_and_a_bad_place_are_data_errors(tmp_path: Path, monkeypatch
     assert names(tmp_path) == ["file"]
 
 
+def test_a_file_system_may_return_fewer_bytes_than_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_store(tmp_path / "s", [Entry(PAIRS)], (SRC, TGT), config(), keep_text=True)
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda descriptor, n_bytes, place: pread(descriptor, min(n_bytes, 3), place))
+    store = Store.open(tmp_path / "s")
+    assert [ids.tolist() for ids in store.pair(56)] == [SRC.encode([PAIRS[56][0]])[0], TGT.encode([PAIRS[56][1]])[0]]
+    assert store.texts([3, 0]) == ([PAIRS[3][0], PAIRS[0][0]], [PAIRS[3][1], PAIRS[0][1]])
+
+
 def test_a_store_that_is_cut_anywhere_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     build_store(folder, [Entry(PAIRS)], (SRC, TGT), config(), keep_text=True)

@@ -255,3 +255,29 @@ def test_bad_pairs_are_not_skipped() -> None:
         return np.where(good, 1.0, -1.0)
 
     assert along([0, -700], 12_000, 11_300, scores) == [Segment(0, 0, 9_000), Segment(9_700, 9_000, 2_300)]
+
+
+@pytest.mark.parametrize("ratio", [1.5, 2, 3, 5, 10])
+@pytest.mark.parametrize("long_side", [0, 1])
+def test_a_side_may_be_much_longer_than_the_other(ratio: float, long_side: int) -> None:
+    """Offsets larger than the shorter side has lines led out of a table: 500 lines against 2,500 crashed."""
+    pairs = list(itertools.islice(phrasebook.pairs(5_000), 5_000))
+    chance = np.random.default_rng(7)
+    for n in (60, 100, 200, 500):
+        n_long = int(n * ratio)
+        start = int(chance.integers(len(pairs) - n_long + 1))
+        inner = start + int(chance.integers(n_long - n + 1))
+        rows = [range(inner, inner + n), range(inner, inner + n)]
+        rows[long_side] = range(start, start + n_long)
+        tables = []
+        for side in (0, 1):
+            surface = Surface()
+            surface.add([pairs[i][side] for i in rows[side]])
+            tables.append(surface.table())
+        end = [0, 0]
+        for segment in by_lengths(*tables):
+            assert segment.n > 0
+            assert (segment.src >= end[0]) and (segment.tgt >= end[1])
+            end = [segment.src + segment.n, segment.tgt + segment.n]
+        assert end[0] <= len(rows[0])
+        assert end[1] <= len(rows[1])

@@ -100,6 +100,23 @@ def test_lines_missing_on_both_sides_are_places_of_their_own(tmp_path: Path) -> 
     assert result.pairs == [pair for i, pair in enumerate(clean()) if i not in (150, 450, 451, 452)]
 
 
+@pytest.mark.parametrize("by_length", [False, True])
+@pytest.mark.parametrize("fault", ["each target twice", "every other source"])
+def test_lines_that_fit_nowhere_are_not_moved(tmp_path: Path, fault: str, by_length: bool) -> None:
+    """Lengths agree here and there by chance: hundreds of pairs were said to stand beside the wrong line."""
+    pairs = list(dict.fromkeys(phrasebook.pairs(1_200)))
+    if by_length:
+        pairs.sort(key=lambda pair: len(pair[0]))
+    src, tgt = [src for src, _ in pairs], [tgt for _, tgt in pairs]
+    if fault == "each target twice":
+        tgt = [line for line in tgt for _ in range(2)]
+    else:
+        src = src[::2]
+    found = {finding.name: finding for finding in doctor(tmp_path, src, tgt).findings}
+    assert "shifted" not in found
+    assert found["misaligned"].total == len(src)
+
+
 def bpe(line: str) -> str:
     return " ".join(f"{word[:3]}@@ {word[3:]}" if len(word) > 5 else word for word in line.split(" "))
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ import dragoman
 from dragoman.device import has_bf16
 from dragoman.fast import private_ops
 from dragoman.fast.step import weight_versions
+from limits import LONG_S
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -108,6 +112,35 @@ def test_a_packed_product(dtype: torch.dtype, has_bias: bool, monkeypatch: pytes
     for mine, found in zip(private, public, strict=True):
         torch.testing.assert_close(mine, found, rtol=0, atol=0.05 if dtype == torch.bfloat16 else 1e-5)
     torch.testing.assert_close(public[0], F.linear(x, weight, bias))
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"OMP_DYNAMIC": "true"}, {"OMP_THREAD_LIMIT": "1"}, {"OMP_MAX_ACTIVE_LEVELS": "0"},
+              {"OMP_THREAD_LIMIT": "1", "OMP_NUM_THREADS": "1"}, {"OMP_THREAD_LIMIT": "1", "THREADS": "1"}],
+)  # fmt: skip
+def test_products_are_right_where_openmp_gives_fewer_threads_than_it_promises(given: dict[str, str]) -> None:
+    """They were garbage, often finite; with a number of threads for the first thread alone, in a new one."""
+    code = """
+import concurrent.futures, os, torch
+torch.set_num_threads(int(os.environ.get("THREADS", 2)))
+from dragoman.fast import private_ops
+def differs(dtype):
+    x, weight = torch.rand(64, 128).to(dtype), torch.rand(512, 128).to(dtype)
+    found = private_ops.packed_product(weight, None)(x)
+    return not torch.allclose(found.double(), x.double() @ weight.double().T, rtol=0.02)
+for dtype in (torch.float32, torch.bfloat16):
+    for _ in range(3):
+        with concurrent.futures.ThreadPoolExecutor(1) as new_thread:
+            assert not new_thread.submit(differs, dtype).result(), dtype
+    assert not differs(dtype), dtype
+print(private_ops.works("packed_product"))
+"""
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", **given}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=LONG_S)
+    assert done.stdout == f"{not given}\n", done.stderr
+    assert (
+        "OMP_DYNAMIC, OMP_THREAD_LIMIT or OMP_MAX_ACTIVE_LEVELS makes products of oneDNN wrong" in done.stderr
+    ) == bool(given)
 
 
 def test_a_processor_has_bf16_where_onednn_says_so() -> None:

@@ -53,6 +53,7 @@ ONLY: dict[tuple[str, str], tuple[str, ...]] = {
     ("serving/connections.py", "_CHUNK_LINE"): ("fullmatch",),  # h11 uses both
     ("serving/connections.py", "_HEADER_LINE"): ("fullmatch",),
     ("documents/subtitles/subrip.py", "TIMES"): ("match",),
+    ("translation/keeping/protected.py", "_ALL"): ("finditer",),  # compiled at its first use
     ("translation/segments.py", "_SENTENCE_END"): ("finditer",),
     ("translation/segments.py", "_SPACE"): ("finditer",),
 }
@@ -65,10 +66,6 @@ def _languages(fact: str) -> list[str]:
 
 EXAMPLES.update({
     ("languages/numbers.py", "pattern"): _number_words,
-    ("translation/keeping/dates.py", "signs"): lambda: [
-        *(clock.signs for clock in _languages("clock")),
-        "|".join(clock.signs for clock in _languages("clock")),
-    ],
     ("translation/keeping/dates.py", "pattern"): lambda: [
         dates.clock_pattern(language.clock, language.spaces) for language in LANGUAGES if language.clock
     ],

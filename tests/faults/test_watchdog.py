@@ -8,6 +8,7 @@ import http.client
 import json
 import logging
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -208,6 +209,64 @@ def _beats(process: subprocess.Popen[str]) -> None:
     assert process.stdout is not None
     print("beat", file=process.stdin, flush=True)
     assert process.stdout.readline() == "beat\n"
+
+
+APART = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"]
+"""A container of its own, whose /proc is still that of the machine."""
+
+NOT_PID_1 = {
+    "the /proc of the machine": 'mount --bind /proc /proc; "$0" "$@"; exit',
+    "no /proc": 'mount -t tmpfs none /proc; "$0" "$@"; exit',
+}
+"""Scripts of the first process of a container, which starts a second one."""
+
+containers = pytest.mark.skipif(
+    shutil.which("unshare") is None or subprocess.run([*APART, "true"], capture_output=True).returncode != 0,
+    reason="no container can be made here: not tried",
+)
+
+HANGS = """
+import ctypes, sys, threading, time
+from dragoman.serving.heartbeat import Heartbeat
+heartbeat = Heartbeat(1.0)
+threading.Thread(target=lambda: [time.sleep(0.01) for _ in range(10**6)], daemon=True).start()
+print("began", flush=True)
+sys.stdin.readline()
+ctypes.PyDLL(None).sleep(1000)
+"""
+"""A process whose native code, after a line of its input, keeps Python's lock while another thread waits for it."""
+
+
+@containers
+@pytest.mark.parametrize("options", [[], ["-X", "faulthandler"]])
+def test_R2_the_first_process_of_a_container_ends_when_it_hangs(options: list[str]) -> None:
+    """No signal that it has no handler for ends it from inside, not even SIGKILL."""
+    command, pipe = [*APART, sys.executable, *options, "-c", HANGS], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        _, errors = process.communicate("hang\n", timeout=LONG_S)
+        assert process.returncode == signal.SIGABRT  # as its exit status: it had to leave by itself
+        assert "Fatal Python error: Aborted" in errors
+
+
+@containers
+@pytest.mark.parametrize("script", NOT_PID_1.values(), ids=NOT_PID_1)
+def test_R2_a_container_that_was_stopped_goes_on_and_ends_when_it_hangs(script: str) -> None:
+    """Without /proc, or with another one's, the listener took a stopped process for one that hangs."""
+    command, pipe = [*APART, "sh", "-c", script, sys.executable, "-c", HANGS], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "began\n"
+            (server,) = psutil.Process(process.pid).children()[0].children()
+            server.suspend()
+            time.sleep(2.2)  # twice as long as it may be silent
+            assert server.status() == psutil.STATUS_STOPPED
+            server.resume()
+            _, errors = process.communicate("hang\n", timeout=LONG_S)
+            assert "Fatal Python error: Aborted" in errors
+            assert ", line 8 in <module>" in errors  # it went on after the stop, and hung there
+        finally:
+            process.kill()
 
 
 @contextlib.contextmanager

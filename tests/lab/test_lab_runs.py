@@ -31,6 +31,7 @@ from dragoman.lab.runs import (
     trained,
     trial,
 )
+from dragoman.locks import locked
 from dragoman.training.record import read_run
 from dragoman.training.run import Trained
 
@@ -152,6 +153,13 @@ def test_one_that_was_stopped_before_its_first_checkpoint_starts_again(tmp_path:
     (tmp_path / "run").mkdir()
     (tmp_path / "run/config.yaml").write_text("of one that died", encoding="utf-8")
     assert trained(tmp_path / "run", Variant("plain", config)).step == 20
+
+
+def test_one_in_which_another_process_trains_is_not_removed(tmp_path: Path, config: Config) -> None:
+    (tmp_path / "config.yaml").touch()
+    with locked(tmp_path), pytest.raises(ConfigError, match="is training there"):
+        trained(tmp_path, Variant("plain", config))
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
 
 
 def test_a_variant_that_cannot_be_is_refused(config: Config) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from dragoman.errors import BundleError
-from dragoman.model.weights import MAX_HEADER_BYTES, read_header, read_tensor
+from dragoman.model.weights import MAX_HEADER_BYTES, read_header, read_tensor, save_weights
 
 DTYPES = [
     torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8,
@@ -127,3 +127,12 @@ for name, tensor in rounded(weights).items():
 assert "torch._dynamo" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_file_system_without_modes_of_files_takes_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, mode: int) -> None:
+        raise PermissionError(1, "Operation not permitted", str(path))
+
+    monkeypatch.setattr(Path, "chmod", refuse)
+    save_weights(tmp_path / "x", {"a": torch.arange(3)})
+    assert load_file(tmp_path / "x")["a"].tolist() == [0, 1, 2]

@@ -138,6 +138,7 @@ def test_the_container_of_the_compose_file_starts_one(tiny_run: Path, tmp_path: 
     assert subprocess.run([sys.executable, *check], check=False, capture_output=True).returncode != 0
     assert int(own["stop_grace_period"].rstrip("s")) > ServeOptions().grace
     assert own["ports"] == [f"127.0.0.1:{port}:{port}" for port in container("EXPOSE")]
+    assert own["init"]
 
 
 def test_what_the_container_is_built_from_is_there() -> None:

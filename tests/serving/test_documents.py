@@ -15,6 +15,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +25,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import worker_tasks
+from dragoman.budget import StoppedError
 from dragoman.documents.formats import FORMATS
 from dragoman.errors import DataError
 from dragoman.serving import documents as of_server
@@ -324,6 +326,63 @@ def test_no_step_of_the_clock_ends_a_document(tmp_path: Path, monkeypatch: pytes
     assert stored.read(works.id)
     passed[0] *= 2
     assert stored.read(works.id) is None
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_S31_servers_whose_clocks_differ_keep_each_others_documents(
+    hours: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Callable[[str, str], None]
+) -> None:
+    real, ahead_s = time.time, [0.0]
+    monkeypatch.setattr(jobs, "time", SimpleNamespace(time=lambda: real() + ahead_s[0], monotonic=time.monotonic))
+    servers = {0: jobs.Jobs(tmp_path)}
+    added = dict[str, jobs.Job]()
+
+    def add(number: int) -> None:
+        for status in ("translating", "done"):
+            job = replace(JOB, id=f"{len(added):032x}", created=jobs.time.time())
+            servers[number].under_way.add(job.id)
+            servers[number].create(job, b"the dog", Shares(("",)))  # deletes what has expired
+            if status == "done":
+                servers[number].end(replace(job, status=status))
+            added[job.id] = job
+
+    for number in (0, 1, 0, 1):
+        ahead_s[0] = number * hours * 3600
+        servers.setdefault(number, jobs.Jobs(tmp_path))
+        add(number)
+        for job in added.values():
+            assert servers[number].read(job.id)
+            assert not servers[number].is_lost(job)
+    (tmp_path / f"{9:032x}").mkdir()
+    (tmp_path / f"{9:032x}" / "job.json").write_text("{")  # may be repaired
+    assert jobs.Jobs(tmp_path)
+    assert len([*tmp_path.iterdir()]) == 9
+    figure("S31", f"two servers on one folder, {hours:+} hours apart: {len(added)} documents, 0 removed")
+
+
+def test_a_document_whose_parsing_was_stopped_is_parsed_again_and_a_text_gets_503(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, n = serving(), 0
+    monkeypatch.setattr(parsing, "AGAIN_AFTER_S", 0.01)
+    for workers in (parsing.TEXTS, parsing.DOCUMENTS):
+        submit = workers.submit
+
+        def stopped(budget: Any, name: str, function: Any, submit: Any = submit, **more: Any) -> Any:
+            nonlocal n
+            n += 1
+            if n not in (1, 3):  # the text, and the first parsing after the upload
+                return submit(budget, name, function, **more)
+            failed: Future[Any] = Future()
+            failed.set_exception(StoppedError(name))
+            return failed
+
+        monkeypatch.setattr(workers, "submit", stopped)
+    asked = {"text": ["<b>the</b> dog"], "source_lang": "EN", "target_lang": "DE", "tag_handling": "html"}
+    assert server("/v2/translate", asked).status == 503
+    made = upload(server, "/v2/document", "a.html", PAGE, target_lang="DE", source_lang="EN").json
+    assert done(server, made)["status"] == "done"
+    assert n > 3
 
 
 def test_an_upload_reads_no_file_of_other_jobs_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

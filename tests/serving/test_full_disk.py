@@ -261,6 +261,7 @@ def test_what_a_killed_server_left_goes_at_the_start_of_the_next(
     monkeypatch.setattr(
         jobs, "time", SimpleNamespace(time=lambda: time.time() + jobs.LOST_S + 1, monotonic=time.monotonic)
     )
+    monkeypatch.setattr(Jobs, "now", lambda _: jobs.time.time())  # the files' clock goes on as much
     Jobs(folder)
     assert [path.name for path in folder.iterdir()] == ["0" * 32]
     temporary.mkdir()

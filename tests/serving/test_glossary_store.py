@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dragoman.serving import glossaries
+from dragoman.serving import glossaries, storage
 from dragoman.serving.apis import deepl_glossaries
 from dragoman.serving.glossaries import Dictionary, Glossaries
 from dragoman.serving.limits import Shares
@@ -81,3 +83,39 @@ def test_the_terms_of_a_stored_file_are_composed_when_it_is_read(serving: Callab
     reply = server("/v2/translate", asked)
     assert reply.status == 200
     assert "haus" in reply.json["translations"][0]["text"].split()
+
+
+def test_a_change_within_a_second_is_noticed_where_times_are_whole_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The inode, time and size of the file stay: another server used the old terms for ever."""
+    servers = Glossaries(tmp_path), Glossaries(tmp_path)
+    id_ = servers[0].add("", "g0", [Dictionary("en", "de", {"dog": "Hund"})]).id
+    path, second = tmp_path / f"{id_}.json", int(time.time())
+    os.utime(path, (second, second))
+
+    def seen() -> list[tuple[str, str]]:
+        return [(stored.get(id_, "").name, stored.list("")[0].name) for stored in servers]
+
+    for name in ("g1", "g2"):
+        path.write_text(path.read_text().replace(f"g{int(name[1]) - 1}", name))  # as a third server
+        os.utime(path, (second, second))
+        assert seen() == [(name, name)] * 2
+    now, read, text_of = time.time(), list[str](), glossaries.text_of
+    monkeypatch.setattr(time, "time", lambda: now + 4)
+    monkeypatch.setattr(glossaries, "text_of", lambda path: (read.append(path.stem), text_of(path))[1])
+    for _ in range(3):
+        assert seen() == [("g2", "g2")] * 2
+    assert read == [id_] * 2  # once more by each
+
+
+def test_a_server_sees_its_own_change_whatever_the_file_system_says_of_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(glossaries, "version_of", lambda path: path.exists() or None)
+    monkeypatch.setattr(storage, "version_of", lambda path: path.exists() or None)
+    stored = Glossaries(tmp_path)
+    id_ = stored.add("", "g0", [Dictionary("en", "de", {"dog": "Hund"})]).id
+    for name in ("g0", "g1", "g2"):
+        stored.change(id_, "", lambda old, name=name: glossaries.replace(old, name=name))
+        assert (stored.get(id_, "").name, stored.list("")[0].name) == (name, name)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -93,6 +96,30 @@ def test_A5_a_key_made_while_an_editor_puts_another_file_in_place_is_in_that_fil
         edited.replace(path)
     thread.join()
     assert [Keys.load(path).owner(key) for key in (ann, *made)] == ["ann", "bob"]
+
+
+def test_A5_a_key_that_could_not_be_shown_is_not_stored_and_the_others_stay(tmp_path: Path) -> None:
+    path, made = tmp_path / "keys", list[str]()
+
+    def fail(key: str) -> None:
+        made.append(make_key(path, "bob"))  # by another process meanwhile
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    made.append(make_key(path, "ann"))
+    with pytest.raises(OSError, match="No space left on device"):
+        make_key(path, "eve", show=fail)
+    made.append(make_key(path, "eve"))
+    assert [Keys.load(path).owner(key) for key in made] == ["ann", "bob", "eve"]
+
+
+def test_A5_a_key_for_a_full_disk_leaves_its_name_free(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    command = [sys.executable, "-m", "dragoman", "serve", "--keys", str(path), "--make-key", "ann"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (2, b"error: reading or writing: No space left on device\n")
+    key = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+    assert Keys.load(path).owner(key) == "ann"
 
 
 @pytest.mark.parametrize("cut", ["bob", "bob ", "bob 0123456789abcdef", "bob " + "0" * 63])

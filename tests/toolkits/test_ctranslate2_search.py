@@ -348,6 +348,8 @@ def test_the_attention_of_given_translations_is_that_of_our_model(
         assert theirs.shape == (len(tgt) + 1, len(src))
         np.testing.assert_allclose(theirs, ours[:, : len(src)], atol=2e-6)
     assert engine.attend(pairs, batch_tokens, Cancellation(lambda: True)) == [None] * len(pairs)
+    long = engine.attend([([7] * 1023, [8]), ([7], [8] * 1024), ([7] * 1024, [8])], batch_tokens)
+    assert [one is None for one in long] == [False, True, True]  # its table of positions has 1,024 rows
     engine.close()
 
 
@@ -382,6 +384,8 @@ def test_the_rules_of_the_guard_hold_and_scores_stay_the_models(noisy: Both, bot
                 assert h.log_prob == pytest.approx(read.log_prob, abs=2e-4)
         free = engine.search([Segment(ids=src) for src in sources[:6]], settings).hypotheses
         assert [[h.ids for h in best] for best in found[::5]] == [[h.ids for h in best] for best in free]
+    with pytest.raises(ConfigError, match="cannot search with a prefix, or with words to include or exclude"):
+        engine.search([Segment(ids=[5], rules=Rules(spelling, exclude=(b"dog",)))], settings)
     words = {"prefix": b" dog", "exclude": (b"dog",), "include": ((5,),), "ids": (5,)}
     assert not any(engine.can_search(Rules(spelling, **{name: value})) for name, value in words.items())  # type: ignore[arg-type]
 

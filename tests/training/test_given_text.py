@@ -72,6 +72,11 @@ EN_DE = {"overrides": ["data.src_lang=en", "data.tgt_lang=de"]}
         ("de en", {}, "de en"),
         ("x y", EN_DE, "x y"),
         ("fr en", {"overrides": ["data.src_lang=de", "data.tgt_lang=fr"]}, "fr en"),
+        ("source en", EN_DE, "source en"),
+        ("en source", EN_DE, "source en"),
+        ("de source", {"overrides": ["data.src_lang=de"]}, "source de"),
+        ("target en", {}, "en target"),
+        ("target de", EN_DE, "de target"),
     ],
 )
 def test_columns_of_a_table_in_memory_are_taken_by_the_languages(
@@ -123,6 +128,12 @@ def test_paths_and_configurations_are_left_alone() -> None:
             None,
             {"columns": "en,fr"},
             "columns must be two of en, de, .* got 'en,fr'",
+        ),
+        (
+            DataFrame({"id": [1], "score": [1], "en": ["a"], "de": ["b"]}),
+            None,
+            {},
+            "columns must be two of id, score, en, de, .*data.src_lang and data.tgt_lang.* got None",
         ),
         ("a.en", "a.de", {"src": "b.en"}, "src is given twice: as the first argument and by name"),
     ],

@@ -23,7 +23,7 @@ from dragoman.decoding.request import Hypothesis, Sampling, SearchResult, Search
 from dragoman.translation.faults import Sizes, faults, without_runs
 from dragoman.translation.guard import LEAST_BEAM, NO_REPEAT_NGRAM, guard
 from dragoman.translation.notes import Events, Note
-from dragoman.translation.plan import EngineSearch, Plan
+from dragoman.translation.plan import ConstrainedSearch, Plan
 from dragoman.translation.segments import SegmentResult, TextSegment
 from dragoman.translation.translator import Translator
 from searching import search_all
@@ -120,9 +120,10 @@ class World:
         search = SearchSettings(decode=decode, workers=2, shortlist=True, sampling=Sampling(seed=1), longest=limit)
         second = SearchSettings(decode=decode, workers=1)
         known: Any = SimpleNamespace(
-            engine=self, search=search, constrained=EngineSearch(lambda: cast(Any, self), second), tgt_tokenizer=self,
+            engine=self, search=search, tgt_tokenizer=self,
+            constrained=ConstrainedSearch(lambda: cast(Any, self), second), can_search=lambda rules: False,
             src_lang=src_lang, tgt_lang=tgt_lang, encoder=SimpleNamespace(spelling=Spelling([])),
-            facts=SimpleNamespace(least_ratio=self.least_ratio), aligner=self, can_search=lambda rules: False,
+            facts=SimpleNamespace(least_ratio=self.least_ratio), aligner=self,
         )  # fmt: skip
         return cast(Plan, known)
 

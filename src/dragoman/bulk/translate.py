@@ -20,6 +20,7 @@ from dragoman.bulk.options import FolderOptions, Machines
 from dragoman.bulk.record import FinishedShard, Record, open_record
 from dragoman.bulk.shards import Folders, Shard, shard_names
 from dragoman.errors import ConfigError
+from dragoman.files import lies_in, refuse_alike
 from dragoman.options import Options, takes
 from dragoman.progress import repeated
 from dragoman.translation.keeping.glossary import Glossary
@@ -107,8 +108,9 @@ def translate_folder(
         raise ConfigError("n_best, alignments and a prefix for each line are not for a folder: a line gives a line")
     src, out = Path(src).absolute(), Path(out).absolute()
     folder, names = (src.parent if src.is_file() else src), shard_names(src)
-    if (out / names[0]).resolve() == (folder / names[0]).resolve() or out.resolve().is_relative_to(src.resolve()):
+    if (out / names[0]).resolve() == (folder / names[0]).resolve() or lies_in(out, src.resolve()):
         raise ConfigError(f"{out}: lies in the folder that is read; choose another one")
+    refuse_alike(out / name for name in names)
     runs = (run,) if isinstance(run, Path | str) else run
     job = Job(
         runs=tuple(Path(path).absolute() for path in runs), folders=Folders(folder, out, folder_options.column),

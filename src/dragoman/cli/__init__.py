@@ -6,12 +6,13 @@ line that says what to do; 1 a bug of dragoman, with its traceback; 128 + n stop
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import typer
 
@@ -46,8 +47,8 @@ def main() -> None:
     _replace_closed_streams()
     if sys.stdout is None:
         sys.exit(_report_error("stdout is closed: leave it open, or redirect it to /dev/null"))
-    sys.stdout.reconfigure(encoding="utf-8", errors=BYTES_OF_NAMES)  # type: ignore[union-attr]  # as all input and output
-    sys.stderr.reconfigure(errors=BYTES_OF_NAMES)  # type: ignore[union-attr]
+    sys.stdout = _complete(sys.stdout, "utf-8")  # as all input and output
+    sys.stderr = _complete(sys.stderr, sys.stderr.encoding)
     handler = _StderrHandler()
     handler.addFilter(no_repeats())
     logging.getLogger("dragoman").addHandler(handler)
@@ -72,6 +73,27 @@ def _replace_closed_streams() -> None:
 
 
 _CLOSED: list[Any] = []
+
+
+class _Unbuffered(io.BufferedWriter):
+    """Writes at once, as PYTHONUNBUFFERED asks, and everything: Python's own stream drops what one call leaves over."""
+
+    def write(self, data: Any) -> int:
+        n = super().write(data)
+        self.flush()
+        return n
+
+
+def _complete(stream: Any, encoding: str) -> TextIO:
+    """Return stdout or stderr as a stream that loses nothing, the bytes of names included."""
+    # Node.js, ssh and others make a pipe or terminal non-blocking for all programs that share it. What does not fit
+    # into a full pipe would be lost.
+    os.set_blocking(stream.fileno(), True)
+    if stream.write_through:
+        file = io.FileIO(stream.fileno(), "w", closefd=False)
+        return io.TextIOWrapper(_Unbuffered(file), encoding, BYTES_OF_NAMES, write_through=True)
+    stream.reconfigure(encoding=encoding, errors=BYTES_OF_NAMES)
+    return cast(TextIO, stream)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -1,4 +1,6 @@
-"""Settings for the libraries under torch, and for Rich. Usable variables stay as they are. Imports no torch.
+"""Settings for the libraries under torch, and for Rich. Imports no torch.
+
+Usable variables stay as they are, except those of OpenMP with which products would be wrong: ``use_whole_teams``.
 
 The effects were measured on two cores: benchmarks/records/training-speed.md and memory.md.
 """
@@ -38,6 +40,26 @@ def set_defaults() -> None:
         # OpenMP's threads spin at a barrier before they sleep. On a quiet machine that saves a seventh of the time; on
         # a busy one they should spin briefly, and leave the cores to other programs.
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    use_whole_teams()
+
+
+def use_whole_teams() -> None:
+    """Keep OpenMP from giving a product fewer threads than it asks for; a limit becomes the number of threads."""
+    # oneDNN divides a product among the threads that it asks for. With fewer, the parts of the others are never
+    # computed, and the output holds what was in memory before, often finite numbers.
+    os.environ["OMP_DYNAMIC"] = "false"
+    if os.environ.get("OMP_MAX_ACTIVE_LEVELS", "").strip() == "0":
+        os.environ["OMP_MAX_ACTIVE_LEVELS"] = "1"
+    limit = _whole_number(os.environ.pop("OMP_THREAD_LIMIT", ""))  # --threads may be larger: it was given for this run
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if 0 < limit < (_whole_number(os.environ.get("OMP_NUM_THREADS", "").split(",")[0]) or cores):
+        os.environ["OMP_NUM_THREADS"] = str(limit)
+
+
+def _whole_number(text: str) -> int:
+    """Return the number that a variable holds; 0 if it holds none that OpenMP would take."""
+    text = text.strip()
+    return int(text) if len(text) < 10 and text.isascii() and text.isdigit() else 0
 
 
 def prepare(command: str) -> None:

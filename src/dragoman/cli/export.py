@@ -119,7 +119,7 @@ def formats(
         from dragoman.toolkits.table import answers
         from dragoman.toolkits.table import table as markdown
 
-    models = None if run is None else {str(run): load_bundle(run).model.config}
+    models = None if run is None else {str(run): load_bundle(run, read=False).sizes}
     if at_terminal():
         _show(answers(models))
     else:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import select
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dragoman.errors import ConfigError, shortened
 from dragoman.progress import say, show
@@ -97,6 +98,22 @@ def both_at_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
+class _WaitingFile(io.FileIO):
+    """Standard input that waits for bytes also where it is non-blocking.
+
+    Node.js, ssh and others make a pipe or terminal non-blocking for all programs that share it, at any time. Then a
+    pause of the input would look like its end.
+    """
+
+    read, readall = io.RawIOBase.read, io.RawIOBase.readall  # type: ignore[assignment]  # by ``readinto``
+
+    def readinto(self, buffer: Any) -> int:
+        """Read some bytes, as soon as there are any; return 0 at the end."""
+        while (n := super().readinto(buffer)) is None:
+            select.select([self], [], [])
+        return n
+
+
 def open_stdin() -> BinaryIO:
     """Open the text of standard input, with a reader of its own.
 
@@ -109,7 +126,7 @@ def open_stdin() -> BinaryIO:
     # A thread may still wait for input when the program ends. If it waited on ``sys.stdin``, Python's exit would abort.
     if sys.stdin is None:
         raise ConfigError("stdin is closed: give a FILE, or redirect input to stdin")
-    stream = open(0, "rb", closefd=False)  # noqa: SIM115  (stays open)
+    stream = io.BufferedReader(_WaitingFile(0, closefd=False))
     # At a terminal each further look at an end that was typed would ask for it again.
     return text_of(stream, Path("stdin")) if stream.peek(1) else io.BytesIO()
 

@@ -46,7 +46,7 @@ def serve(
     if new_key is not None:
         if options.keys is None:
             raise ConfigError("--make-key adds a key to a file: give the file as --keys FILE")
-        print(make_key(options.keys, new_key))
+        make_key(options.keys, new_key, show=lambda key: print(key, flush=True))
         return 0
     if not runs:
         raise ConfigError("no run to serve: give one or several")

@@ -23,7 +23,7 @@ from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import at_terminal
 from dragoman.documents.options import FormatOptions
 from dragoman.errors import ConfigError, DataError, DecodeError, as_command
-from dragoman.files import STDIN, check_output, refuse_an_input, refuse_twice
+from dragoman.files import STDIN, check_output, lies_in, refuse_an_input, refuse_twice
 from dragoman.options import flags, option, option_group
 from dragoman.progress import Ticker, clear, columns, has_live_line, say, wrapped
 from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
@@ -199,7 +199,7 @@ def _check_outputs(output: Output, warned: WarningOptions, inputs: Sequence[Path
         refuse_an_input(out, *inputs[1:])  # the text itself is compared where it is read
     refuse_twice(out, alignments, warnings)
     for folder in (path for path in (inputs[0], out) if path is not None and path.is_dir()):
-        if warnings is not None and warnings.resolve().is_relative_to(folder.resolve()):
+        if warnings is not None and lies_in(warnings, folder.resolve()):
             raise ConfigError(f"{warnings}: lies in the folder {folder} of the documents; choose another place")
 
 

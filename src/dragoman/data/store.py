@@ -434,6 +434,11 @@ class _Rows:
         """Read bytes of a file at a place."""
         try:
             data = os.pread(self._descriptors[path], n_bytes, place)
+            # Some file systems return fewer bytes than they have.
+            while len(data) < n_bytes and (
+                more := os.pread(self._descriptors[path], n_bytes - len(data), place + len(data))
+            ):
+                data += more
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({error.strerror})") from None
         if len(data) != n_bytes:

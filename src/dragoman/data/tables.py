@@ -140,18 +140,22 @@ def table_columns(path: Path) -> Columns:
 def columns_by_headings(headings: Sequence[str], langs: tuple[str | None, str | None]) -> tuple[int, int] | None:
     """Return the places of source and target, from 0, that headings name by languages or as sides; None: they do not.
 
-    Of two columns one that names nothing belongs to the other side.
+    Of two columns one that names nothing belongs to the other side. There the name of a side comes before a language:
+    no column with the heading "source" is the target.
 
     Args:
         langs: Source and target language, as far as they are known.
     """
-    by_language = [_headed([*headings], lang) if lang else [] for lang in langs]
-    for side, lang in enumerate(langs):
-        if len(headings) == 2 and not by_language[side] and len(by_language[1 - side]) == 1:
-            place = 1 - by_language[1 - side][0]
-            by_language[side] = [place] if lang is None or _language(headings[place]) is None else []
     by_side = [[place for place, heading in enumerate(headings) if _is_side(heading, names)] for names in SIDES]
-    for places in (by_language, by_side):
+    by_language = [_headed([*headings], lang) if lang else [] for lang in langs]
+    if len(headings) == 2:
+        for side, lang in enumerate(langs):
+            if not by_side[side] and len(by_side[1 - side]) == 1:
+                by_side[side] = [1 - by_side[1 - side][0]]
+            if not by_language[side] and len(by_language[1 - side]) == 1:
+                place = 1 - by_language[1 - side][0]
+                by_language[side] = [place] if lang is None or _language(headings[place]) is None else []
+    for places in (by_side, by_language) if len(headings) == 2 else (by_language, by_side):
         if all(len(of_side) == 1 for of_side in places) and places[0] != places[1]:
             return places[0][0], places[1][0]
     return None

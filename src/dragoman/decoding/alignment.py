@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dragoman.decoding.words import Links
 
 Attention = NDArray[np.float32]
-"""``(T, S)``: how much each token of a translation attends to each of its source, eos last; see ``CrossAttention``."""
+"""``(T, S)``: how much each token of a translation attends to each of its source, eos last; see ``scoring``."""
 
 
 UNREAD = 0.15
@@ -26,7 +26,7 @@ def longest_unread(attention: ArrayLike) -> int:
     """Return the length of the longest run of source tokens to which no step pays attention.
 
     Args:
-        attention: ``(T, S)``, as ``CrossAttention.mean`` gives it for one pair.
+        attention: ``(T, S)``, as ``Attention``.
     """
     longest = here = 0
     for most in np.asarray(attention).max(axis=0).tolist():

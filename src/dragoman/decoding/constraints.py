@@ -16,7 +16,6 @@ Where constraints conflict, the prefix wins, then the words that must appear, th
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
@@ -201,16 +200,19 @@ def restrict(
         rules: Constraints of their sentences.
         rooms: Number of tokens that each may still get, this one and eos counted; at 1 only eos may come, and does.
     """
+    import torch  # not above: who only makes rules needs none
+
     for row, (ids, rule, room) in enumerate(zip(histories, rules, rooms, strict=True)):
         if room <= 1 or rule is None or rule.are_none:
             continue
         only, never = following(ids, rule, room, eos_id)
         if only:
-            allowed = log_p[row, only]
-            log_p[row] = -math.inf
-            log_p[row, only] = allowed
+            index = torch.tensor(only, device=log_p.device)
+            allowed = log_p[row, index]
+            log_p[row] = -torch.inf
+            log_p[row, index] = allowed
         elif never:
-            log_p[row, never] = -math.inf
+            log_p[row, torch.tensor(never, device=log_p.device)] = -torch.inf
 
 
 def following(ids: Sequence[int], rules: Rules, room: int, eos_id: int) -> tuple[list[int], list[int]]:

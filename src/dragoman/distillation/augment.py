@@ -35,7 +35,16 @@ from dragoman.distillation.request import REQUEST, check_request
 from dragoman.distillation.selection import Counts, choose_pairs, take_lines
 from dragoman.distillation.text import check_languages, check_text, refuse_two_sides, translate_text
 from dragoman.errors import ConfigError, DataError
-from dragoman.files import below, explained, final_name, read_report, remove_leftovers, write_report, write_text
+from dragoman.files import (
+    below,
+    explained,
+    final_name,
+    lies_in,
+    read_report,
+    remove_leftovers,
+    write_report,
+    write_text,
+)
 from dragoman.languages.codes import variety
 from dragoman.languages.mixups import name_of, named_otherwise
 from dragoman.locks import LOCK, locked
@@ -244,7 +253,7 @@ def _check_files(
         for _ in read_lines(path):
             pass
     for path in (*(path for direction in directions for path in direction.texts), *held_out):
-        if path.resolve().is_relative_to(folder.resolve()):
+        if lies_in(path, folder.resolve()):
             raise ConfigError(f"{path}: lies in {folder}, which is written; choose another --out")
 
 

@@ -555,7 +555,7 @@ def _certificate(valid: PairOfFiles, counts: dict[str, int], job: _Job) -> Certi
     certificate = certify(job.teacher, direction, Translator.load(run), measure)
     chosen = certificate.rows[certificate.chosen]
     amend_bundle(run, fast=asdict(Fast(beam_size=chosen.beam_size, shortlist=chosen.shortlist)))
-    for toolkit in exporting_engines(load_bundle(run).model.config):
+    for toolkit in exporting_engines(load_bundle(run, read=False).sizes):
         export(run, toolkit.name, quantization="int8")
     manifest = read_manifest(find_bundle(run), "bundle")
     hashes = {**certificate.hashes, "student": str(manifest.get("sha256"))}

@@ -23,7 +23,7 @@ from dragoman.doctor.paired_lines import Pairs, Reading
 from dragoman.doctor.realignment import gaps
 from dragoman.doctor.text_checks import Examination, names_of
 from dragoman.errors import ConfigError, DataError
-from dragoman.files import check_output, explained, refuse_others, whole_files
+from dragoman.files import check_output, explained, refuse_others, refuse_twice, whole_files
 from dragoman.languages.codes import language_of
 from dragoman.languages.scripts import is_blank
 
@@ -98,6 +98,7 @@ def check_mended(
     paths += [] if listed is None else [listed]
     if len({path.absolute() for path in paths}) < len(paths):
         raise ConfigError(f"{outs[0]}, {outs[1]}: must be two files, and neither the log {log_of(outs)} nor the list")
+    refuse_twice(*paths)
     why = "the log of the mended text would replace this file, which is no such log"
     refuse_others(log_of(outs), why, f"{COLUMNS}\n".encode())
 

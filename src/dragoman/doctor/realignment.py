@@ -12,7 +12,7 @@ from dragoman.config import TextFiles
 from dragoman.doctor.alignment import CLIP, Lexicon
 from dragoman.doctor.paired_lines import Reading
 from dragoman.doctor.second_pass import MOST_CONTEXT, MOST_EVIDENCE, block_offsets, scores_at
-from dragoman.doctor.shifts import BLOCK, Segment, along, by_lengths
+from dragoman.doctor.shifts import BLOCK, Scores, Segment, along, by_lengths
 
 ROUNDS = 2
 """Times that the lines are put side by side and word translations are learned again."""
@@ -25,6 +25,15 @@ REACH = 80
 
 CLEARLY_BETTER = 60.0
 """Nats by which a block must fit better at another offset."""
+
+BY_CHANCE = 1.5 * MOST_EVIDENCE
+"""Nats, times the root of the number of pairs, up to which pairs side by side may agree by chance.
+
+It is three standard deviations: the score of a pair differs by up to half of ``MOST_EVIDENCE`` from the mean.
+"""
+
+BY_LEARNING = 3.0
+"""Nats that wrong pairs may have each because word translations were learned from them; right ones have ten or so."""
 
 MOST_OFFSETS = 16
 
@@ -74,14 +83,40 @@ def by_words(
     if offsets == [0]:
         return ()
     table = np.clip(scores_at(corpus, reading, lexicon, offsets, n_src), -CLIP, MOST_EVIDENCE)
+    columns = dict(zip(offsets, table.T, strict=True))
 
     def evidence(offset: int, first: int, last: int) -> NDArray[np.floating[Any]]:
-        if offset in offsets:
-            return table[first:last, offsets.index(offset)].astype(np.float64)
-        return np.full(last - first, -CLIP)
+        if offset in columns:
+            return columns[offset][first:last].astype(np.float64)
+        return np.full(last - first, -2 * CLIP)  # worse than any pair
 
-    segments = along(offsets, n_src, n_tgt, evidence)
-    return tuple(segments) if len(segments) > 1 or segments[0].offset else ()
+    while True:
+        segments = along([*columns], n_src, n_tgt, evidence)
+        by_chance = _by_chance(segments, evidence, {segment.offset for segment in reading.segments}) & columns.keys()
+        if not by_chance:
+            return tuple(segments) if len(segments) > 1 or segments[0].offset else ()
+        for offset in by_chance:
+            del columns[offset]
+
+
+def _by_chance(segments: Sequence[Segment], evidence: Scores, learned: set[int]) -> set[int]:
+    """Return the offsets, but 0, at which the words of all pairs together do not clearly agree better than chance.
+
+    Args:
+        segments: Segments that may hold by chance.
+        evidence: The evidence of lines at an offset.
+        learned: Offsets at which the text was read when the word translations were learned.
+    """
+    scores: dict[int, list[NDArray[np.floating[Any]]]] = {}
+    for segment in segments:
+        if segment.offset and segment.n:
+            scores.setdefault(segment.offset, []).append(evidence(segment.offset, segment.src, segment.src + segment.n))
+    pairs = {offset: np.concatenate(parts) for offset, parts in scores.items()}
+    return {
+        offset
+        for offset, each in pairs.items()
+        if each.sum() < BY_CHANCE * len(each) ** 0.5 or (offset in learned and each.mean() < BY_LEARNING)
+    }
 
 
 def weak_blocks(scores: NDArray[np.float32], median: float) -> list[int]:

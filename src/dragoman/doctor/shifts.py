@@ -29,6 +29,7 @@ BLOCK = 24  # lines that vote together
 REACH = 120  # offsets from -REACH to REACH are tried, more where the files differ more in length
 MOST_REACH = 800
 N_FAR = 64  # offsets of any size that are tried besides, by lengths and by numbers each
+CLEAR = 6.0  # standard deviations of chance by which the files must agree at such an offset
 SWITCH = 14.0  # nats that a change of offset costs
 CLIP = 4.0  # largest evidence in nats that the surface of one line can give
 N_OFFSETS = 40  # offsets that are compared in detail
@@ -191,23 +192,31 @@ def _far_offsets(evidence: _Evidence) -> list[int]:
 
     The sum of products at every offset is a convolution, which takes the Fourier transforms of both sides. Lengths
     count by how they differ from those around: a long chapter beside a long chapter says little. Each number is a
-    random value, so that only equal ones add up.
+    random value, so that only equal ones add up. At nearly all offsets the lines agree by chance alone, which tells how
+    much that is.
     """
     n_src, n_tgt = len(evidence.src), len(evidence.tgt)
     step = 1 << max((n_src + n_tgt).bit_length() - 4, 0)
     size = -(-(n_src + n_tgt) // step) * step  # 8 to 16 times a power of two: fast, and little larger than needed
     around = np.ones(BLOCK) / BLOCK
     lengths = (z - np.convolve(z, around, "same") for z in evidence.z)
-    numbers = (np.sin(side[:, 1].astype(np.float64)) for side in (evidence.src, evidence.tgt))  # 0 without a number
+    numbers = (_as_random(side[:, 1]) for side in (evidence.src, evidence.tgt))
     offsets: list[int] = []
     for sides in (lengths, numbers):
         src, tgt = (np.fft.rfft(values, size) for values in sides)
         tgt *= np.conj(src, out=src)
         agreement = np.fft.irfft(tgt, size)
-        if agreement.max() > 0:
-            best = np.argpartition(agreement, -N_FAR)[-N_FAR:]
-            offsets += np.where(best < n_tgt, best, best - size).tolist()
+        best = np.argpartition(agreement, -N_FAR)[-N_FAR:]
+        best = best[agreement[best] > CLEAR * max(float(agreement.std()), 1.0)]  # nor do a few equal numbers tell it
+        offsets += np.where(best < n_tgt, best, best - size).tolist()
     return [offset for offset in offsets if -n_src < offset < n_tgt]
+
+
+def _as_random(numbers: Ints) -> Floats:
+    """Return a random value for each number, 0 for none; the more lines have a number, the less each of them counts."""
+    _, place, count = np.unique(numbers, return_inverse=True, return_counts=True)
+    values: Floats = np.sin(numbers.astype(np.float64)) / np.sqrt(count[place])
+    return values
 
 
 def winners(votes: Iterable[Floats]) -> tuple[Ints, Floats]:
@@ -266,7 +275,7 @@ def _path(scores: Scores, offsets: Sequence[int], n_src: int, n_tgt: int) -> lis
     totals[0, offsets.index(0)] = 0.0
     came_from = np.zeros((n, n_offsets), np.min_scalar_type(-n_offsets))
     for i in range(n):
-        row = i - skipped
+        row = np.maximum(i - skipped, -1)  # a row below 0 has no path, however far below
         before = np.where(row < 0, -np.inf, totals[row, column[:, None]] + losses[i] - losses[row] - cost)
         came_from[i] = np.where(before.diagonal() >= before.max(0), column, before.argmax(0))
         totals[i + 1] = before[came_from[i], column] + gains[i]

@@ -15,7 +15,7 @@ from pathlib import Path
 from dragoman.data.text_names import is_plain_text
 from dragoman.documents.formats import format_of, supported_suffixes
 from dragoman.errors import DataError
-from dragoman.files import below
+from dragoman.files import below, lies_in, refuse_alike
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ def files_of(src: Path, out: Path) -> Files:
 
     Raises:
         DataError: There is no document, or ``out`` does not fit ``src``.
+        ConfigError: The file system takes the names of two translations for one.
         DragomanError: A folder in ``src`` cannot be read.
     """
     if src.is_dir():
@@ -59,6 +60,7 @@ def _files_in(src: Path, out: Path) -> Files:
         raise DataError(f"{out}: a folder of documents becomes a folder, and this is a file")
     pairs = [(path, out / path.relative_to(src)) for path in documents]
     for place in (out, *(to for _, to in pairs)):  # one of them may lead there, by its name or by a link
-        if place.resolve().is_relative_to(top):
+        if lies_in(place, top):
             raise DataError(f"{place}: lies in the folder that is read: give another --out")
+    refuse_alike(to for _, to in pairs)
     return Files(pairs, skipped, tuple(links))

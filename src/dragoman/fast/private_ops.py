@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -76,12 +78,19 @@ def packed_product(weight: Tensor, bias: Tensor | None) -> Callable[..., Tensor]
     return product
 
 
+class WrongProductsError(RuntimeError):
+    """The operator is there, but the settings of OpenMP make its results wrong."""
+
+
 @functools.cache
 def works(name: str) -> bool:
     """Return True if this torch has the private operator behind the function ``name``, with the expected arguments."""
     try:
         with torch.no_grad():
             TRIALS[name]()
+    except WrongProductsError as error:
+        logger.warning("%s", error)
+        return False
     except (AttributeError, TypeError, RuntimeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         logger.warning(
@@ -99,6 +108,39 @@ def _try_packed() -> None:
     x, weight = _ones(2, 16), ops._reorder_linear_weight(_ones(16, 16))
     ops._linear_pointwise(x, weight, None, "relu", [], "")
     ops._linear_pointwise.binary(x, x, weight, None, "add")
+    _check_threads()
+
+
+def _check_threads() -> None:
+    """Check that packed products of a real size equal the public ones, with the threads that they get.
+
+    Raises:
+        WrongProductsError: They differ, or may do so later. oneDNN divides a product among the threads that OpenMP
+            promises, and computes only the parts of those that it gets.
+    """
+    ops: Any = torch.ops.mkldnn
+    x, weight = (torch.arange(128.0 * rows, device="cpu").sin().view(rows, 128) for rows in (64, 512))
+    packed = ops._reorder_linear_weight(weight)
+
+    def product() -> Tensor:
+        return ops._linear_pointwise(x, packed, None, "none", [], "")
+
+    # A new thread, such as a search thread, may take another number for its first product. The public product comes
+    # last: otherwise the memory of the others could still hold the right numbers.
+    with ThreadPoolExecutor(1) as new_thread:
+        products = new_thread.submit(product).result(), product()
+    are_right = all(torch.allclose(y, F.linear(x, weight), atol=1e-3) for y in products)
+    # With OMP_DYNAMIC the number of threads changes with the load: right products now promise nothing.
+    if not are_right or os.environ.get("OMP_DYNAMIC", "").strip().lower() == "true":
+        # ``F.linear`` uses oneDNN too, for bfloat16.
+        torch.backends.mkldnn.set_flags(False)  # type: ignore[no-untyped-call]
+        raise WrongProductsError(FEWER_THREADS)
+
+
+FEWER_THREADS = (
+    "OMP_DYNAMIC, OMP_THREAD_LIMIT or OMP_MAX_ACTIVE_LEVELS makes products of oneDNN wrong, so all of this process is "
+    "computed without it, more slowly; unset them before Python starts"
+)
 
 
 def _ones(*shape: int) -> Tensor:

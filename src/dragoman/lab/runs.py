@@ -33,7 +33,7 @@ from dragoman.explanation.figures import Bar
 from dragoman.files import explained, write_text
 from dragoman.lab.experiment import Lab, StoppedError, changed_settings
 from dragoman.lab.machine import hardware
-from dragoman.locks import refuse_if_locked
+from dragoman.locks import locked
 from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.loss import perplexity
 from dragoman.training.memory import VALIDATION_TOKENS
@@ -275,9 +275,9 @@ def trained(folder: Path, variant: Variant) -> Trained:
         StoppedError: A signal stopped the training.
     """
     resume = bool(list_checkpoints(folder / "checkpoints"))
-    if not resume:
-        refuse_if_locked(folder)
-        shutil.rmtree(folder, ignore_errors=True)  # a training that stopped before its first checkpoint
+    if not resume and folder.exists():
+        with locked(folder):
+            shutil.rmtree(folder, ignore_errors=True)  # a training that stopped before its first checkpoint
     config = None if resume else variant.config
     done = train(config, out=folder, resume=resume, quiet=True, build=variant.build)
     if done.signal is not None:

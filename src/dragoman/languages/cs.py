@@ -76,15 +76,15 @@ LANGUAGE = Language(
         longer=LONGER,
     ),
     clock=Clock(
-        signs="půl|čtvrt",
+        signs="půl čtvrt",
         hours=("jedn druh|dvě třet|tři čtvrt|čtyři pát|pět šest sedm osm devát|devět desát|deset jedenáct dvanáct"),
         ending="[éíu]?",
         # without a word before, "půl druhé" may be one and a half
         spoken=(
-            (-30, "(?:ve?|o|do|od|před|po|okolo|kolem|je|bylo|na|už) půl H(?! hodin)"),
+            (-30, "(?:ve?|je|bylo) půl H(?! hodin)"),
             (-45, "čtvrt na H"),
             (-15, "tři ?čtvrtě na H"),
         ),
-        perhaps=((-30, "půl H"),),
+        perhaps=((-35, "za pět(?: minut)? půl H"), (-30, "půl H")),
     ),
 )

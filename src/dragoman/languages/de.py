@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dragoman.languages.language import Clock, Language, NumberWords
+from dragoman.languages.language import Clock, Language, NumberWords, beside_half
 
 _0_TO_16 = "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn"
 _17_TO_90 = "siebzehn achtzehn neunzehn zwanzig drei(?:ß|ss)ig vierzig fünfzig sechzig siebzig achtzig neunzig"
@@ -40,6 +40,12 @@ def _by(n: int, size: int) -> str:
     return count + {100: "hundert", 1000: "tausend"}[size] + (f"(?:und)?{spelled(n % size)}" if n % size else "")
 
 
+_NO_NOUN = "(?! (?-i:[A-ZÄÖÜ])| ?uhr)"  # "ein Viertel nach 3 Jahren", "im Viertel nach 22 Uhr"
+_MINUTES = (
+    "(?:(?:(?:ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun)und)?(?:zwanzig|drei(?:ß|ss)ig|vierzig|fünfzig)|"
+    "(?:drei|vier|fünf|sech|sieb|acht|neun)?zehn|elf|zwölf|eins|zwei|drei|vier|fünf|sechs|sieben|acht|neun)"
+)
+
 LANGUAGE = Language(
     code="de",
     name="German",
@@ -59,18 +65,24 @@ LANGUAGE = Language(
         longer=LONGER,
     ),
     clock=Clock(
-        signs="halb|viertel|fünfzehn|drei(?:ß|ss)ig|fünfundvierzig",
+        signs="halb viertel fünfzehn dreißig dreissig fünfundvierzig",
         hours="eins|ein zwei|zwo drei vier fünf sechs sieben acht neun zehn elf zwölf",
         spoken=(
-            (-30, "halb H"),
+            (-30, f"halb (?!ein\\b)H{_NO_NOUN}"),
+            (-15, f"(?:drei ?viertel|viertel vor) H{_NO_NOUN}"),
+            (15, f"viertel nach H{_NO_NOUN}"),
+            (-45, f"(?:um|ist|war) viertel H{_NO_NOUN}"),
+            (15, f"H Uhr fünfzehn{_NO_NOUN}"),
+            (30, f"H Uhr drei(?:ß|ss)ig{_NO_NOUN}"),
+            (45, f"H Uhr fünfundvierzig{_NO_NOUN}"),
+        ),
+        perhaps=(
+            *beside_half("halb", "vor", "nach", "Minuten", ("fünf", "zehn")),
+            (-30, "(?:(?:vor|nach) )?halb H"),
             (-15, "(?:drei ?viertel|viertel vor) H"),
             (15, "viertel (?:nach|über|ab) H"),
-            (-45, "(?:um|gegen|bis|ab|seit|von|ist|war) viertel(?: auf)? H"),
-            (15, "H Uhr fünfzehn"),
-            (30, "H Uhr drei(?:ß|ss)ig"),
-            (45, "H Uhr fünfundvierzig"),
+            (-45, "viertel(?: auf)? H"),
         ),
-        perhaps=((-30, "(?:vor|nach) halb H"), (-45, "viertel(?: auf)? H")),  # "fünf vor halb drei"
-        full=r"H Uhr(?! ?\d| \w{0,12}(?:ig|zehn|fünf|elf|zwölf)\b)",
+        full=rf"H Uhr(?! ?\d| {_MINUTES}\b)",
     ),
 )

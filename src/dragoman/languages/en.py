@@ -23,6 +23,12 @@ def spelled(n: int) -> str:
     return f"{count}[- ]{name}" + (f",?(?: and)?[- ]{spelled(n % size)}" if n % size else "")
 
 
+_AT = "(?:at|till|until|is|was|['’]s) "
+_NO_NUMBER = "(?! (?:hundred|thousand|[mb]illion|half|halves|thirds?|quarters?|fourths?|per ?cent)\\b)"
+_NO_NOUN = (
+    "(?=$|[.,;:!?)]| (?:in|on|this|today|tomorrow|tonight|yesterday|and|or|every|sharp|to|till|until|[ap]\\.?m)\\b)"
+)
+
 LANGUAGE = Language(
     code="en",
     name="English",
@@ -43,21 +49,22 @@ LANGUAGE = Language(
         longer=LONGER,
     ),
     clock=Clock(
-        signs="half|quarter|fifteen|thirty|forty",
+        signs="half quarter fifteen thirty forty",
         hours="one two three four five six seven eight nine ten eleven twelve|noon|midday|midnight",
         spoken=(
-            (30, "half(?:[ -]past| after) H"),
-            (15, "quarter (?:past|after) H"),
-            (-15, "quarter (?:to|till?|before) H"),
+            (30, "half[ -]past H"),
+            (15, "quarter past H"),
+            # "by a quarter to 5 million", "from a quarter to one third"
+            (15, f"{_AT}(?:a )?quarter after H{_NO_NUMBER}"),
+            (-15, f"{_AT}(?:a )?quarter (?:to|till?|before) H{_NO_NUMBER}"),
             # British; "in half 4 times" and "by half 2 days later" are no times
-            (
-                30,
-                "(?:at|till|until|around|about|by|before|after|from|since) half H(?=$|[.,;:!?)]| (?:in|on|this|today|"
-                r"tomorrow|tonight|yesterday|and|or|every|sharp|to|till|until|[ap]\.?m)\b)",
-            ),
+            (30, f"(?:at|till|until) half H{_NO_NOUN}"),
         ),
         perhaps=(
-            (-15, "quarter of H"),
+            (30, "half after H"),
+            (15, "quarter after H"),
+            (-15, "quarter (?:to|till?|before|of) H"),
+            (30, f"(?:around|about|by|before|after|from|since) half H{_NO_NOUN}"),
             (15, "H[ -]fifteen"),
             (30, "H[ -]thirty"),
             (45, "H[ -]forty-five"),

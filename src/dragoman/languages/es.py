@@ -87,15 +87,16 @@ LANGUAGE = Language(
         longer=LONGER,
     ),
     clock=Clock(
-        signs="media|cuarto|quince|treinta|cuarenta",
+        signs="media cuarto quince treinta cuarenta",
         hours="una dos tres cuatro cinco seis siete ocho nueve diez once doce",
         spoken=(
-            (30, "las? H y media"),
+            (30, "las? H y media(?! (?:hora|docena))"),
             (15, "las? H y cuarto"),
             (-15, "las? H menos cuarto"),
-            (-15, "cuarto (?:para|a) las? H"),
+            (-15, "(?:al|son|es|faltan?)(?: un)? cuarto para las? H"),
         ),
         perhaps=(
+            (-15, "cuarto (?:para|a) las? H"),  # "salió del cuarto a las 3"
             (30, "H y media"),
             (15, "H y cuarto"),
             (15, "H (?:y )?quince"),

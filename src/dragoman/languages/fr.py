@@ -49,7 +49,9 @@ def is_number(tail: str, piece: str) -> bool:
     return piece[0].isdigit() and _NO.search(tail) is not None
 
 
-_AT = "(?:à|vers|dès|est|avant|après|depuis|jusqu['’]à) "
+_AT = "(?<!qu['’])(?:à|vers|dès) "  # "après trois heures" and "jusqu'à trois heures" may be lengths of time
+_HOURS = "(?:(?<=midi)|(?<=minuit)| ?h(?:eures?)?)"
+_NO_LENGTH = "(?! (?:de|par)\\b| d['’])"  # "à trois heures et demie de Paris"
 _O_CLOCK = "(?: ?h(?:eures?)?)?"
 
 LANGUAGE = Language(
@@ -71,20 +73,23 @@ LANGUAGE = Language(
         longer=LONGER,
     ),
     clock=Clock(
-        signs="demi|quart|quinze|trente|quarante",
+        signs="demi quart quinze trente quarante",
         hours="une deux trois quatre cinq six sept huit neuf dix onze douze|midi|minuit",
         spoken=(
-            (30, f"{_AT}H{_O_CLOCK} et demie?"),
-            (15, f"{_AT}H{_O_CLOCK} et (?:un )?quart"),
-            (-15, f"H{_O_CLOCK} moins (?:le |un )?quart"),
+            (30, f"{_AT}H{_HOURS} et demie?{_NO_LENGTH}"),
+            (15, f"{_AT}H{_HOURS} et (?:un )?quart{_NO_LENGTH}"),
+            (-15, f"H{_HOURS} moins le quart"),
         ),
         perhaps=(
             (30, f"H{_O_CLOCK} et demie?"),
             (15, f"H{_O_CLOCK} et (?:un )?quart"),
+            (-15, f"H{_O_CLOCK} moins (?:le |un )?quart"),
             (15, "H heures? quinze"),
             (30, "H heures? trente"),
             (45, "H heures? quarante-cinq"),
         ),
-        full=rf"{_AT}H ?h(?:eures?)?(?! ?\d| (?:et|moins|cinq|dix|quinze|vingt|trente|quarante|cinquante)\b)",
+        full=(
+            rf"{_AT}H ?h(?:eures?)?(?! ?\d| (?:et|moins|cinq|dix|quinze|vingt|trente|quarante|cinquante)\b){_NO_LENGTH}"
+        ),
     ),
 )

@@ -36,7 +36,7 @@ def _words(n: int) -> str:
     return words + (f"(?: e |[- ]?){_words(remainder)}" if remainder else "")
 
 
-_AT = "(?:(?:alle|dalle|le|nelle|ore) |(?:d?all|l)['’])"
+_AT = "(?:(?:alle|dalle|le|ore) |(?:d?all|l)['’])"
 
 LANGUAGE = Language(
     code="it",
@@ -61,7 +61,7 @@ LANGUAGE = Language(
         longer=LONGER,
     ),
     clock=Clock(
-        signs="mezz|quart|quindici|trenta|quaranta",
+        signs="mezz quart quindici trenta quaranta",
         hours="una due tre quattro cinque sei sette otto nove dieci undici dodici|mezzogiorno|mezzanotte",
         spoken=(
             (30, f"{_AT}H e mezz[ao]"),

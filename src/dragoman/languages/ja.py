@@ -6,7 +6,7 @@ import re
 
 from dragoman.languages.language import Clock, Language, NumberWords
 from dragoman.languages.sentence_ends import SPEECH_CLOSERS
-from dragoman.languages.zh import LONGER, spelled
+from dragoman.languages.zh import HOURS, LONGER, spelled
 
 _PARTICLE = re.compile(r"と|って|を|など|なんて|[はがにのもでへ](?=[\u3400-\u9fff\u30a1-\u30fa])|[はに]、")
 
@@ -31,9 +31,9 @@ LANGUAGE = Language(
         limit=10**12,
     ),
     clock=Clock(
-        signs="時[半三十四]",
-        hours="一 二 三 四 五 六 七 八 九 十 十一 十二",
+        signs="時半 時三 時十 時四",
+        hours=HOURS,
         spoken=((30, "H時(?:半|三十分)"), (-15, "H時十五分前"), (15, "H時十五分"), (45, "H時四十五分")),
-        full=rf"H時(?!{LONGER}|\d|[半間代])",
+        full=rf"(?:午[前後]|(?=\d))H時(?!{LONGER}|\d|[半間代])",  # 一時 is "for a time"
     ),
 )

@@ -13,13 +13,20 @@ import functools
 
 from dragoman.languages import cs, de, en, es, fr, hi, it, ja, km, nl, pl, pt, ru, sv, tr, zh
 from dragoman.languages.codes import MOST_TAG, primary
-from dragoman.languages.language import Clock, Language
+from dragoman.languages.language import Clock, Language, beside_half
 
+_KLOKKEN = r"(?:klokk[ae]n?|kl\.?|til|før|etter|efter) "
+_KOR = "H(?:(?<=kor)|(?=-kor))"
 _NORWEGIAN = Clock(
-    signs="halv|kvart",
+    signs="halv kvart",
     hours="ett to tre fire fem seks sju|syv åtte ni ti elleve tolv",
-    spoken=((-30, "halv H"), (-15, "kvart på H"), (15, "kvart over H")),
-    perhaps=((-30, "(?:på|over) halv H"),),
+    spoken=((-30, f"{_KLOKKEN}halv H"), (-15, f"{_KLOKKEN}kvart på H"), (15, f"{_KLOKKEN}kvart over H")),
+    perhaps=(
+        *beside_half("halv", "på", "over", "minutter", ("fem", "ti")),
+        (-30, "halv H"),
+        (-15, "kvart på H"),
+        (15, "kvart over H"),
+    ),
 )
 
 LANGUAGES: list[Language] = [
@@ -64,10 +71,15 @@ LANGUAGES: list[Language] = [
         family="scandinavian",
         titles="[Kk]apt|[Cc]and",
         clock=Clock(
-            signs="halv|kvart",
+            signs="halv kvart",
             hours="et to tre fire fem seks syv otte ni ti elleve tolv",
-            spoken=((-30, "halv H"), (-15, "kvart i H"), (15, "kvart over H")),
-            perhaps=((-30, "(?:i|over) halv H"),),
+            spoken=((-30, f"{_KLOKKEN}halv H"), (-15, f"{_KLOKKEN}kvart i H"), (15, f"{_KLOKKEN}kvart over H")),
+            perhaps=(
+                *beside_half("halv", "i", "over", "minutter", ("fem", "ti")),
+                (-30, "halv H"),
+                (-15, "kvart i H"),
+                (15, "kvart over H"),
+            ),
         ),
     ),
     Language(code="el", name="Greek", scripts=("greek",), letters="\u0370-\u03ff", titles="[Κκ]αθ|Αγ|Αφοί"),
@@ -77,7 +89,7 @@ LANGUAGES: list[Language] = [
         name="Estonian",
         scripts=("latin",),
         clock=Clock(
-            signs="pool|veerand",
+            signs="pool veerand",
             hours="üks kaks kolm neli viis kuus seitse kaheksa üheksa kümme üksteist kaksteist",
             spoken=((-30, "kell pool H"), (-45, "kell veerand H"), (-15, "kolmveerand H")),
             perhaps=((-30, "pool H"),),
@@ -91,13 +103,14 @@ LANGUAGES: list[Language] = [
         scripts=("latin",),
         titles="[Tt]ri|[Hh]ra|[Rr]va",
         clock=Clock(
-            signs="puoli|vart",
+            signs="puoli vart",
             hours=(
                 "yksi|yhde kaksi|kahde kolme neljä viisi|viide kuusi|kuude seitsemä kahdeksa yhdeksä kymmene "
                 "yksitoista|yhdeltätoista kaksitoista|kahdeltatoista"
             ),
             ending="(?:n|[aä]n|lt[aä]|ks[iä])?",
             spoken=((-30, "puoli H"), (-15, "varttia vaille H"), (15, "vart(?:in|tia) yli H")),
+            perhaps=beside_half("puoli", "vaille", "yli", "minuuttia", ("viittä|viisi", "kymmentä|kymmenen")),
         ),
     ),
     Language(code="fil", name="Filipino"),
@@ -118,10 +131,11 @@ LANGUAGES: list[Language] = [
         scripts=("latin",),
         titles="[Ii]fj|[Öö]zv|[Ss]zt",
         clock=Clock(
-            signs="fél|negyed",
+            signs="fél negyed",
             hours="egy kettő három négy öt hat hét nyolc kilenc tíz tizenegy tizenkettő",
             ending="(?:kor|[rt][ae]|ig|t[óő]l)?",
-            spoken=((-30, "fél H"), (-45, "negyed H"), (-15, "háromnegyed H")),
+            spoken=((-30, f"fél {_KOR}"), (-45, f"negyed {_KOR}"), (-15, f"háromnegyed {_KOR}")),
+            perhaps=((-30, "fél H"), (-45, "negyed H"), (-15, "háromnegyed H")),  # "fél hét" may be half a week
         ),
     ),
     Language(code="hy", name="Armenian", letters="\u0530-\u058f"),
@@ -131,7 +145,10 @@ LANGUAGES: list[Language] = [
         name="Icelandic",
         scripts=("latin",),
         clock=Clock(
-            signs="hálf", hours="eitt tvö þrjú fjögur fimm sex sjö átta níu tíu ellefu tólf", spoken=((-30, "hálf H"),)
+            signs="hálf",
+            hours="eitt tvö þrjú fjögur fimm sex sjö átta níu tíu ellefu tólf",
+            spoken=((-30, "klukkan hálf H"),),
+            perhaps=((-30, "hálf H"),),
         ),
     ),
     Language(code="ka", name="Georgian", letters="\u10a0-\u10ff"),
@@ -143,7 +160,7 @@ LANGUAGES: list[Language] = [
         scripts=("hangul",),
         letters="\uac00-\ud7af",
         clock=Clock(
-            signs="시 ?반",
+            signs="반",
             hours="한 두 세 네 다섯 여섯 일곱 여덟 아홉 열 열한 열두",
             spoken=((30, r"H ?시 ?반\w{0,3}"),),
         ),
@@ -160,31 +177,11 @@ LANGUAGES: list[Language] = [
     Language(code="ms", name="Malay", scripts=("latin",), family="malay", titles="Ir|Jl|Bpk|Sdri?|Hjh?|Tn|Ny"),
     Language(code="mt", name="Maltese", scripts=("latin",)),
     Language(code="my", name="Burmese", spaces=False),
-    Language(
-        code="nb",
-        name="Norwegian Bokmål",
-        scripts=("latin",),
-        family="scandinavian",
-        titles="[Kk]apt",
-        clock=_NORWEGIAN,
+    *(
+        Language(code=code, name=name, scripts=("latin",), family="scandinavian", titles="[Kk]apt", clock=_NORWEGIAN)
+        for code, name in (("nb", "Norwegian Bokmål"), ("nn", "Norwegian Nynorsk"), ("no", "Norwegian"))
     ),
     Language(code="ne", name="Nepali", scripts=("devanagari",), continues=hi.is_title),
-    Language(
-        code="nn",
-        name="Norwegian Nynorsk",
-        scripts=("latin",),
-        family="scandinavian",
-        titles="[Kk]apt",
-        clock=_NORWEGIAN,
-    ),
-    Language(
-        code="no",
-        name="Norwegian",
-        scripts=("latin",),
-        family="scandinavian",
-        titles="[Kk]apt",
-        clock=_NORWEGIAN,
-    ),
     Language(code="or", name="Odia"),
     Language(code="pa", name="Punjabi"),
     Language(code="ps", name="Pashto", scripts=("arabic",)),
@@ -196,7 +193,7 @@ LANGUAGES: list[Language] = [
         scripts=("latin",),
         family="czecho-slovak",
         clock=Clock(
-            signs="pol|štvr",
+            signs="pol štvr",
             hours=(
                 "jedn druh|dve tret|tri štvrt|štyri piat|päť šiest|šesť siedm|sedem ôsm|osem deviat|deväť desiat|desať "
                 "jedenást|jedenásť dvanást|dvanásť"
@@ -214,7 +211,8 @@ LANGUAGES: list[Language] = [
             signs="pol",
             hours="en|ena dv|dve tr|tri štir|štiri pet šest sed|sedem os|osem devet deset enajst dvanajst",
             ending="(?:eh|ih|mih)?",
-            spoken=((-30, "(?:ob|do|od|pred|po) pol H"),),
+            spoken=((-30, "ob pol H"),),
+            perhaps=((-30, "pol H"),),
         ),
     ),
     Language(code="sq", name="Albanian", scripts=("latin",)),
@@ -247,7 +245,7 @@ LANGUAGES: list[Language] = [
         may_end=ru.after_number("рр?|грн|коп|тис|кг|хв"),
         openers="він вона воно вони це я ми ти ви потім тоді але і й а в у на за там тут так як коли якщо все його її",
         clock=Clock(
-            signs="пів|чверть",
+            signs="пів чверть",
             hours=(
                 "перш друг трет четверт п'ят|п’ят|пʼят шост сьом восьм дев'ят|дев’ят|девʼят десят одинадцят дванадцят"
             ),

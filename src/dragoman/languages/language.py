@@ -30,17 +30,36 @@ class Clock:
     """
 
     signs: str
-    """Pattern, in small letters, without which a text has no time of ``spoken`` or ``perhaps``."""
+    """Parts of words, in small letters: a text without any of them has no time of ``spoken`` or ``perhaps``."""
     hours: str = ""
-    """Beginnings of the words for 1 to 12: 12 parts, spaces between, alternatives by ``|``; "": only digits."""
+    """Beginnings of the words for 1 to 12 or 24, spaces between, alternatives by ``|``; "": only digits."""
     ending: str = ""
     """Pattern of an ending that such a beginning may have."""
     spoken: tuple[tuple[int, str], ...]
     """Patterns with a word for half, a quarter, or minutes."""
     perhaps: tuple[tuple[int, str], ...] = ()
-    """Patterns of what may as well be a length of time or a number: "trois heures et demie" without "à"."""
+    """Patterns of what may as well be a length of time or a number: "trois heures et demie" without "à".
+
+    Such a time is compared, but never reported.
+    """
     full: str = ""
     """Pattern of a full hour; "": not known."""
+
+
+def beside_half(
+    half: str, before: str, after: str, minutes: str, words: tuple[str, str]
+) -> tuple[tuple[int, str], ...]:
+    """Return the patterns of five and ten minutes before and after half to an hour: "fünf vor halb drei" is 2:25.
+
+    Args:
+        minutes: Pattern of the word for minutes, which may be left out.
+        words: Patterns of five and ten.
+    """
+    return tuple(
+        (sign * n - 30, f"(?:{word}|{n})(?: {minutes})? {where} {half} H")
+        for n, word in zip((5, 10), words, strict=True)
+        for sign, where in ((-1, before), (1, after))
+    )
 
 
 def not_after(words: Iterable[str], edge: str = "", gap: str = " ") -> str:

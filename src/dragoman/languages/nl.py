@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.languages.language import Clock, Language, NumberWords
+from dragoman.languages.language import Clock, Language, NumberWords, beside_half
 
 _0_TO_16 = "nul een twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien"
 _17_TO_90 = "zeventien achttien negentien twintig dertig veertig vijftig zestig zeventig tachtig negentig"
@@ -37,6 +37,8 @@ def _by(n: int, size: int) -> str:
     return count + {100: "honderd", 1000: "duizend"}[size] + (_AND + _words(n % size) if n % size else "")
 
 
+_AT = "(?:om|tot|vanaf|rond|tegen|is|was) "  # "een kwart voor 3 euro"
+
 LANGUAGE = Language(
     code="nl",
     name="Dutch",
@@ -55,13 +57,19 @@ LANGUAGE = Language(
         longer=LONGER,
     ),
     clock=Clock(
-        signs="half|kwart|dertig",
+        signs="half kwart dertig",
         hours="een|één twee drie vier vijf zes zeven acht negen tien elf twaalf",
         spoken=(
-            (-30, "(?:om|tot|van|vanaf|rond|tegen|sinds|is|was|al) half H"),
+            (-30, f"{_AT}half H"),
+            (-15, f"{_AT}kwart voor H"),
+            (15, f"{_AT}kwart over H"),
+        ),
+        perhaps=(
+            *beside_half("half", "voor", "over", "minuten", ("vijf", "tien")),
+            (-30, "half H"),
             (-15, "kwart voor H"),
             (15, "kwart over H"),
+            (30, "H uur dertig"),
         ),
-        perhaps=((-30, "half H"), (30, "H uur dertig")),
     ),
 )

@@ -18,9 +18,10 @@ LANGUAGE = Language(
     openers="on ona ono oni one potem ja ty my wy on tam tu teraz więc i a w z to ten ta te",
     stop_words="nie się jest na że do jak ale za tego czy był mam dla jego wszystko przez która który",
     clock=Clock(
-        signs="pół|kwadrans",
+        signs="pół kwadrans",
         hours="pierwsz drug trzeci czwart piąt szóst siódm ósm dziewiąt dziesiąt jedenast dwunast",
         ending="(?:i?(?:ej|a|ą))?",
         spoken=((-30, "w ?pół do H"), (15, "kwadrans po H"), (-15, "(?:za kwadrans|kwadrans przed) H")),
+        perhaps=((-35, "za pięć(?: minut)? w ?pół do H"), (-25, "pięć(?: minut)? po w ?pół do H")),
     ),
 )

@@ -55,7 +55,7 @@ def _words(n: int) -> str:
     return words + (f",?(?: e)? {_words(rest)}" if rest else "")
 
 
-_AT = "(?:[àa]s?|pel[ao]s?|das?|são|é) "
+_AT = "(?:às?|são|é) "
 _O_CLOCK = "(?: horas?)?"
 
 LANGUAGE = Language(
@@ -81,15 +81,16 @@ LANGUAGE = Language(
         longer=LONGER,
     ),
     clock=Clock(
-        signs="meia|quarto|quinze|trinta|quarenta",
+        signs="meia quarto quinze trinta quarenta",
         hours="uma duas três quatro cinco seis sete oito nove dez onze doze|meio-dia|meia-noite",
         spoken=(
-            (30, f"{_AT}H{_O_CLOCK} e meia"),
+            (30, f"{_AT}H{_O_CLOCK} e meia(?! de)"),
             (15, f"{_AT}H{_O_CLOCK} e (?:um )?quarto"),
-            (-15, "(?:quarto|quinze) para [ao]s? H"),
+            (-15, "(?:às?|aos?|são|é|faltam?) (?:um )?(?:quarto|quinze) para [ao]s? H"),
             (-15, f"{_AT}H menos (?:um )?quarto"),
         ),
         perhaps=(
+            (-15, "(?:quarto|quinze) para [ao]s? H"),  # "um quarto para as 3 pessoas"
             (30, f"H{_O_CLOCK} e meia"),
             (15, f"H{_O_CLOCK} e (?:um )?quarto"),
             (15, f"H{_O_CLOCK} e quinze"),

@@ -47,6 +47,9 @@ def is_before_name(tail: str, piece: str) -> bool:
     return _WITH_NAME.search(tail) is not None or _SURNAME.match(piece) is not None
 
 
+_AT = "(?:в|до|после|около|к) "
+_NO_NOUN = r"(?! [а-яё]+(?:[аяыи]|го)\b)"
+
 LANGUAGE = Language(
     code="ru",
     name="Russian",
@@ -66,18 +69,23 @@ LANGUAGE = Language(
     ),
     continues=is_before_name,
     clock=Clock(
-        signs="пол|четверт",
+        signs="пол четверт",
         hours=(
             "перв|час втор|два трет|три четверт|четвёрт|четыре пят шест седьм|семь восьм|восемь девят десят одиннадцат "
             "двенадцат"
         ),
         ending="(?:ь?его|ого|ь)?",
-        # "половине 5 века" is half a century, and "полчаса" a length of time
+        # "половине 5 века" is half a century, "половине второго тайма" a part of a match, "полчаса" a length of time
         spoken=(
-            (-30, r"(?<![оуа][йюя] )половин[аеуы] H(?:(?<=го)|(?<=\d))(?! век)"),
+            (-30, rf"{_AT}половин[аеуы] H(?:(?<=го)|(?<=\d)){_NO_NOUN}"),
+            (-30, f"{_AT}пол[ -]?H(?<=го){_NO_NOUN}"),
+            (-45, f"{_AT}четверть H(?<=го){_NO_NOUN}"),
+            (-15, "без четверти H"),
+        ),
+        perhaps=(
+            (-30, r"(?<![оуа][йюя] )половин[аеуы] H(?:(?<=го)|(?<=\d))"),
             (-30, "пол[ -]?H(?<=го)"),
             (-45, "четверть H(?<=го)"),
-            (-15, "без четверти H"),
         ),
     ),
 )

@@ -7,6 +7,11 @@ from dragoman.languages.language import Clock, Language, NumberWords
 DIGITS = "零〇一二三四五六七八九十百千万萬亿億两兩"
 LONGER = f"[{DIGITS}]"
 
+HOURS = (
+    "一 二|两|兩 三 四 五 六 七 八 九 十 十一 十二 十三 十四 十五 十六 十七 十八 十九 二十 二十一 二十二 二十三 二十四"
+)
+"""Words for 1 to 24."""
+
 
 def spelled(n: int) -> str:
     """Return the pattern of a number below 10^12 in Chinese characters, by places or digit by digit."""
@@ -40,14 +45,15 @@ LANGUAGE = Language(
         limit=10**12,
     ),
     clock=Clock(
-        signs="[点點](?:鐘|钟)?[半一三四十]|一刻",
-        hours="一 二|两|兩 三 四 五 六 七 八 九 十 十一 十二",
+        signs="刻 " + " ".join(f"{hour}{minutes}" for hour in "点點时時钟鐘" for minutes in "半三十四"),
+        hours=HOURS,
         spoken=(
-            (30, f"H[点點][鐘钟]?(?:半|三十(?!{LONGER}))"),
-            (15, "H[点點][鐘钟]?(?:一刻|十五)"),
-            (45, "H[点點][鐘钟]?(?:三刻|四十五)"),
-            (-15, "差一刻(?:到)?H[点點]"),
+            (30, f"H[点點时時][鐘钟]?(?:半(?![点點])|三十(?!{LONGER}))"),
+            (15, "H[点點时時][鐘钟]?(?:一刻|十五)"),
+            (45, "H[点點时時][鐘钟]?(?:三刻|四十五)"),
+            (-15, "差一刻(?:到)?H[点點时時]"),
         ),
-        full=rf"H[点點](?!{LONGER}|\d|[半多吗嗎])",
+        # 一点 is "a little", 两点 "two points": words alone are no sure hours
+        full=rf"(?:(?:[上下]午|早上|晚上|凌晨)(?!一[点點])|(?=\d))H[点點](?!{LONGER}|\d|[半多吗嗎])",
     ),
 )

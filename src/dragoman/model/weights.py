@@ -13,6 +13,8 @@ file that is truncated or replaced while it is read is an error, not a SIGBUS.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import math
 import os
@@ -82,7 +84,8 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str, 
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}, path, metadata)
     except SafetensorError as error:
         raise OSError(str(error)) from None
-    path.chmod(mode)  # safetensors makes files that only their owner can read
+    with contextlib.suppress(PermissionError):  # a file system without modes of files
+        path.chmod(mode)  # safetensors makes files that only their owner can read
 
 
 def read_weights(
@@ -99,14 +102,40 @@ def read_weights(
         UnreadableError: It cannot be read now.
     """
     try:
-        with path.open("rb") if descriptor is None else os.fdopen(descriptor, "rb", closefd=False) as file:
-            file.seek(0)
+        with path.open("rb") if descriptor is None else io.BufferedReader(_FromTheStart(descriptor)) as file:
             entries = read_header(file, path)
             if expected is not None:
                 _compare(path, entries, expected)
             return {name: read_tensor(file, path, entries[name]) for name in sorted(entries)}
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+class _FromTheStart(io.RawIOBase):
+    """Reads an open file from its start, with a place of its own: forked processes share that of the descriptor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor, self._place = descriptor, 0
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence != os.SEEK_SET:
+            offset += self._place if whence == os.SEEK_CUR else os.fstat(self._descriptor).st_size
+        self._place = offset
+        return offset
+
+    def readinto(self, buffer: Any) -> int:
+        n = os.preadv(self._descriptor, [buffer], self._place)
+        self._place += n
+        return n
 
 
 def _compare(path: Path, entries: Mapping[str, Entry], expected: Mapping[str, Tensor]) -> None:

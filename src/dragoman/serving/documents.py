@@ -281,12 +281,14 @@ class Documents:
 
 
 async def _patiently(parsed: Callable[[], Awaitable[T]]) -> T:
-    """Return what a parsing returns; while no process can be started for it, wait and try again."""
+    """Return what a parsing returns; while no process can be started for it, or it is stopped, wait and try again."""
     while True:
         try:
             return await parsed()
         except BusyError as busy:
             await asyncio.sleep(busy.retry_after_s)
+        except UnfinishedError:
+            await asyncio.sleep(parsing.AGAIN_AFTER_S)
 
 
 def state_of_job(job: Job) -> dict[str, Any]:

@@ -312,7 +312,11 @@ class Glossaries:
             raise MalformedError(
                 f"a glossary may have at most {self.most_bytes:,} bytes on this server, got {n_bytes:,}"
             )
-        write_text(self._path(glossary.id), text)
+        path = self._path(glossary.id)
+        write_text(path, text)
+        # Also where the inode and time of the file are the same as before.
+        self.kept.pop(glossary.id)
+        self._outlines.forget(path)
 
     def _path(self, id_: str) -> Path:
         if not _ID.fullmatch(id_):  # no other text of a client becomes a path

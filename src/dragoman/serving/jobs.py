@@ -58,6 +58,9 @@ LIFETIME_S = 3600.0
 LOST_S = 60.0
 """Age of ``job.json``, in seconds, from which an unfinished job counts as lost with its server."""
 
+CLOCK_S = 1.0
+"""Seconds after which the clock of the files is read again."""
+
 MOST_JOBS = 200
 """Largest number of stored jobs of all keys together."""
 
@@ -103,12 +106,13 @@ class Job:
 class Ages:
     """Ages of jobs, which no step of the system's clock changes once a job was seen.
 
-    Files and jobs have times of that clock. It is read when a time is first seen; from then on another clock counts,
-    which goes on evenly.
+    Files and jobs have times of one clock, ``now``. It is read when a time is first seen; from then on another clock
+    counts, which goes on evenly.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         """Begin without jobs."""
+        self._now = now
         self._seen: dict[str, tuple[float, float, float]] = {}  # time, when it was first seen, and its age then
 
     def seconds(self, name: str, moment: float) -> float:
@@ -116,7 +120,7 @@ class Ages:
         now = time.monotonic()
         seen = self._seen.get(name)
         if seen is None or seen[0] != moment:
-            seen = self._seen[name] = moment, now, max(0.0, time.time() - moment)
+            seen = self._seen[name] = moment, now, max(0.0, self._now() - moment)
         return seen[2] + now - seen[1]
 
     def keep(self, names: Collection[str]) -> None:
@@ -139,7 +143,12 @@ class Jobs:
         self.disk = Disk()
         self.under_way: set[str] = set()  # ids of the jobs on which this process works
         self._outlines: Outlines[Job] = Outlines()
-        self._lives, self._touches = Ages(), Ages()  # since they were created or ended, and since they were touched
+        self._clock = (
+            time.time() - 2 * CLOCK_S,
+            time.monotonic() - 2 * CLOCK_S,
+        )  # time of the files' clock, and when it was read
+        # Since they were created or ended, and since they were touched.
+        self._lives, self._touches = Ages(self.now), Ages(self.now)
         if folder is None:
             _remove_temporary_folders()
             return
@@ -162,6 +171,15 @@ class Jobs:
                     self._lock = acquire(made / SERVER)
                     self._folder = made
             return self._folder
+
+    def now(self) -> float:
+        """Return the time of the clock that gives the files their times, in seconds since 1970."""
+        # It is the file server's, if the folder lies on one. The clocks of the servers that share it may differ.
+        now = time.monotonic()
+        if now - self._clock[1] > CLOCK_S:
+            with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=self.folder) as file:
+                self._clock = os.fstat(file.fileno()).st_mtime, now
+        return self._clock[0] + now - self._clock[1]
 
     def create(self, job: Job, data: bytes, shares: Shares) -> None:
         """Store a new job with its upload, and reserve room for its translation.
@@ -291,6 +309,7 @@ class Jobs:
         with storing():
             if version_of(self.path(job.id)) is not None:
                 write_text(self.path(job.id) / "job.json", _text(job))
+                self._outlines.forget(self.path(job.id) / "job.json")
 
     def touch(self, id_: str) -> None:
         """Show other processes that the server of an unfinished job is alive."""
@@ -337,7 +356,7 @@ class Jobs:
 
         Where it cannot be stored for another reason, this process knows it, and stores it later.
         """
-        job = replace(job, created=time.time())
+        job = replace(job, created=self.now())
         self._lives.seconds(job.id, job.created)
         self.under_way.discard(job.id)
         self._unlink(job, *WORK)
@@ -459,7 +478,7 @@ class Jobs:
                 continue
             with contextlib.suppress(OSError):  # what cannot be read now is left for the next time
                 job = self._unstored.get(path.name) or self._outline(path.name) or self._read(path.name)
-                if _is_litter(path) if job is None else self._is_expired(job):
+                if _is_litter(path, self.now()) if job is None else self._is_expired(job):
                     self.remove(path.name)
 
 
@@ -473,11 +492,11 @@ def _is_gone(folder: Path) -> bool:
         return False
 
 
-def _is_litter(path: Path) -> bool:
+def _is_litter(path: Path, now: float) -> bool:
     """Return True if a folder without a readable job is too old to become one."""
     # An unreadable file may be repaired; servers of a former version make folders without the lock.
     most_s = LIFETIME_S if (path / "job.json").exists() else LOST_S
-    return time.time() - path.stat().st_ctime > most_s
+    return now - path.stat().st_ctime > most_s
 
 
 def _job_of(fields: Any, id_: str) -> Job:
@@ -519,7 +538,7 @@ def _remove_temporary_folders() -> None:
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
             # A program that clears old files away may have taken the lock of a server that lives.
-            if not (folder / SERVER).is_file() and any(not _is_litter(path) for path in folder.iterdir()):
+            if not (folder / SERVER).is_file() and any(not _is_litter(path, time.time()) for path in folder.iterdir()):
                 continue
             lock = acquire(folder / SERVER)
             shutil.rmtree(folder, ignore_errors=True)

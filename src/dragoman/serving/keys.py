@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import secrets
+from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
 
@@ -28,8 +29,11 @@ MOST_BYTES = 2**26
 """A larger file is no file of keys: some 600,000 of them fit in."""
 
 
-def make_key(path: Path, name: str) -> str:
+def make_key(path: Path, name: str, show: Callable[[str], object] = lambda key: None) -> str:
     """Make a key, append its hash to a file that only its owner may read, and return the key.
+
+    Args:
+        show: Shows the key to its owner. If it raises, nobody has the key, and the file loses it again.
 
     Raises:
         ConfigError: The name is taken or has other characters than letters, digits and ``._-``, or the file is damaged.
@@ -42,7 +46,25 @@ def make_key(path: Path, name: str) -> str:
     with explained(path):
         while not _added(path, name, _hash(key)):
             pass
+    try:
+        show(key)
+    except BaseException:
+        with explained(path):
+            _remove(path, f"{name} {_hash(key)}\n".encode())
+        raise
     return key
+
+
+def _remove(path: Path, line: bytes) -> None:
+    """Remove a line from a file, which needs no room on the disk."""
+    descriptor = acquire(Path(os.path.realpath(path)), wait=True, mode=0o600)
+    with os.fdopen(descriptor, "r+b", buffering=0) as file:
+        file.seek(0)
+        before, found, after = file.read().partition(line)
+        if found:
+            file.seek(len(before))
+            _write_whole(file, after)
+            file.truncate()
 
 
 def _added(path: Path, name: str, hash_: str) -> bool:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.budget import Budget, StartError, Values, Workers
+from dragoman.budget import Budget, StartError, StoppedError, Values, Workers
 from dragoman.documents import markup, opening
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.opening import fields_of
 from dragoman.serving.pieces import Pieces
-from dragoman.serving.refusals import BusyError
+from dragoman.serving.refusals import BusyError, UnfinishedError
 from dragoman.translation.assemble import Translation
 
 logger = logging.getLogger("dragoman.serving")
@@ -167,3 +167,6 @@ async def _parsed(
     except StartError as error:
         logger.error("%s", error)
         raise BusyError(AGAIN_AFTER_S) from None
+    except StoppedError as error:
+        logger.error("%s", error)
+        raise UnfinishedError from None

@@ -151,7 +151,7 @@ class UnstorableError(LaterError):
 
 
 class UnfinishedError(RefusalError):
-    """The search of a request was given up: its thread died, or did not come to an end."""
+    """The search or parsing of a request was given up: its thread died or had no end, or its process was stopped."""
 
     status = 503
 

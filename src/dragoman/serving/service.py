@@ -123,7 +123,7 @@ class Service:
         return self.unready is None
 
     def warm(self) -> None:
-        """Load what detects languages, and every engine by translating a word with it; then accept requests.
+        """Load what detects languages, every engine by translating a word with it, and all weights; accept requests.
 
         Raises:
             ConfigError: The package that detects languages is missing.
@@ -131,6 +131,7 @@ class Service:
         detection.load()
         for pair in self.pairs:
             plan = self.plan(pair, self.defaults)
+            plan.reader, plan.constrained.engine  # noqa: B018  (now, and not in the first request that needs them)
             segments = segment(["1"], plan, Events())
             ticket = Ticket(plan, segments)
             self.batcher.submit(ticket)

@@ -45,6 +45,9 @@ TRIED = 64 * 1024
 AGAIN_S = (0.02, 0.1, 0.3)
 """Times between the tries of what would be lost otherwise, in seconds: the process may have too many files open."""
 
+UNSETTLED_S = 3.0
+"""Time in seconds in which another change may give a file the same time of whole seconds: those of FAT are even."""
+
 LOCK_S = 5.0
 """Longest time for which a change waits while another program locks the folder, in seconds."""
 
@@ -210,6 +213,9 @@ def text_of(path: Path) -> str:
 def version_of(path: Path) -> Hashable | None:
     """Return what tells the versions of a file apart; None if it is gone.
 
+    A file system with times of whole seconds gives two changes in one second the same time, and perhaps the same inode.
+    So a time of whole seconds is trusted only when it is old; until then the file counts as changed at each look.
+
     Raises:
         OSError: It cannot be looked at for another reason.
     """
@@ -217,6 +223,8 @@ def version_of(path: Path) -> Hashable | None:
         state = path.lstat()
     except FileNotFoundError:
         return None
+    if state.st_mtime_ns % 10**9 == 0 and abs(time.time() - state.st_mtime) < UNSETTLED_S:
+        return object()  # no other version equals it
     return state.st_mtime_ns, state.st_ino, state.st_size
 
 
@@ -239,6 +247,10 @@ class Outlines(Generic[V]):
                 return None
             known = self._values[path] = version, value
         return known[1]
+
+    def forget(self, path: Path) -> None:
+        """Forget the value of a file: this process has changed it."""
+        self._values.pop(path, None)
 
     def keep(self, paths: Collection[Path]) -> None:
         """Forget the values of all other files."""

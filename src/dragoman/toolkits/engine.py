@@ -8,6 +8,7 @@ A new engine is a class that fits ``Engine`` in a folder of this package, which 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -71,20 +72,17 @@ class Models:
             run: Folder that the first was loaded from; None: none.
         """
         self.bundles, self.run = tuple(bundles), run
-        self._as_read: list[Versions] = [[] for _ in self.bundles]
+        self.as_read: list[Versions] = [[] for _ in self.bundles]
         for i, bundle in enumerate(self.bundles):
-            if isinstance(bundle.weights, StoredModel) and not bundle.is_read:
-                bundle.weights.when_read(partial(self._note, i))
+            if isinstance(bundle.weights, StoredModel):
+                bundle.weights.when_read(partial(_note, weakref.ref(self), i))
             else:
-                self._note(i, bundle.model)
+                _note(weakref.ref(self), i, bundle.weights)
 
     def same_as(self, other: Models) -> bool:
         """True if these are the same objects in memory."""
         own, others = ([id(bundle.weights) for bundle in models.bundles] for models in (self, other))
         return own == others
-
-    def _note(self, i: int, model: EncoderDecoder) -> None:
-        self._as_read[i] = _versions(model)
 
     @cached_property
     def model(self) -> EncoderDecoder | Ensemble:
@@ -99,7 +97,7 @@ class Models:
     def changes(self) -> Versions:
         """State of the weights if anybody has changed them since they were read; nothing if they are as they were."""
         now = [_versions(bundle.model) if bundle.is_read else [] for bundle in self.bundles]
-        return [] if now == self._as_read else [version for versions in now for version in versions]
+        return [] if now == self.as_read else [version for versions in now for version in versions]
 
     @property
     def device(self) -> torch.device:
@@ -121,6 +119,12 @@ class Models:
         """Most tokens that all models have positions for, eos counted; None: any number."""
         known = (bundle.sizes.n_positions for bundle in self.bundles)
         return min((n for n in known if n is not None), default=None)
+
+
+def _note(models: weakref.ref[Models], i: int, model: EncoderDecoder) -> None:
+    """Note the state of the i-th model as it is read."""
+    if (owner := models()) is not None:
+        owner.as_read[i] = _versions(model)
 
 
 def _versions(model: EncoderDecoder) -> Versions:

@@ -368,9 +368,9 @@ def begin_again(run: Path) -> None:
     Raises:
         ConfigError: Another process trains there.
     """
-    refuse_if_locked(run)
-    (run / "config.yaml").unlink(missing_ok=True)
-    forget_training(run)
+    with locked(run):
+        (run / "config.yaml").unlink(missing_ok=True)
+        forget_training(run)
 
 
 def forget_training(run: Path) -> None:

@@ -211,7 +211,10 @@ def _two_sides(value: Any, columns: tuple[str, str] | None) -> tuple[Any, Any]:
         names = columns or tuple(known)
         if len(names) != 2 or not set(names) <= set(known):
             got = None if columns is None else ",".join(columns)
-            raise ConfigError(f"columns must be two of {', '.join(known)}, as columns='en,de', got {got!r}")
+            by_language = " or by the headings that data.src_lang and data.tgt_lang name," if columns is None else ""
+            raise ConfigError(
+                f"columns must be two of {', '.join(known)}, as columns='en,de',{by_language} got {got!r}"
+            )
         src, tgt = (_Named(as_list(value[known[name]]), name) for name in names)
         return src, tgt
     pairs = list(value)

@@ -164,18 +164,18 @@ def _search_again(segments: Mapping[int, Segment], beam_size: int, plan: Plan) -
     groups: dict[bool, list[int]] = {}
     for i, segment in segments.items():
         # some engines cannot search under all constraints: only these segments need another one
-        groups.setdefault(segment.rules is None or plan.can_search(segment.rules), []).append(i)
-    found: dict[int, list[Hypothesis]] = {}
-    for is_own, rows in groups.items():
-        engine, settings = (
-            (plan.engine, plan.search) if is_own else (plan.constrained.engine, plan.constrained.settings)
-        )
+        needs_other = segment.rules is not None and not plan.can_search(segment.rules)
+        groups.setdefault(needs_other, []).append(i)
+    hypotheses: dict[int, list[Hypothesis]] = {}
+    for needs_other, rows in groups.items():
+        other = plan.constrained if needs_other else None
+        engine, settings = (plan.engine, plan.search) if other is None else (other.engine, other.settings)
         decode = settings.decode
         fewer = max(1, decode.batch_tokens * decode.beam_size // beam_size)
         settings = settings.with_decode(beam_size=beam_size, batch_tokens=fewer)
         settings = replace(settings, n_best=beam_size, with_spare=False, sampling=None, shortlist=False)
-        found.update(zip(rows, engine.search([segments[i] for i in rows], settings).hypotheses, strict=True))
-    return {i: found[i] for i in segments}
+        hypotheses.update(zip(rows, engine.search([segments[i] for i in rows], settings).hypotheses, strict=True))
+    return {i: hypotheses[i] for i in segments}
 
 
 def _samples(plan: Plan) -> bool:

@@ -6,21 +6,23 @@ translator.translate(texts, plan)
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dragoman.config import DecodeConfig
 from dragoman.data.seen_words import SeenWords
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.constraints import Rules
-from dragoman.decoding.request import SearchSettings
+from dragoman.decoding.request import Progress, SearchSettings
 from dragoman.toolkits.engine import Attend, Models, Needs, Searcher
 from dragoman.translation.aligner import Aligner
 from dragoman.translation.confidence import Confidence
 from dragoman.translation.keeping.glossary import Glossary
 from dragoman.translation.language_pairs import Direction
 from dragoman.translation.options import TranslateOptions
+from dragoman.translation.scoring import Scored
 from dragoman.translation.word_constraints import ConstraintEncoder
 
 if TYPE_CHECKING:
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EngineSearch:
-    """An engine with the settings of its search."""
+class ConstrainedSearch:
+    """The search under the guard's constraints: the plan's engine if it can, else torch."""
 
     load: Callable[[], Searcher]
     settings: SearchSettings
@@ -38,6 +40,22 @@ class EngineSearch:
     def engine(self) -> Searcher:
         """The engine, loaded when it is first needed; see ``Engine.load`` for the errors."""
         return self.load()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedModel:
+    """The model of a plan, whose weights are read when something needs them."""
+
+    models: Models
+    src_tokenizer: Tokenizer
+    tgt_tokenizer: Tokenizer
+    attend: Attend | None  # reads attention with the engine; None: the reader does
+    open_reader: Callable[[], PairReader]
+
+    @cached_property
+    def reader(self) -> PairReader:
+        """See ``Plan.reader``."""
+        return self.open_reader()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,29 +85,39 @@ class Plan:
     # search
     engine: Searcher
     search: SearchSettings
-    constrained: EngineSearch  # searches under the guard's constraints: the engine itself if it can, else torch
-    open_reader: Callable[[], PairReader] = field(compare=False)
-    attend: Attend | None = field(compare=False)  # the engine's own; None: the reader's
-    can_search: Callable[[Rules], bool] = field(compare=False)  # tells if the engine itself can
+    constrained: ConstrainedSearch
     # model and languages
-    models: Models
-    src_tokenizer: Tokenizer  # with the mark of the target language if there are several
-    tgt_tokenizer: Tokenizer
+    model: PlannedModel
     direction: Direction
     facts: ModelFacts
     encoder: ConstraintEncoder
     confidence: Confidence | None
 
-    @cached_property
+    @property
+    def src_tokenizer(self) -> Tokenizer:
+        """Tokenizer of the sources, with the mark of the target language if there are several."""
+        return self.model.src_tokenizer
+
+    @property
+    def tgt_tokenizer(self) -> Tokenizer:
+        """Tokenizer of the translations."""
+        return self.model.tgt_tokenizer
+
+    def can_search(self, rules: Rules) -> bool:
+        """Return True if the engine itself can search under some rules; one that does not say so cannot."""
+        engine: Any = self.engine
+        return hasattr(engine, "can_search") and engine.can_search(rules)
+
+    @property
     def reader(self) -> PairReader:
         """Reads given translations; the weights are read now if they were not yet."""
-        return self.open_reader()
+        return self.model.reader
 
     @cached_property
     def aligner(self) -> Aligner:
         """Aligns translations with their sources."""
         return Aligner(
-            attend=self.attend or self.reader.attend, src_tokenizer=self.src_tokenizer,
+            attend=self.model.attend or self.reader.attend, src_tokenizer=self.src_tokenizer,
             tgt_tokenizer=self.tgt_tokenizer, direction=self.direction, longest=self.search.longest,
         )  # fmt: skip
 
@@ -113,3 +141,16 @@ class Plan:
     def trees(self) -> bool:
         """True if the model is a parser: it turns a sentence into a tree."""
         return self.needs.trees
+
+
+@dataclass(frozen=True)
+class ScoringPlan:
+    """Decisions on how to score given translations; made by ``Translator.plan_scoring``."""
+
+    reader: PairReader
+    options: TranslateOptions
+    decode: DecodeConfig
+
+    def score(self, sources: Sequence[str], targets: Sequence[str], progress: Progress | None = None) -> list[Scored]:
+        """Score each target as the translation of its source; see ``Translator.score``."""
+        return self.reader.score(sources, targets, self.options, self.decode, progress)

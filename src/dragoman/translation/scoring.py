@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from dragoman.config import DecodeConfig
 from dragoman.data.tokenizer import UNK_ID, Tokenizer
-from dragoman.decoding.request import Progress
 from dragoman.decoding.words import Links, token_words
 from dragoman.translation.notes import Note
-from dragoman.translation.options import TranslateOptions
-
-if TYPE_CHECKING:
-    from dragoman.translation.pair_reader import PairReader
 
 
 @dataclass(frozen=True)
@@ -38,19 +31,6 @@ class Scored:
     token_log_probs: tuple[float, ...] = ()
     alignment: Links | None = None
     notes: tuple[Note, ...] = ()
-
-
-@dataclass(frozen=True)
-class ScoringPlan:
-    """Decisions on how to score given translations; made by ``Translator.plan_scoring``."""
-
-    reader: PairReader
-    options: TranslateOptions
-    decode: DecodeConfig
-
-    def score(self, sources: Sequence[str], targets: Sequence[str], progress: Progress | None = None) -> list[Scored]:
-        """Score each target as the translation of its source; see ``Translator.score``."""
-        return self.reader.score(sources, targets, self.options, self.decode, progress)
 
 
 @dataclass(frozen=True)

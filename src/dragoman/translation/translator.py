@@ -42,9 +42,9 @@ from dragoman.translation.language_pairs import Direction, LanguagePairs
 from dragoman.translation.notes import QUIET, Events, Note
 from dragoman.translation.options import SCORING, TranslateOptions
 from dragoman.translation.parser import assemble_trees, segment_sentences
-from dragoman.translation.plan import EngineSearch, ModelFacts, Plan
+from dragoman.translation.plan import ConstrainedSearch, ModelFacts, Plan, PlannedModel, ScoringPlan
 from dragoman.translation.resumable import make_file
-from dragoman.translation.scoring import Scored, ScoringPlan
+from dragoman.translation.scoring import Scored
 from dragoman.translation.segment_search import translate_segments
 from dragoman.translation.segments import as_texts, segment
 from dragoman.translation.streams import seen_by, windows
@@ -181,7 +181,7 @@ class Translator:
         Raises:
             ConfigError: As ``translate``.
         """
-        if isinstance(options, Plan) and not options.models.same_as(self._models):
+        if isinstance(options, Plan) and not options.model.models.same_as(self._models):
             raise ConfigError("this plan was made by another translator: make one with the method plan of this one")
         if isinstance(options, Plan) and not changes:
             return options
@@ -220,16 +220,18 @@ class Translator:
         second, second_precision = self._engines.constrained(name, needs)
         return Plan(
             options=options, needs=needs, engine=engine, search=search,
-            constrained=EngineSearch(
+            constrained=ConstrainedSearch(
                 lambda: engine if second == name else self._engines.get(second, second_precision, workers),
                 replace(search, sampling=None, with_spare=False, shortlist=False),
             ),
-            open_reader=partial(
-                self._reader, "bf16" if options.precision == "bf16" else "fp32", src_tokenizer, direction
+            model=PlannedModel(
+                models=self._models, src_tokenizer=src_tokenizer, tgt_tokenizer=self.tgt_tokenizer,
+                attend=engine.attend,
+                open_reader=partial(
+                    self._reader, "bf16" if options.precision == "bf16" else "fp32", src_tokenizer, direction
+                ),
             ),
-            attend=engine.attend, can_search=engine.can_search, models=self._models, src_tokenizer=src_tokenizer,
-            tgt_tokenizer=self.tgt_tokenizer, direction=direction, facts=self._facts(), encoder=encoder,
-            confidence=self.confidence,
+            direction=direction, facts=self._facts(), encoder=encoder, confidence=self.confidence,
         )  # fmt: skip
 
     def _facts(self) -> ModelFacts:

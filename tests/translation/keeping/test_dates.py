@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.translation.keeping.protected import Sides, find, missing, unmatched
+from dragoman.translation.keeping.protected import Sides, find, is_reckoned, missing, unmatched
 from dragoman.translation.keeping.same_numbers import powers_of
 
 
@@ -323,9 +323,98 @@ def test_half_means_another_time_in_english_than_in_german_and_dutch() -> None:
         ("半年后，3点的时候", "Half a year later, at 3 o'clock", ("zh", "en")),
         ("The score was 3:15 at half past four.", "Um halb fünf stand es 3:15.", ("en", "de")),
         ("Fünf vor halb vier ging er.", "He left shortly before half past three.", ("de", "en")),
+        ("Er kam kurz nach halb 3.", "He came shortly after half past two.", ("de", "en")),
+        ("Er kam kurz vor halb 3.", "He came shortly before 2:30.", ("de", "en")),
+        ("Fünf nach halb 3 kam er.", "He came at 2:35.", ("de", "en")),
+        ("Um fünf vor halb 3 kam er.", "He came at 2:25.", ("de", "en")),
+        ("Klockan är fem i halv 3.", "It is 2:25.", ("sv", "en")),
+        ("Het is vijf voor half 3.", "It is 2:25.", ("nl", "en")),
+        ("Tule viittä vaille puoli kolme.", "Come at 2:25.", ("fi", "en")),
+        ("Przyjdź za pięć wpół do trzeciej.", "Come at 2:25.", ("pl", "en")),
+        ("Přijď za pět minut půl 3.", "Come at 2:25.", ("cs", "en")),
+        ("Kom tio i halv 3.", "Come at 2:20.", ("sv", "en")),
+        ("Klokken er fem over halv 3.", "It is 2:35.", ("da", "en")),
+        ("Je skoro půl 2.", "It is almost 1:30.", ("cs", "en")),
+        ("Stäng i halv 3.", "Close at half past two.", ("sv", "en")),
+        ("Kom over halv 3.", "Come after half past two.", ("da", "en")),
+        ("Kom på halv 3.", "Come at half past two.", ("nb", "en")),
+        ("Kom voor half 3.", "Come before half past two.", ("nl", "en")),
+        ("Kom voor half drie, niet om 3:00.", "Come before 2:30, not at 3:00.", ("nl", "en")),
+        ("He left the room at 3 o'clock.", "Salió del cuarto a las 3.", ("en", "es")),
+        ("Book a room at 3 o'clock.", "Reserva un cuarto a las 3.", ("en", "es")),
+        ("A room for the 3 people at 5 o'clock.", "Um quarto para as 3 pessoas às 5 horas.", ("en", "pt")),
+        ("In the quarter from 6 pm, and at 10 o'clock.", "Im Viertel ab 18 Uhr, und um 22 Uhr.", ("en", "de")),
+        ("It is quiet in the quarter after 10 pm.", "Im Viertel ist es nach 22 Uhr still.", ("en", "de")),
+        ("The quarter after 10 pm.", "Das Viertel nach 22 Uhr.", ("en", "de")),
+        ("A quarter was sold after 3 years, at 5 o'clock.", "Ein Viertel nach 3 Jahren, um 5 Uhr.", ("en", "de")),
+        ("Shares fell by a quarter before 2 o'clock.", "Die Aktien fielen bis 2 Uhr um ein Viertel.", ("en", "de")),
+        ("It shrank by half after 3 o'clock.", "Nach 3 Uhr schrumpfte es um die Hälfte.", ("en", "de")),
+        ("Sales fell by a quarter to 5 million at 3:00.",
+         "Der Absatz fiel um 3:00 um ein Viertel auf 5 Millionen.", ("en", "de")),
+        ("It rose from a quarter to one third at 3:00.",
+         "Es stieg um 3:00 von einem Viertel auf ein Drittel.", ("en", "de")),
+        ("Четверть первого тайма прошла к 3:00.", "A quarter of the first half was over by 3:00.", ("ru", "en")),
+        ("Пол первого этажа убрали до 3:00.", "The floor of the first storey was cleaned by 3:00.", ("ru", "en")),
+        ("Половина второго года прошла в 3:00.", "Half of the second year was over at 3:00.", ("ru", "en")),
+        ("Гол забили в половине второго тайма, в 3:00.",
+         "The goal was scored in half of the second period, at 3:00.", ("ru", "en")),
+        ("Après trois heures et demie de route, il est arrivé à 5 h.",
+         "After three and a half hours on the road he arrived at 5 o'clock.", ("fr", "en")),
+        ("Jusqu'à trois heures et demie par jour, dès 5 h.",
+         "Up to three and a half hours a day, from 5 o'clock.", ("fr", "en")),
+        ("À trois heures et demie de Paris, à 5 h.", "Three and a half hours from Paris, at 5 o'clock.", ("fr", "en")),
+        ("Il dort vers deux heures et demie.", "He sleeps at two thirty.", ("fr", "en")),
+        ("Il est deux heures et demie.", "Es ist halb drei.", ("fr", "de")),
+        ("at two thirty", "um halb drei", ("en", "de")),
+        ("um halb drei", "at two thirty", ("de", "en")),
+        ("我有一点累，三点半走。", "I am a little tired and leave at half past three.", ("zh", "en")),
+        ("他说了两点，五点半走了。", "He made two points and left at half past five.", ("zh", "en")),
+        ("在这两点之间，得到一点。", "Between these two points at half past three.", ("zh", "en")),
+        ("晚上一点都不冷，三点半走。", "It was not cold at all at night; we left at 3:30.", ("zh", "en")),
+        ("一時は三時半だった。", "For a time it was half past three.", ("ja", "en")),
+        ("十五点半见。", "See you at 15:30.", ("zh", "en")),
+        ("十五時三十分", "15:30", ("zh", "en")),
+        ("十五時半に会う。", "We meet at 3:30 pm.", ("ja", "en")),
+        ("Um 10 Uhr fertig, um halb elf weg.", "Ready at 10 o'clock, gone at 10:30.", ("de", "en")),
+        ("Um 10 Uhr zehn Leute, um halb elf zwölf.", "Ten people at 10 o'clock, twelve at 10:30.", ("de", "en")),
+        ("Fél hét múlva, 3:00-kor.", "In half a week, at 3:00.", ("hu", "en")),
+        ("Po pol 3 je prišel.", "He came after 2:30.", ("sl", "en")),
+        ("Er ist halb ein Kind, um 3:00.", "He is half a child, at 3:00.", ("de", "en")),
+        ("En kvart i 3 dagar, kl. 5:00.", "A quarter for 3 days, at 5:00.", ("sv", "en")),
+        ("Een kwart voor 3 euro, om 5:00.", "A quarter for 3 euros, at 5:00.", ("nl", "en")),
     ],
 )  # fmt: skip
 def test_halves_and_quarters_that_are_no_other_time_get_no_note(
     src: str, translation: str, langs: tuple[str, str]
 ) -> None:
-    assert missing(find(src), translation, src, langs[1], langs[0]) == []
+    for text, other, (lang, other_lang) in ((src, translation, langs), (translation, src, langs[::-1])):
+        spans = missing(find(text), other, text, other_lang, lang)
+        assert (text, spans, wrong(text, other, (lang, other_lang))) == (text, [], [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "um halb 3", "kurz vor halb 3", "fünf nach halb 3", "Viertel vor 3", "půl 3", "i halv 3", "over halv 3",
+        "half 3", "quarter of 3", "3 thirty", "3 y media", "cuarto a las 3", "3 heures et demie", "3 e mezza", "fél 3",
+        "3点半", "3时半",
+    ],
+)  # fmt: skip
+def test_the_hour_of_what_may_be_a_time_in_words_is_not_cut_out(text: str) -> None:
+    assert [is_reckoned(span, text) for span in find(text) if span.kind == "number"][-1:] == [True]
+
+
+@pytest.mark.parametrize(
+    ("src", "translation", "langs"),
+    [
+        ("um 10 Uhr fertig", "at half past ten", ("de", "en")),
+        ("3点见", "at half past three", ("zh", "en")),
+        ("下午三点见", "at half past three", ("zh", "en")),
+        ("午後三時に会う", "at half past three", ("ja", "en")),
+        ("十五点半见", "at half past four", ("zh", "en")),
+        ("Il arrive à trois heures.", "at half past three", ("fr", "en")),
+        ("Ven al cuarto para las 3.", "at half past three", ("es", "en")),
+    ],
+)
+def test_a_time_that_has_surely_become_another_is_named(src: str, translation: str, langs: tuple[str, str]) -> None:
+    assert wrong(src, translation, langs) == [translation.removeprefix("at ")]

@@ -29,6 +29,7 @@ def kinds(text: str) -> list[str]:
         "Собака бежит по пляжу.",
         "Er kommt morgen, d.h. am Montag.",
         "Hij was a.h.w. weg; m.h.t. dette, ca. a.c./d.c., h.c. og c.c. e.h.",
+        r"a \\hline\hline b \\cline\toprule c \\newline\n d \\bf\it e \\textbf\x",
         r"and\or, \alpha and \beta; a \\ \hline, \\alpha, ^\s*\w+\\w$ or \\s+\\w\\s, TCP\\IP\x, a\\b\c",
         "the a\u00ad4 or a\x017 or b\x01\x7f7 or QM6\x0f7",  # read as a4, a7, b7 and QM67
     ],
@@ -67,6 +68,9 @@ def test_ordinary_text_has_nothing_to_protect(text: str) -> None:
          [r"\\server\share\x.txt", r"C:\Users\me", r"\\fs-01.local\home$\anna", r"D:\old\a(1).txt"]),
         (r"打开\\server\共享\文件.txt。 \\10.0.0.5\c$\Data, \\?\C:\x and \\.\pipe\x!",
          [r"\\server\共享\文件.txt", r"\\10.0.0.5\c$\Data", r"\\?\C:\x", r"\\.\pipe\x"]),
+        (r"\\my_server\share\a.txt, \\wsl$\Ubuntu\home, (\\server@SSL\DavWWWRoot\x) C:\a(1 (C:\a(1)\b). C:\x..",
+         [r"\\my_server\share\a.txt", r"\\wsl$\Ubuntu\home", r"\\server@SSL\DavWWWRoot\x", r"C:\a(1", r"C:\a(1)\b",
+          r"C:\x"]),
         ("见https://a.org/x的网页，邮箱info@example.org，共3个。", ["https://a.org/x", "info@example.org", "3"]),
         ("<0>Save</0> it <1/> or <12 /> now, I <3 you", ["<0>", "</0>", "<1/>", "<12 />", "<3"]),
         ("Wähle <3>dies</3> jetzt <3", ["<3>", "</3>", "<3"]),

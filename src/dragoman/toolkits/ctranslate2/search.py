@@ -1,4 +1,4 @@
-"""Search with CTranslate2 on a model that ``write.py`` wrote: ids in, ids out, as ``batches.search_all``.
+"""Search with CTranslate2 on a model that ``write.py`` wrote: ids in, ids out, as ``search_all``.
 
 Model, ids, the extensions that a beam keeps, and the score log P / ((5 + n) / 6) ** alpha are those of our search.
 Three things differ:
@@ -49,6 +49,7 @@ from dragoman.options import Precision
 from dragoman.toolkits.ctranslate2.write import why_not
 from dragoman.toolkits.engine import Attend, Models, Needs, Versions, beyond_plain_search
 from dragoman.toolkits.export import KeptExport, load_kept_export
+from dragoman.toolkits.writing import n_positions
 
 if TYPE_CHECKING:
     import torch
@@ -119,6 +120,7 @@ class CTranslate2:
         self.tgt_pieces = tgt_tokenizer.pieces(range(tgt_tokenizer.vocab_size))
         self.tgt_ids = {piece: i for i, piece in enumerate(self.tgt_pieces)}
         self.export: KeptExport | None = None
+        self.n_positions: int | None = None  # rows of the table of positions; None: it needs none, or is not known
         self.folder: Path | None = None  # of an export that is compared with its model
         self._changes: Versions = []  # of the converted weights
 
@@ -178,6 +180,7 @@ class CTranslate2:
         )  # fmt: skip
         engine = cls(translator, bundle.src_tokenizer, bundle.tgt_tokenizer, workers)
         engine.export, engine._changes = export, changes
+        engine.n_positions = None if bundle.sizes.positions == "rotary" else n_positions(bundle)
         if export.temporary is not None:
             weakref.finalize(engine, export.temporary.close)
         return engine
@@ -212,9 +215,11 @@ class CTranslate2:
             for row, result in zip(batch, results, strict=True):
                 attentions[row] = np.array(result.attention[0][: len(pairs[row][1]) + 1], np.float32)
 
-        for batch in length_batches([max(len(src), len(tgt)) + 1 for src, tgt in pairs], batch_tokens):
+        lengths = [max(len(src), len(tgt)) + 1 for src, tgt in pairs]
+        fitting = [row for row, n in enumerate(lengths) if self.n_positions is None or n <= self.n_positions]
+        for batch in length_batches([lengths[row] for row in fitting], batch_tokens):
             if cancellation is None or not cancellation.cancelled:
-                run_halving(batch, attend)
+                run_halving([fitting[place] for place in batch], attend)
         return attentions
 
     def close(self) -> None:
@@ -232,6 +237,8 @@ class CTranslate2:
         """
         config = settings.decode
         settings.check(segments)
+        if any(segment.rules is not None and not self.can_search(segment.rules) for segment in segments):
+            raise ConfigError("engine = 'ctranslate2' cannot search with a prefix, or with words to include or exclude")
         search = _Search(self, segments, settings)
         most = min(config.batch_tokens, BATCH_TOKENS) if settings.balance else config.batch_tokens
         # By default batches are small, however short their lines are.

@@ -153,13 +153,14 @@ _DIGITAL = re.compile(
 
 def may_have_spoken_times(text: str, lang: str | None) -> bool:
     """True if a text has a word for half, a quarter, or minutes in its language, in any if that is not known."""
-    return _signs(lang if lang and is_known(lang) else None).search(text.lower()) is not None
+    small = text.lower()
+    return any(sign in small for sign in _signs(lang))
 
 
 @lru_cache(maxsize=64)
-def _signs(lang: str | None) -> re.Pattern[str]:
-    signs = "|".join(language.clock.signs for language in _languages(lang) if language.clock) or "(?!)"
-    return re.compile(signs)
+def _signs(lang: str | None) -> tuple[str, ...]:
+    signs = (sign for language in _languages(lang) if language.clock for sign in language.clock.signs.split())
+    return tuple(dict.fromkeys(signs))
 
 
 def _languages(lang: str | None) -> list[Language]:
@@ -249,9 +250,11 @@ class SameTimes(NamedTuple):
 def same_times(src: Sequence[Time], translation: Sequence[Time]) -> SameTimes:
     """Return the times that are the same in a text and its translation, and those that have become another.
 
-    A time is another one only if both texts have a time without a partner, and both are surely times.
+    A time is another one only if both texts have a time without a partner, and all those are surely times. Those that
+    are not sure find a partner last.
     """
-    same, left, others = SameTimes([], [], [], []), list(src), list(translation)
+    same = SameTimes([], [], [], [])
+    left, others = (sorted(times, key=lambda time: not time.is_sure) for times in (src, translation))
     # times in digits are compared elsewhere, with morning and evening
     for is_spoken, is_other_spoken in ((False, False), (True, True), (True, False), (False, True)):
         places: dict[int, list[Time]] = {}
@@ -260,7 +263,7 @@ def same_times(src: Sequence[Time], translation: Sequence[Time]) -> SameTimes:
                 places.setdefault(minute, []).append(time)
         used, used_others = set[Time](), set[Time]()
         for time in left:
-            if time.is_spoken is is_spoken and (time.is_sure or not is_spoken):
+            if time.is_spoken is is_spoken:
                 for minute in time.minutes:
                     while minute in places and places[minute] and places[minute][-1] in used_others:
                         places[minute].pop()
@@ -273,11 +276,11 @@ def same_times(src: Sequence[Time], translation: Sequence[Time]) -> SameTimes:
             same.translation.extend(time for time in others if time in used_others)
         left = [time for time in left if time not in used]
         others = [time for time in others if time not in used_others]
-    sure, sure_others = ([time for time in times if time.is_sure] for times in (left, others))
-    is_spoken, is_other_spoken = (any(time.is_spoken for time in times) for times in (sure, sure_others))
-    if sure and sure_others and (is_spoken or is_other_spoken):
-        same.other_src.extend(time for time in sure if time.is_spoken)
-        same.other_translation.extend(time for time in sure_others if time.is_spoken)
+    unpaired = [*left, *others]
+    are_sure = all(time.is_sure for time in unpaired) and any(time.is_spoken for time in unpaired)
+    if left and others and are_sure:
+        same.other_src.extend(time for time in left if time.is_spoken)
+        same.other_translation.extend(time for time in others if time.is_spoken)
     return same
 
 

@@ -13,8 +13,10 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
+from dragoman.languages.known import is_known
 from dragoman.languages.numbers import Words, has_words
 from dragoman.languages.words import INVISIBLE, marks_as_letters
 from dragoman.translation.keeping.dates import (
@@ -77,8 +79,11 @@ _FILES = (
     "zip|tar|gz|zst|png|jpe?g|gif|svg|webp|mp3|mp4|wav|srt|vtt|po|tmx|xliff?|exe|dll|so|db|sql"
 )
 _ABBREVIATION = r"(?:[^\W\d_]\.)+[ch]\.(?!\w\w)"  # d.h., a.h.w., c.c.: no files of C
-_IN_PATH = rf"[^\s\"<>|(){_MARK_OF_CJK}]|\([^\s\"<>|()]*\)"
-_WINDOWS_PATH = rf"(?:{_IN_PATH})*(?:(?![.,;:!?])(?:{_IN_PATH}))"
+_IN_PATH = rf"\([^\s\"<>|()]*\)|[^\s\"<>|){_MARK_OF_CJK}]"
+_LATEX = (
+    r"[hc]line|(?:top|mid|bottom)rule|new(?:line|page)|bf|it|rm|sc|sf|tt|em|item|begin|end|par|label|(?:text|math)\w+"
+)
+_WINDOWS_PATH = rf"(?:{_IN_PATH})+(?<![.,;:!?])"
 _EMOJI = "[\u203c\u2049\u2190-\u21ff\u231a-\u23ff\u25a0-\u27bf\u2934\u2935\u2b00-\u2bff\U0001f000-\U0001faff]"
 _EMOJI_UNIT = rf"{_EMOJI}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
 
@@ -131,7 +136,7 @@ PATTERNS = {
         rf"{_START}(?<![/.~])(?:~|\.{{1,2}})?/(?:{_W}|[.+-])+/(?:[\w.+-]+/)*(?:{_W}|[.+-])*(?<![.,;:])",
         rf"{_START}[A-Za-z]:\\{_WINDOWS_PATH}",
         # \\server\share\a.txt; what has braces is LaTeX or a regular expression
-        rf"{_START}(?<!\\)\\\\(?:[?.]|[A-Za-z0-9][A-Za-z0-9.-]+)\\(?=\w)(?!\S{{0,80}}[{{}}]){_WINDOWS_PATH}",
+        rf"{_START}(?<!\\)\\\\(?!(?:{_LATEX})\\)(?:[?.]|[A-Za-z0-9][\w.$@-]+)\\(?=\w)(?!\S{{0,80}}[{{}}]){_WINDOWS_PATH}",
         rf"{_START}(?<![.-])(?!{_ABBREVIATION})(?:{_W}++|-)++(?:\.(?:{_W}++|-)++)*\.(?:{_FILES})(?!{_W}|-)",
         # Only between signs is it clear where a name in such a script begins.
         rf"(?<=[\"'“‘「『《«(（])[\w-]+(?:\.[\w-]+)*\.(?:{_FILES})(?=[\"'”’」』》»)）])",
@@ -152,8 +157,11 @@ PATTERNS = {
 }  # fmt: skip
 """Patterns of protected spans by kind. The earliest match is taken, of several the one of the first pattern."""
 
-_ALL = re.compile(
-    "|".join(f"(?P<k{i}>{'|'.join(patterns)})" for i, patterns in enumerate(PATTERNS.values())), re.DOTALL
+# compiled when a text may have a span: it takes a tenth of a second
+_ALL = cache(
+    lambda: re.compile(
+        "|".join(f"(?P<k{i}>{'|'.join(patterns)})" for i, patterns in enumerate(PATTERNS.values())), re.DOTALL
+    )
 )
 _KINDS = {f"k{i}": kind for i, kind in enumerate(PATTERNS)}
 _MAY_HAVE_ONE = re.compile(
@@ -203,7 +211,7 @@ def find(text: str) -> list[Span]:
 def _places(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield kind, start and end of each span; a chain of numbers, as 1億2000万, is one span."""
     kind, start, end, chained = "", 0, 0, 0
-    for match in _ALL.finditer(_as_read(text)):
+    for match in _ALL().finditer(_as_read(text)):
         if match.start() < chained:  # a further number of the chain, perhaps with its unit
             end = max(end, match.end())
             continue
@@ -235,11 +243,9 @@ def missing(
     lost, remainder = _without_copies(spans, translation)
     numbers = [span for span in spans if span.kind == "number"]
     times = _Times.of(Sides(src, remainder, src_lang, tgt_lang))
-    other = dict.fromkeys(times.lost(numbers))
-    lost += other
-    numbers = [span for span in times.left(numbers) if span not in other]
-    if numbers:
-        lost += _compared(numbers, [*_numbers(times.sides.translation)], times.sides)[0]
+    lost += (other := times.lost(numbers))
+    if left := [span for span in times.left(numbers) if span not in other]:
+        lost += _compared(left, [*_numbers(times.sides.translation)], times.sides)[0]
     return sorted(lost, key=lambda span: span.start)
 
 
@@ -257,11 +263,9 @@ _LONGEST_TIME = 60
 
 
 def _is_spoken_time(number: Span, src: str) -> bool:
-    """True if a number is a part of a time with half or a quarter in the words of any language, or such a time."""
+    """True if a number is, or may be, a part of a time with half or a quarter in the words of any language."""
     first = max(0, number.start - _LONGEST_TIME)
-    times = [
-        time for time in times_of(src[first : number.end + _LONGEST_TIME], None) if time.is_spoken and time.is_sure
-    ]
+    times = [time for time in times_of(src[first : number.end + _LONGEST_TIME], None) if time.is_spoken]
     return any(first + time.start < number.end and number.start < first + time.end for time in times)
 
 
@@ -309,9 +313,9 @@ class _Times(NamedTuple):
     def of(cls, sides: Sides) -> _Times:
         """Compare the times of both texts."""
         texts = (sides.src, sides.src_lang), (sides.translation, sides.tgt_lang)
-        if not any(may_have_spoken_times(text, lang) for text, lang in texts):  # the usual case
+        if not (may_have_spoken_times(*texts[0]) or may_have_spoken_times(*texts[1])):  # the usual case
             return cls(sides, sides.src, sides.translation, (), ())
-        same = same_times(*(times_of(text, lang) for text, lang in texts))
+        same = same_times(*(_times_of(text, lang) for text, lang in texts))
         left = sides._replace(
             src=_with_line_ends(sides.src, [*same.src, *same.other_src]),
             translation=_with_line_ends(sides.translation, [*same.translation, *same.other_translation]),
@@ -320,15 +324,19 @@ class _Times(NamedTuple):
 
     def lost(self, numbers: Sequence[Span]) -> list[Span]:
         """Return the numbers of the source that are hours of times that the translation lacks, and times in words."""
+        if not self.other_src:  # the usual case
+            return []
         text = _with_line_ends(self.src, self.other_src)
         in_words = [_span(time, self.src) for time in self.other_src]
         return [span for span in numbers if text[span.start : span.end] != span.text] + [
             span for span in in_words if not any(map(str.isdecimal, span.text))
         ]
 
-    def left(self, numbers: Sequence[Span]) -> list[Span]:
+    def left(self, numbers: Sequence[Span]) -> Sequence[Span]:
         """Return the numbers of the source that are no part of these times."""
         now = self.sides.src
+        if now is self.src:  # the usual case
+            return numbers
         return [
             span
             for span in numbers
@@ -339,6 +347,12 @@ class _Times(NamedTuple):
     def wrong(self) -> list[Span]:
         """Times of the translation that the source does not have."""
         return [_span(time, self.translation) for time in self.other_translation]
+
+
+def _times_of(text: str, lang: str | None) -> list[Time]:
+    """Return the times of a text; if its language is not known, without those in words that are not sure."""
+    has_perhaps = lang is not None and is_known(lang)
+    return [time for time in times_of(text, lang) if time.is_sure or has_perhaps or not time.is_spoken]
 
 
 def _span(time: Time, text: str) -> Span:
@@ -364,6 +378,8 @@ def unmatched(sides: Sides) -> list[Span]:
     # the 50 of a copied address is none of the text's
     times = _Times.of(sides._replace(translation=_without_copies(spans, sides.translation)[1]))
     own = [*_numbers(times.sides.translation)]
+    if not own:  # the usual case
+        return times.wrong
     _, unused, left = _compared(times.left(numbers), own, times.sides)
     return sorted([*_wrong(unused, left, times.sides), *times.wrong], key=lambda span: span.start)
 
