@@ -277,7 +277,8 @@ def test_a_side_may_be_much_longer_than_the_other(ratio: float, long_side: int) 
         end = [0, 0]
         for segment in by_lengths(*tables):
             assert segment.n > 0
-            assert (segment.src >= end[0]) and (segment.tgt >= end[1])
+            assert segment.src >= end[0]
+            assert segment.tgt >= end[1]
             end = [segment.src + segment.n, segment.tgt + segment.n]
         assert end[0] <= len(rows[0])
         assert end[1] <= len(rows[1])

@@ -332,7 +332,8 @@ def _segments(changes: Sequence[_Change], n_src: int, n_tgt: int, scores: Scores
     n = min(n_src - start, n_tgt - start - offset)
     if n > 0:
         segments.append(Segment(start, start + offset, n))
-    return [_inside(segment, n_src, n_tgt) for segment in segments if segment.tgt + segment.n > 0]
+    inside = [part for segment in segments if (part := _inside(segment, n_src, n_tgt)).n > 0]
+    return inside or [Segment(0, 0, min(n_src, n_tgt))]
 
 
 def _inside(segment: Segment, n_src: int, n_tgt: int) -> Segment:
