@@ -17,17 +17,20 @@ from dragoman.languages.language import Clock, Language, beside_half
 
 _KLOKKEN = r"(?:klokk[ae]n?|kl\.?|til|før|etter|efter) "
 _KOR = "H(?:(?<=kor)|(?=-kor))"
-_NORWEGIAN = Clock(
-    signs="halv kvart",
-    hours="ett to tre fire fem seks sju|syv åtte ni ti elleve tolv",
-    spoken=((-30, f"{_KLOKKEN}halv H"), (-15, f"{_KLOKKEN}kvart på H"), (15, f"{_KLOKKEN}kvart over H")),
-    perhaps=(
-        *beside_half("halv", "på", "over", "minutter", ("fem", "ti")),
-        (-30, "halv H"),
-        (-15, "kvart på H"),
-        (15, "kvart over H"),
-    ),
-)
+
+
+def _clock(hours: str, before: str) -> Clock:
+    """Return the clock of Danish or Norwegian; ``before`` is their word for *to* in *quarter to four*."""
+    times = ((-30, "halv H"), (-15, f"kvart {before} H"), (15, "kvart over H"))
+    return Clock(
+        signs="halv kvart",
+        hours=hours,
+        spoken=tuple((minutes, _KLOKKEN + pattern) for minutes, pattern in times),
+        perhaps=(*beside_half("halv", before, "over", "minutter", ("fem", "ti")), *times),
+    )
+
+
+_NORWEGIAN = _clock("ett to tre fire fem seks sju|syv åtte ni ti elleve tolv", "på")
 
 LANGUAGES: list[Language] = [
     *(module.LANGUAGE for module in (cs, de, en, es, fr, hi, it, ja, km, nl, pl, pt, ru, sv, tr, zh)),
@@ -70,17 +73,7 @@ LANGUAGES: list[Language] = [
         scripts=("latin",),
         family="scandinavian",
         titles="[Kk]apt|[Cc]and",
-        clock=Clock(
-            signs="halv kvart",
-            hours="et to tre fire fem seks syv otte ni ti elleve tolv",
-            spoken=((-30, f"{_KLOKKEN}halv H"), (-15, f"{_KLOKKEN}kvart i H"), (15, f"{_KLOKKEN}kvart over H")),
-            perhaps=(
-                *beside_half("halv", "i", "over", "minutter", ("fem", "ti")),
-                (-30, "halv H"),
-                (-15, "kvart i H"),
-                (15, "kvart over H"),
-            ),
-        ),
+        clock=_clock("et to tre fire fem seks syv otte ni ti elleve tolv", "i"),
     ),
     Language(code="el", name="Greek", scripts=("greek",), letters="\u0370-\u03ff", titles="[Κκ]αθ|Αγ|Αφοί"),
     Language(code="eo", name="Esperanto"),
