@@ -275,6 +275,7 @@ def with_earlier(record: str, figures: dict[str, Any]) -> dict[str, Any]:
                 found = new.setdefault(limit, rows)
                 seeds = {None, *(row.get("seed") for row in found)}  # a peer has none, and one training
                 new[limit] = found if found is rows else [r for r in rows if r.get("seed") not in seeds] + found
+            of_corpus[system] = {limit: new[limit] for limit in sorted(new, key=float)}
     versions = {**before["peers"].get("versions", {}), **peers["versions"]}
     return {**before, **figures, "peers": {**before["peers"], **peers, "versions": versions}}
 

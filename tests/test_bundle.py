@@ -8,9 +8,9 @@ import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 
 from dragoman.bundle import find_bundle, load_bundle
 from dragoman.config import ModelConfig
-from dragoman.errors import BundleError
+from dragoman.errors import BundleError, ConfigError
+from dragoman.model.build import build
 from dragoman.model.transformer import Transformer
 from dragoman.model.weights import adopt, load_into, read_weights, save_weights, shapes, untied
+from dragoman.translation.translator import Translator
 from model_variants import CHOICES
 
 Reseal = Callable[..., Path]
@@ -105,6 +107,43 @@ def test_loading_draws_no_random_numbers_and_does_not_load_the_compiler(tiny_run
     script += f"print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script, str(tiny_run)], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
+
+
+@pytest.fixture
+def default_dtype(request: pytest.FixtureRequest) -> Iterator[torch.dtype]:
+    """Set the dtype that torch gives new tensors during the test, as a program around ours may do."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(request.param)
+    yield request.param
+    torch.set_default_dtype(before)
+
+
+@pytest.mark.parametrize("architecture", get_args(ModelConfig.model_fields["architecture"].annotation))
+@pytest.mark.parametrize("default_dtype", [torch.float64, torch.bfloat16], indirect=True)
+def test_models_are_built_in_float32_whatever_the_default_of_torch(
+    default_dtype: torch.dtype, architecture: str
+) -> None:
+    fields: dict[str, Any] = dict(architecture=architecture, d_model=6, d_ff=7, generator_bias=True)
+    fields |= dict(n_heads=2) if architecture == "transformer" else {}
+    config = ModelConfig(**fields, src_vocab_size=11, tgt_vocab_size=11)
+    built = build(config).state_dict()
+    assert {tensor.dtype for tensor in (*built.values(), *shapes(config).values())} == {torch.float32}
+    with pytest.raises(ConfigError):
+        build(config.model_copy(update={"architecture": "none"}))
+    assert torch.get_default_dtype() == torch.empty(1).dtype == default_dtype
+
+
+@pytest.mark.parametrize("default_dtype", ["float64", "bfloat16"])
+def test_a_bundle_translates_alike_whatever_the_default_of_torch(default_dtype: str, tiny_run: Path) -> None:
+    texts = ["the dog sees a red house", "a man", ""]
+    # in a process of its own: what torch can do is tried once and remembered, and some of it fails with this default
+    script = "import sys, torch; torch.set_default_dtype(getattr(torch, sys.argv[1])); "
+    script += "from dragoman import Translator; "
+    script += "print(*Translator.load(sys.argv[2], 'cpu').translate(sys.argv[3:]), sep='\\n')"
+    command = [sys.executable, "-c", script, default_dtype, str(tiny_run), *texts]
+    done = subprocess.run(command, capture_output=True, text=True)
+    here = Translator.load(tiny_run, "cpu").translate(texts)
+    assert done.stdout == "".join(f"{translation}\n" for translation in here), done.stderr
 
 
 def test_sizes_that_are_impossible_are_refused_before_memory_is_asked_for(reseal: Reseal, tiny_run: Path) -> None:

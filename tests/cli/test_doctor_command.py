@@ -259,6 +259,19 @@ def test_two_sides_that_would_be_one_file_are_refused_first(
     assert not [*folder.glob("[mM]ended*")]
 
 
+@pytest.mark.parametrize(
+    "args", [("--list", "r/doctor.html"), ("--write", "r/doctor.html", "c.de"), ("--write", "c.de", "r/doctor.html")]
+)
+def test_another_output_with_the_name_of_the_page_is_refused_first(
+    command: Command, folder: Path, args: tuple[str, ...]
+) -> None:
+    """The page replaced it, with status 0."""
+    done = command("doctor", "train.en", "train.de", "--out", "r", *args, cwd=folder)
+    assert done.status == 2
+    assert "r/doctor.html: is named for two outputs" in done.error
+    assert not (folder / "r").exists()
+
+
 @pytest.mark.parametrize(("name", "args"), [
     ("r/doctor.html", ("--out", "r")), ("c.en.log.tsv", ("--write", "c.en", "c.de")),
 ])  # fmt: skip

@@ -349,6 +349,9 @@ def test_an_output_that_is_read_or_named_twice_is_refused(
         assert "valid.de: is the input" in refused(*scored, name, "valid.de")
     assert "x: is named for two outputs" in refused(*scored, "--out", "x", "--warnings", "./x")
     assert "x: is named for two outputs" in refused("translate", tiny_run, "--alignments", "x", "--warnings", "x")
+    for work in ("x.partial", "x.journal"):
+        command = ("translate", tiny_run, "train.en", "--out", "x", "--warnings", work)
+        assert f"{work}: is named for two outputs" in refused(*command)
     assert "is named for two" in refused(
         "score", tiny_run, "--src", "valid.en", "--ref", "valid.de", "--alignments", "x", "--warnings", "x"
     )

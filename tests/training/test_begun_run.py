@@ -378,3 +378,14 @@ def test_an_attempt_that_is_interrupted_after_a_killed_one_can_be_begun_again(
                 dragoman.train(config, out=begun, overrides=["data.max_tokens=99"], quiet=True)
     assert dragoman.train(config, out=begun, quiet=True).step == 4
     assert not (begun / PARENT).exists()
+
+
+def test_another_training_of_one_launch_is_no_restart_of_the_one_that_has_ended(
+    config: dragoman.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script under torchrun that trains twice into one name got the first model as the result of the second."""
+    monkeypatch.setattr(folder, "launch_name", lambda: "this call of torchrun")
+    monkeypatch.setattr(training, "launch_name", lambda: "this call of torchrun")
+    assert dragoman.train(config, out=tmp_path / "run", quiet=True).step == 4
+    with pytest.raises(ConfigError, match="already holds a run"):
+        dragoman.train(config, out=tmp_path / "run", quiet=True, overrides=["train.max_steps=6"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import ConfigError
-from dragoman.translation.note_report import FEW, NoteReport, WarningOptions, begin_list
+from dragoman.translation.note_report import FEW, NoteReport, WarningOptions, check_list
 from dragoman.translation.notes import Note
 
 NOTES = [
@@ -21,10 +21,12 @@ NOTES = [
 ]
 
 
-def report(notes: list[Note], n_lines: int | None = 9, name: str = "", **options: object) -> list[str]:
+def report(
+    notes: list[Note], n_lines: int | None = 9, name: str = "", begins_list: bool = True, **options: object
+) -> list[str]:
     """Return what a report prints about some notes."""
     printed: list[str] = []
-    made = NoteReport(WarningOptions(**options), name=name, say=printed.append)
+    made = NoteReport(WarningOptions(**options), name=name, say=printed.append, begins_list=begins_list)
     with made:
         for note in notes:
             made.add(note)
@@ -62,11 +64,25 @@ def test_a_file_has_every_note_of_several_reports(tmp_path: Path) -> None:
     path = tmp_path / "warnings"
     path.write_text("of an earlier command", encoding="utf-8")
     options = WarningOptions(warnings=path)
-    begin_list(options)
+    check_list(options)
     for name in ("a", "b"):
-        assert report(NOTES[:1], name=name, warnings=path)[0].endswith(f"; list: {path}")
+        printed = report(NOTES[:1], name=name, warnings=path, begins_list=name == "a")
+        assert printed[0].endswith(f"; list: {path}")
     assert path.read_text(encoding="utf-8").splitlines() == [f"{name}: {NOTES[0]}" for name in "ab"]
     with pytest.raises(ConfigError, match="is the input"):
-        begin_list(options, path)
+        check_list(options, path)
     with pytest.raises(ConfigError, match="cannot be written"):
-        begin_list(WarningOptions(warnings=tmp_path / "none/warnings"))
+        check_list(WarningOptions(warnings=tmp_path / "none/warnings"))
+
+
+def test_what_is_refused_leaves_the_list_of_another_command(tmp_path: Path) -> None:
+    path = tmp_path / "warnings"
+    path.write_text("of a command that still runs", encoding="utf-8")
+    options = WarningOptions(warnings=path)
+    check_list(options)
+    with pytest.raises(ConfigError), NoteReport(options):
+        raise ConfigError("another process is writing this file")
+    assert path.read_text(encoding="utf-8") == "of a command that still runs"
+    with NoteReport(options):
+        pass
+    assert path.read_text(encoding="utf-8") == ""

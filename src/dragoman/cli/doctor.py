@@ -46,13 +46,13 @@ def doctor(
             model_folder,
         )
         from dragoman.doctor.findings import listed as listed_lines
-        from dragoman.doctor.mending import check_mended, write_mended
+        from dragoman.doctor.mending import check_mended, log_of, write_mended
         from dragoman.doctor.page import check_page_folder, write_page
         from dragoman.explanation.style import no_figures
         from dragoman.files import below, check_output, explained, output_file
 
     if out is not None:
-        check_page_folder(out)
+        check_page_folder(out, listed, *(() if write is None else (*write, log_of(write))))
     if inputs and model_folder(inputs[0]) is not None:
         if write is not None:
             raise ConfigError(f"{inputs[0]} is a run: --write mends text; give two files, a table or a memory")

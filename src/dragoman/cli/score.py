@@ -19,7 +19,7 @@ from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.errors import DecodeError
 from dragoman.options import MachineOptions, option, option_group
 from dragoman.progress import Ticker, clear, say
-from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
+from dragoman.translation.note_report import NoteReport, WarningOptions, check_list
 from dragoman.translation.options import TranslateOptions
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def score(
     langs = plan.reader.direction.src, plan.reader.direction.tgt
     for warning in check_sides(run, langs, options.from_lang, src, ref):
         say(f"warning: {warning}")
-    begin_list(output, src, ref)
+    check_list(output, src, ref)
     ticker, report = Ticker(), NoteReport(output)
     if not output.as_json and sys.stdout.isatty():
         print(HEADER)

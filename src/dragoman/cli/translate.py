@@ -26,7 +26,7 @@ from dragoman.errors import ConfigError, DataError, DecodeError, as_command
 from dragoman.files import STDIN, check_output, lies_in, refuse_an_input, refuse_twice
 from dragoman.options import flags, option, option_group
 from dragoman.progress import Ticker, clear, columns, has_live_line, say, wrapped
-from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
+from dragoman.translation.note_report import NoteReport, WarningOptions, check_list
 from dragoman.translation.options import TranslateOptions
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def translate(
     _warn_of_languages(run, plan, file if file is not None and file.is_file() and not is_document else None, output.out)
     expected_by = f"{run} translates from"
     watch = LanguageWatch(str(file or "stdin"), plan.src_lang, expected_by, warn)
-    begin_list(warned, *inputs)
+    check_list(warned, *inputs)
     report = NoteReport(warned)
     if file is not None and output.out is not None:
         if is_document:
@@ -192,12 +192,14 @@ def _warn_of_languages(run: Path, plan: Plan, text: Path | None, out: Path | Non
 
 def _check_outputs(output: Output, warned: WarningOptions, inputs: Sequence[Path | None]) -> None:
     """Refuse an output that is an input, lies in a folder that is read, or is named twice."""
+    from dragoman.translation.resumable import written_for
+
     out, alignments, warnings = output.out, output.alignments, warned.warnings
     if alignments is not None:
         check_output(alignments, *inputs)
     if out is not None:
         refuse_an_input(out, *inputs[1:])  # the text itself is compared where it is read
-    refuse_twice(out, alignments, warnings)
+    refuse_twice(*(() if out is None else written_for(out)), alignments, warnings)
     for folder in (path for path in (inputs[0], out) if path is not None and path.is_dir()):
         if warnings is not None and lies_in(warnings, folder.resolve()):
             raise ConfigError(f"{warnings}: lies in the folder {folder} of the documents; choose another place")

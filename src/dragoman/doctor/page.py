@@ -26,7 +26,7 @@ from dragoman.doctor.text_checks import Examination, log_ratio
 from dragoman.errors import ConfigError
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
 from dragoman.explanation.style import BLUE, INK, ORANGE, drawing, fit, new_figure, no_figures
-from dragoman.files import explained, write_text
+from dragoman.files import explained, refuse_twice, write_text
 from dragoman.pages.render import refuse_other_page, render
 from dragoman.training.record import Record
 
@@ -48,15 +48,20 @@ def write_page(html: str, folder: Path) -> Path:
     return path
 
 
-def check_page_folder(folder: Path) -> None:
+def check_page_folder(folder: Path, *others: Path | None) -> None:
     """Check that a page can be written to a folder, before minutes are spent on the examination.
 
+    Args:
+        others: Other files that are written.
+
     Raises:
-        ConfigError: The folder cannot be written, or the file there is not a page of the doctor.
+        ConfigError: The folder cannot be written, another output has the page's name, or the file there is not a page
+            of the doctor.
     """
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise ConfigError(f"{folder}: cannot be written; choose another --out")
+    refuse_twice(folder / PAGE, *others)
     refuse_other_page(folder / PAGE, "the doctor", "<title>dragoman doctor: ")
 
 

@@ -50,7 +50,7 @@ from dragoman.progress import Ticker
 from dragoman.translation.assemble import Translation
 from dragoman.translation.keeping.glossary import glossary_file
 from dragoman.translation.language_pairs import check_sides
-from dragoman.translation.note_report import NoteReport, WarningOptions, begin_list
+from dragoman.translation.note_report import NoteReport, WarningOptions, check_list
 from dragoman.translation.notes import Events
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
@@ -152,7 +152,7 @@ def evaluate(
     refs = references_of(ref, _are_texts(run) or (src is not None and not is_file(src)))
     options = TranslateOptions.of(options, changes)
     _refuse_idle([run], how, warned)
-    begin_list(warned, *_paths(run, src, *refs), glossary_file(options.glossary))
+    check_list(warned, *_paths(run, src, *refs), glossary_file(options.glossary))
     if not _are_translations(run):
         run = _loaded(run, how.device)
         if run.is_parser:
@@ -232,7 +232,7 @@ def compare(
     refs = references_of(ref, bool(texts) or (src is not None and not is_file(src)))
     options = TranslateOptions.of(options, changes)
     _refuse_idle([a, b], how, warned)
-    begin_list(warned, *_paths(a, b, src, *refs), glossary_file(options.glossary))
+    check_list(warned, *_paths(a, b, src, *refs), glossary_file(options.glossary))
     for path in (src, *refs):
         if isinstance(path, Path | str):
             refuse_a_pipe(path)
@@ -246,7 +246,9 @@ def compare(
     langs += [lang for test in tests if (lang := test.named_lang or language_of_side(refs[0]))]
     lang, references = next(iter(langs), None), tests[0].references
     names = [str(system) if is_file(system) else letter for letter, system in (("A", a), ("B", b))]
-    reports = [NoteReport(warned, name=name, say=ticker.say) for name in names]
+    reports = [
+        NoteReport(warned, name=name, say=ticker.say, begins_list=number == 0) for number, name in enumerate(names)
+    ]
     results = [_translated(test, ticker, report) for test, report in zip(tests, reports, strict=True)]
     _say_writing(lang, tests[0], metrics, ticker)
     with ticker.task("resampling"):

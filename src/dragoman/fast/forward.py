@@ -200,7 +200,8 @@ def _keys(is_read: Tensor, n_queries: int, n_heads: int) -> Keys:
     n_rows, n_keys = is_read.shape
     bias = None
     if is_written_out(is_read.device, n_keys):
-        bias = torch.full((n_rows, n_heads, 1, padded_keys(n_keys)), torch.finfo(torch.float32).min)
+        shape = (n_rows, n_heads, 1, padded_keys(n_keys))
+        bias = torch.full(shape, torch.finfo(torch.float32).min, dtype=torch.float32)
         bias[..., :n_keys].masked_fill_(is_read[:, None, None], 0.0)
         bias = bias.flatten(0, 1)  # (B * H, 1, K16)
     return Keys(n_rows, n_queries, n_keys, bias, is_read[:, None, None])
@@ -211,5 +212,6 @@ def _past(tgt_in: Tensor) -> Keys:
     n_rows, n_tgt = tgt_in.shape
     bias = None
     if is_written_out(tgt_in.device, n_tgt):
-        bias = torch.full((n_tgt, padded_keys(n_tgt)), torch.finfo(torch.float32).min).triu(1)[None]
+        shape = (n_tgt, padded_keys(n_tgt))
+        bias = torch.full(shape, torch.finfo(torch.float32).min, dtype=torch.float32).triu(1)[None]
     return Keys(n_rows, n_tgt, n_tgt, bias, None)

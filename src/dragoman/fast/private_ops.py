@@ -119,7 +119,9 @@ def _check_threads() -> None:
             promises, and computes only the parts of those that it gets.
     """
     ops: Any = torch.ops.mkldnn
-    x, weight = (torch.arange(128.0 * rows, device="cpu").sin().view(rows, 128) for rows in (64, 512))
+    x, weight = (
+        torch.arange(128.0 * rows, device="cpu", dtype=torch.float32).sin().view(rows, 128) for rows in (64, 512)
+    )
     packed = ops._reorder_linear_weight(weight)
 
     def product() -> Tensor:
@@ -144,7 +146,7 @@ FEWER_THREADS = (
 
 
 def _ones(*shape: int) -> Tensor:
-    return torch.ones(shape, device="cpu")
+    return torch.ones(shape, device="cpu", dtype=torch.float32)
 
 
 TRIALS: dict[str, Callable[[], object]] = {

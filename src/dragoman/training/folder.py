@@ -351,8 +351,7 @@ def is_restart(run: Path, ticker: Ticker) -> bool:
 
     Without a checkpoint the folder is cleared, to begin again.
     """
-    name, mark = launch_name(), run / LAUNCH
-    if name is None or not mark.is_file() or mark.read_text(encoding="utf-8", errors="replace") != name:
+    if not _is_of_this_launch(run):
         return False
     if list_checkpoints(run / "checkpoints"):
         ticker.say("restarted by torchrun: resuming from the last checkpoint, as with --resume")
@@ -360,6 +359,17 @@ def is_restart(run: Path, ticker: Ticker) -> bool:
     ticker.say("restarted by torchrun before the first checkpoint: starting over")
     begin_again(run)
     return False
+
+
+def end_launch(run: Path) -> None:
+    """Note that the training of this call of torchrun has ended: another one in this folder is no restart of it."""
+    if _is_of_this_launch(run):
+        (run / LAUNCH).unlink()
+
+
+def _is_of_this_launch(run: Path) -> bool:
+    name, mark = launch_name(), run / LAUNCH
+    return name is not None and mark.is_file() and mark.read_text(encoding="utf-8", errors="replace") == name
 
 
 def begin_again(run: Path) -> None:

@@ -66,6 +66,7 @@ from dragoman.training.folder import (
     LAUNCH,
     PreparedRun,
     claimed,
+    end_launch,
     forget_training,
     has_only_begun,
     is_restart,
@@ -194,7 +195,9 @@ def _train(
                 held.enter_context(claimed(run))
             ready = _prepare_run(plan, run, options, ticker, world.size)
         _wait_for_rank_0(world)
-        return _fit(ready, run, options.quiet, world, build)
+        trained = _fit(ready, run, options.quiet, world, build)
+        end_launch(run)
+        return trained
 
 
 @contextlib.contextmanager
@@ -393,7 +396,8 @@ def _fit(ready: PreparedRun, run: Path, quiet: bool, world: World, build: Build 
     model_config = ModelConfig(
         **config.model.model_dump(), src_vocab_size=tokenizers[0].vocab_size, tgt_vocab_size=tokenizers[1].vocab_size
     )
-    model = (build or architectures.build)(model_config).to(config.train.device)
+    with architectures.InFloat32():
+        model = (build or architectures.build)(model_config).to(config.train.device)
     if start is not None:
         load_into(model, start)
     train_store, valid_store = Store.open(run / "store/train"), Store.open(run / "store/valid")

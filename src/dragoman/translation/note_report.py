@@ -62,8 +62,9 @@ class NoteReport:
     """
 
     def __init__(
-        self, options: WarningOptions, *, name: str = "", say: Callable[[str], object] = say, unit: str = "lines"
-    ) -> None:
+        self, options: WarningOptions, *, name: str = "", say: Callable[[str], object] = say, unit: str = "lines",
+        begins_list: bool = True,
+    ) -> None:  # fmt: skip
         """Begin a report.
 
         Args:
@@ -71,11 +72,13 @@ class NoteReport:
             name: Name of the run, where there is more than one.
             say: Prints a line.
             unit: Name of what is counted.
+            begins_list: False to add to the file of warnings, which an earlier report of the command has begun.
         """
         self.options, self.unit = options, unit
         self.n_lines: int | None = None
         self._prefix, self._say = f"{name}: " if name else "", say
         self._file: TextIO | None = None
+        self._begins_list = begins_list
         self._first: list[Note] = []
         self._n_notes = 0
         self._place = ""  # of the last faulty line, and
@@ -86,8 +89,8 @@ class NoteReport:
 
     def add(self, note: Note) -> None:
         """Count a note; the notes on a line must come one after the other."""
-        if self._file is not None:
-            self._file.write(f"{self._prefix}{note}\n")
+        if (file := self._opened()) is not None:
+            file.write(f"{self._prefix}{note}\n")
         if note.kind in AT_ONCE or self.options.verbose:
             self._say(f"warning: {self._prefix}{note}")
         if note.kind in AT_ONCE:
@@ -136,18 +139,27 @@ class NoteReport:
                 self._say(f"warning: {self._prefix}{note}")
         self._n_notes, self._first = 0, []
 
-    def __enter__(self) -> Self:
-        if self.options.warnings is not None:
+    def _opened(self) -> TextIO | None:
+        """Open the file of warnings at the first note: what is refused before leaves the list of another command."""
+        if self._file is None and self.options.warnings is not None:
             with explained(self.options.warnings):
-                self._file = self.options.warnings.open("a", encoding="utf-8", errors=BYTES_OF_NAMES)
+                self._file = self.options.warnings.open(
+                    "w" if self._begins_list else "a", encoding="utf-8", errors=BYTES_OF_NAMES
+                )
+            self._begins_list = False
+        return self._file
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is None:
+            self._opened()  # a list without a warning is empty
         self.close()
 
 
-def begin_list(options: WarningOptions, *inputs: Path | None) -> None:
-    """Empty the file of warnings before anything is computed, so that several reports can add to it.
+def check_list(options: WarningOptions, *inputs: Path | None) -> None:
+    """Check the file of warnings before anything is computed.
 
     Raises:
         ConfigError: It cannot be written, or it is an input.
@@ -155,4 +167,4 @@ def begin_list(options: WarningOptions, *inputs: Path | None) -> None:
     if options.warnings is not None:
         check_output(options.warnings, *inputs)
         with explained(options.warnings):
-            options.warnings.write_text("", encoding="utf-8")
+            options.warnings.open("a", encoding="utf-8").close()

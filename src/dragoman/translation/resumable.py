@@ -83,7 +83,7 @@ def make_file(
     if out.exists() and not out.is_file():  # asked before links are followed: that of a pipe leads nowhere
         raise DragomanError(f"{out}: not a regular file, so it cannot be replaced atomically; redirect stdout instead")
     out = Path(os.path.realpath(out))
-    for path in (out, _sibling(out, "partial"), _sibling(out, "journal")):
+    for path in written_for(out):
         refuse_an_input(path, src)
     refuse_a_pipe(src)
     encode = compressor(out)
@@ -107,6 +107,12 @@ def make_file(
         flush_name(out)
         _remove_beside(out, "journal")
     return n_lines
+
+
+def written_for(out: Path) -> tuple[Path, ...]:
+    """Return the files that ``make_file`` writes for ``out``: itself, the unfinished one, and the journal."""
+    out = Path(os.path.realpath(out))
+    return out, _sibling(out, "partial"), _sibling(out, "journal")
 
 
 def _remove_beside(out: Path, *kinds: str) -> None:
