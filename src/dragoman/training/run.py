@@ -196,7 +196,8 @@ def _train(
             ready = _prepare_run(plan, run, options, ticker, world.size)
         _wait_for_rank_0(world)
         trained = _fit(ready, run, options.quiet, world, build)
-        end_launch(run)
+        if trained.reason != "signal":  # torchrun stops the ranks so to start them again with more or fewer
+            end_launch(run)
         return trained
 
 
