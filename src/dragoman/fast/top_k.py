@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 BLOCK = 64
 """Number of tokens in a block."""
@@ -51,21 +50,25 @@ def best_extensions(logits: Tensor, scores: Tensor, n: int, never: Sequence[int]
         for i in {token // BLOCK for token in never}:
             maxima[:, i] = logits[:, i * BLOCK : (i + 1) * BLOCK].amax(dim=1)
     n_vocab, n_blocks = logits.size(1), maxima.size(1)
-    n_missing = n_blocks * BLOCK - n_vocab  # tokens that the last block lacks
     sums = log_sum.view(n_sentences, k)
     # The totals of the best token of each block choose the blocks.
-    blocks = (maxima.view(n_sentences, k, n_blocks) - sums[:, :, None]).add_(scores[:, :, None]).flatten(1)
-    chosen = blocks.topk(min(n, k * n_blocks), sorted=False).indices  # (B, n): beam * blocks + block
-    if n_missing:
-        logits = F.pad(logits, (0, n_missing), value=-torch.inf)
-    firsts = torch.arange(n_sentences, device=logits.device)[:, None] * (k * n_blocks)
-    block_logits = F.embedding(chosen + firsts, logits.view(-1, BLOCK))  # (B, n, BLOCK)
-    beams = chosen // n_blocks
+    candidates = (maxima.view(n_sentences, k, n_blocks) - sums[:, :, None]).add_(scores[:, :, None]).flatten(1)
+    chosen = candidates.topk(min(n, k * n_blocks), sorted=False).indices  # (B, n): beam * blocks + block
+    beams, blocks = chosen // n_blocks, chosen % n_blocks
+    # The last block may be short: it is then read from a whole block before the end of the row, whose first tokens
+    # belong to another block.
+    size = min(BLOCK, n_vocab)
+    starts = (blocks * size).clamp_max_(n_vocab - size)
+    rows = torch.arange(0, len(logits), k, device=logits.device)[:, None] + beams
+    everywhere = logits.view(-1).as_strided((logits.numel() - size + 1, size), (1, 1))  # a block from each token on
+    block_logits = everywhere.index_select(0, (rows * n_vocab + starts).flatten()).view(*chosen.shape, size)
     totals = (block_logits - sums.gather(1, beams)[:, :, None]).add_(scores.gather(1, beams)[:, :, None])
+    n_others = n_blocks * size - n_vocab
+    if n_others:
+        totals[..., :n_others].masked_fill_((blocks == n_blocks - 1)[:, :, None], -torch.inf)
     best, where = totals.flatten(1).topk(n)
-    places = chosen.gather(1, where // BLOCK) * BLOCK + where % BLOCK  # beam * blocks * BLOCK + token
-    if n_missing:
-        places = places // (n_blocks * BLOCK) * n_vocab + (places % (n_blocks * BLOCK)).clamp_max_(n_vocab - 1)
+    chosen = where // size
+    places = beams.gather(1, chosen) * n_vocab + starts.gather(1, chosen) + where % size  # beam * V + token
     return best, places, log_sum
 
 
