@@ -10,6 +10,7 @@ Environment:
                  nan (in the features of that step), drift (of one weight)
     RANKS_IDS    a file to which each rank appends, for each step, [STEP, RANK, pairs of each batch] as a line of JSON
     RANKS_SLEEP  seconds by which to lengthen each step
+    RANKS_APART  a folder in which each rank works in a folder of its own, 0, 1 ..., as on a disk of its own
 
 Printed in the first case: the pids, and when all have ended their exit statuses, each as a line of JSON.
 """
@@ -79,6 +80,8 @@ def arm() -> None:
 
 def run() -> int:
     arm()
+    if apart := os.environ.get("RANKS_APART"):
+        os.chdir(Path(apart, os.environ["RANK"]))
     try:
         main()
     except SystemExit as end:

@@ -44,7 +44,15 @@ REFUSED = [
         "n_best must be at most 1000, got 2000",
     ),
     (("serve", "--fast", "--engine", "ctranslate2"), "fast already chooses engine, precision and patience"),
-    (("serve", "--fast", "--precision", "bf16"), "fast already chooses engine, precision and patience"),
+    *(
+        (words, "fast already chooses engine, precision and patience")
+        for words in (
+            ("serve", "--fast", "--precision", "bf16"),
+            ("serve", "--fast", "--precision", "fp32"),  # which is the default, but not what --fast decodes in
+            ("translate", "--precision", "fp32", "--fast"),
+            ("evaluate", "--src", "s.en", "--ref", "s.de", "--fast", "--precision=fp32"),
+        )
+    ),
 ]
 
 

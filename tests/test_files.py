@@ -524,3 +524,24 @@ def test_no_folder_and_no_manifest_are_told_apart(tmp_path: Path) -> None:
         check_sealed(tmp_path / "nowhere", "bundle")
     with pytest.raises(BundleError, match=r"not a bundle of dragoman, or an unfinished one \(no manifest.json\)"):
         check_sealed(tmp_path, "bundle")
+
+
+def test_a_pinned_path_stays_the_same_file_and_is_shown_as_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host may change its current folder during a call."""
+    (tmp_path / "one").mkdir()
+    monkeypatch.chdir(tmp_path / "one")
+    run, here, absolute = files.pinned("runs/x"), files.pinned("."), files.pinned(tmp_path / "one/y")
+    assert (f"{run}", f"{run / 'bundle'}", f"{run.parent}", f"{here}") == ("runs/x", "runs/x/bundle", "runs", ".")
+    assert f"{files.pinned('../z')}" == "../z"
+    assert f"{absolute}" == str(absolute)
+    assert str(run) == os.fspath(run) == f"{tmp_path}/one/runs/x"
+    assert run == tmp_path / "one/runs/x"
+    assert files.pinned(run) is run
+    os.chdir(tmp_path)
+    assert f"{run}" == "one/runs/x"
+    (tmp_path / "gone").mkdir()
+    os.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert f"{run}" == f"{tmp_path}/one/runs/x"

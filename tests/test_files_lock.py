@@ -8,12 +8,15 @@ import logging
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dragoman.bulk.record import open_record
 from dragoman.errors import ConfigError
-from dragoman.files import remove_leftovers, write_text
+from dragoman.files import remove_leftovers, sealed_folder, write_text
 from dragoman.locks import LOCK, locked, one_at_a_time, refuse_if_locked
 from dragoman.training.folder import begin_again
 
@@ -214,3 +217,22 @@ def test_no_lock_takes_the_place_of_a_folder_that_is_gone(tmp_path: Path) -> Non
     with pytest.raises(NotADirectoryError), one_at_a_time(tmp_path / "file"):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "hold", [locked, one_at_a_time, partial(sealed_folder, facts={}), partial(open_record, facts={})]
+)
+def test_a_process_that_is_forked_meanwhile_does_not_keep_the_lock(hold: Callable[..., Any], tmp_path: Path) -> None:
+    with hold(tmp_path):
+        child = os.fork()
+        if not child:
+            signal.pause()
+            os._exit(0)
+    try:
+        with locked(tmp_path), one_at_a_time(tmp_path, most_s=0):
+            pass
+        with hold(tmp_path):
+            pass
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

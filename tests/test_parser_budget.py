@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,8 +21,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dragoman
 import worker_tasks
-from dragoman.budget import Budget, StartError, StoppedError, Workers
+from dragoman import budget
+from dragoman.budget import Budget, ReplacedError, StartError, StoppedError, Workers
 from dragoman.documents import opening
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.translate import open_document
@@ -145,6 +148,26 @@ def test_a_call_yields_the_processor_once_it_is_long_and_the_next_one_does_not_a
     pool.close()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread has a niceness of its own on Linux alone")
+def test_a_long_call_of_a_process_that_yields_already_yields_more() -> None:
+    """The niceness was set and not added: under ``nice`` a long text got the processor first, or its worker died."""
+    code = """
+import os
+import worker_tasks
+from dragoman.budget import Budget, Workers
+os.nice(4)
+workers = Workers(1, niceness=3, short_s=0.2)
+print(workers.run(Budget(memory=1 << 28, cpu_s=60, wall_s=60.0), "a", worker_tasks.niceness, after_s=1.0))
+"""
+    path = os.pathsep.join([str(Path(worker_tasks.__file__).parent), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, check=True, timeout=LONG_S,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    own = os.nice(0)
+    assert done.stdout == f"{{'first': {min(19, own + 4)}, 'then': {min(19, own + 7)}}}\n"
+
+
 def test_what_a_worker_prints_goes_nowhere(workers: Workers, capfd: pytest.CaptureFixture[str]) -> None:
     assert workers.run(ENOUGH, "a", worker_tasks.talk) == {}
     assert capfd.readouterr() == ("", "")
@@ -263,6 +286,133 @@ def test_a_system_that_lets_nothing_start_costs_a_call_and_no_worker(
         for _ in range(3):
             with pytest.raises(StartError, match="no process can be started"):
                 workers.run(ENOUGH, "x", worker_tasks.echo)
+    assert workers.run(ENOUGH, "x", worker_tasks.echo, a=1) == {"a": 1}
+    workers.close()
+
+
+UPGRADED = """
+import os, pathlib, sys
+from dragoman.budget import Budget, StartError, Workers
+from dragoman.documents import opening
+
+package = pathlib.Path(opening.__file__).parent.parent
+sys.path = [at for at in sys.path if at == str(package.parent) or not pathlib.Path(at, "dragoman").exists()]
+
+def units():
+    workers = Workers(1, preload=opening.__name__)
+    enough = Budget(memory=1 << 28, cpu_s=60, wall_s=60.0)
+    try:
+        source = {"sources": ["<p>a dog</p>"], "kind": "html", "elements": {}}
+        return workers.run(enough, "the text", opening.tagged_texts, **source)["units"], workers.problem
+    except StartError as error:
+        assert workers.problem == error.shown
+        return str(error)
+
+print(units())
+markup = package / "documents" / "markup.py"
+before = markup.read_bytes()
+os.utime(markup, (1, 1))
+print(units())  # the same content, installed again
+(package / "lab" / "lab.py").write_text("x")
+print(units())  # no part of a worker
+markup.write_bytes(before + b"# another version\\n")
+print(units())
+markup.write_bytes(before)
+print(units())
+budget = package / "budget.py"
+before = budget.read_bytes()
+budget.write_text("import time\\ndef work(*_):\\n    time.sleep(600)")  # a version whose workers say nothing first
+print(units())
+budget.write_bytes(before)
+package.rename(package.with_name("away"))
+print(units())
+package.with_name("away").rename(package)
+print(units())
+"""
+
+
+def test_S32_a_worker_of_another_version_refuses_to_start_and_one_that_cannot_be_loaded_too(
+    tmp_path: Path, figure: Callable[[str, str], None]
+) -> None:
+    """Texts that one version had read were written by another, which left most of them as they were."""
+    folder = Path(dragoman.__file__).parent
+    shutil.copytree(folder, tmp_path / "dragoman", ignore=lambda at, names: [
+        name for name in names if (not name.endswith(".py") and not Path(at, name).is_dir()) or name == "__pycache__"
+    ])  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", UPGRADED], env=os.environ | {"PYTHONPATH": str(tmp_path)}, check=True, timeout=LONG_S,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    works = "(['a dog'], '')"
+    replaced = "the files of dragoman were replaced while it ran (dragoman.documents.markup): restart it"
+    gone = (
+        f"no process can be started to parse with ({sys.executable} died at its start: exit code 1): sys.executable "
+        "must be a Python interpreter that can import dragoman; or try again later"
+    )
+    silent = "the files of dragoman were replaced while it ran (dragoman.budget): restart it"
+    assert done.stdout.split("\n") == [works, works, works, replaced, works, silent, gone, works, ""]
+    figure("S32", "3 workers of other files refused, 5 of the same read the text")
+
+
+def test_a_command_whose_files_were_replaced_says_so_and_writes_nothing_of_that_document(
+    command: Callable[..., Any], tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pages").mkdir()
+    for name in "ab":
+        (tmp_path / "pages" / f"{name}.html").write_text("<p>the dog</p>")
+    budget.forget_shared()
+    monkeypatch.setitem(budget.known_sums(), opening.__name__, -1)
+    done = command("translate", tiny_run, tmp_path / "pages", "--out", tmp_path / "out")
+    why = "the files of dragoman were replaced while it ran (dragoman.documents.opening): restart it"
+    assert (done.status, done.error) == (2, f"error: {why}")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_part_that_is_replaced_or_gone_when_a_call_needs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = Workers(1)
+    assert workers.run(ENOUGH, "a", worker_tasks.echo, c=1) == {"c": 1}
+    monkeypatch.setattr(worker_tasks.echo, "__module__", "dragoman.gone")
+    with pytest.raises(StartError, match=r"No module named 'dragoman\.gone'"):
+        workers.run(ENOUGH, "a", worker_tasks.echo)
+    monkeypatch.setitem(budget.known_sums(), opening.__name__, -1)
+    with pytest.raises(ReplacedError, match=r"replaced while it ran \(dragoman\.documents\.opening\): restart it$"):
+        workers.run(ENOUGH, "a", opening.tagged_texts, sources=["a"], kind="html", elements={})
+    monkeypatch.undo()
+    assert workers.run(ENOUGH, "a", worker_tasks.echo, c=1) == {"c": 1}
+    workers.close()
+
+
+@pytest.mark.parametrize(("program", "why"), [
+    ("", "sys.executable names no program"), (None, "sys.executable names no program"),
+    ("/nowhere/python", "No such file or directory: '/nowhere/python'"),
+    ("/bin/true", "/bin/true died at its start: exit code 0"),
+    ("sleeps", "sleeps is not ready after 0.5 seconds"),
+])  # fmt: skip
+def test_a_program_that_is_no_python_with_dragoman_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, program: str | None, why: str
+) -> None:
+    """A program that embeds Python names itself as its interpreter, or nothing."""
+    workers = Workers(1)
+    if program == "sleeps":
+        program = str(tmp_path / program)
+        Path(program).write_text("#!/bin/sh\nexec sleep 1000\n")
+        Path(program).chmod(0o700)
+        monkeypatch.setattr(budget, "START_S", 0.5)
+    monkeypatch.setattr(sys, "executable", program)
+    with pytest.raises(StartError) as raised:
+        workers.run(ENOUGH, "x", worker_tasks.echo)
+    assert why in str(raised.value)
+    assert "): sys.executable must be a Python interpreter that can import dragoman" in str(raised.value)
+    monkeypatch.undo()
+    assert workers.run(ENOUGH, "x", worker_tasks.echo, a=1) == {"a": 1}
+    assert workers.problem == ""
+    workers.close()
+
+
+def test_a_search_path_with_paths_of_pathlib_starts_a_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Python skips what is no text in it."""
+    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path, None])
+    workers = Workers(1)
     assert workers.run(ENOUGH, "x", worker_tasks.echo, a=1) == {"a": 1}
     workers.close()
 

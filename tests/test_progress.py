@@ -215,3 +215,23 @@ def test_no_line_controls_the_terminal(capsys: pytest.CaptureFixture[str]) -> No
     """The name of a file or the text of a stranger can have escape sequences."""
     progress.say("error: a\x1b[31m\x07\r\x9b.txt: 猫 é\u3000x")
     assert capsys.readouterr().err == "error: a\\x1b[31m\\x07\\r\\x9b.txt: 猫 é\u3000x\n"
+
+
+def closed() -> io.StringIO:
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize("stderr", [None, closed()], ids=["none", "closed"])
+def test_a_host_without_stderr_gets_no_error_and_nothing_on_stdout(
+    stderr: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stderr", stderr)
+    ticker = Ticker()
+    with ticker.task("counting the pairs"):
+        ticker(1, 2, "sentences")
+        ticker.say("train: 29,000 pairs", "in a minute")
+        progress.show("1 of 2")
+    assert progress.columns() == 80
+    assert capsys.readouterr().out == ""

@@ -58,7 +58,8 @@ def test_a_name_loads_the_bundle_of_the_package(installed: Path) -> None:
 
 def test_a_folder_of_that_name_goes_first(installed: Path, tiny_run: Path) -> None:
     shutil.copytree(tiny_run, "demo")
-    assert Translator.load("demo").run == Path("demo")
+    run = Translator.load("demo").run
+    assert (run, f"{run}") == (Path("demo").absolute(), "demo")
     shutil.rmtree("demo")
     Path("demo").mkdir()
     with pytest.raises(BundleError, match=r"^demo: neither a run nor a bundle, but it hides the ready bundle of that"):

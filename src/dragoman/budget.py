@@ -24,11 +24,12 @@ import sys
 import threading
 import time
 import traceback
+import zlib
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -51,6 +52,9 @@ SPARE_BYTES = 64 << 20
 PIECE_BYTES = 1 << 17
 """Size of a frame between two processes: decoding one keeps the interpreter for less than a few milliseconds."""
 
+START_S = 120.0
+"""Seconds in which a worker must have started."""
+
 LIST_ITEM_BYTES = 64
 """Memory of a list's item besides its characters, for ``Budget.result``."""
 
@@ -59,10 +63,21 @@ Values = Mapping[str, Any]
 
 
 class StartError(DataError):
-    """The system lets no worker start."""
+    """No worker can start."""
 
-    def __init__(self, why: Exception) -> None:
-        super().__init__(f"no process can be started to parse with ({why}): end others, or try again later")
+    shown = "no process can be started to parse with: the log says why"
+    """Reason without names of files of this machine, for clients."""
+
+    def __init__(self, why: Exception | str, advice: str = "end others, or try again later") -> None:
+        super().__init__(f"no process can be started to parse with ({why}): {advice}")
+
+
+class ReplacedError(StartError):
+    """A worker has loaded another version of dragoman than this process, as after an upgrade: only a restart helps."""
+
+    def __init__(self, module: str) -> None:
+        self.shown = f"the files of dragoman were replaced while it ran ({module}): restart it"
+        DataError.__init__(self, self.shown)
 
 
 class StoppedError(DataError):
@@ -98,7 +113,10 @@ class _Call:
 class Workers:
     """A pool of worker processes; each is driven by a thread of its own, so waiting blocks no other thread."""
 
-    def __init__(self, count: int, *, preload: str = "", niceness: int = 0, short_s: float = 0.0) -> None:
+    def __init__(
+        self, count: int, *, preload: str = "", niceness: int = 0, short_s: float = 0.0,
+        tell: Callable[[str], object] = lambda reason: None,
+    ) -> None:  # fmt: skip
         """Start nothing yet.
 
         Args:
@@ -106,12 +124,15 @@ class Workers:
             preload: Module that a worker imports when it starts.
             niceness: How much the workers yield the processor to others, 0 to 19.
             short_s: Seconds of a call after which its worker begins to yield, on Linux; elsewhere it always does.
+            tell: Called with the reason why no worker can be started, once until one can.
         """
         self._count, self._preload, self._manners = count, preload, (niceness, short_s)
         self._lock = threading.Condition()
         self._waiting: OrderedDict[str, deque[_Call]] = OrderedDict()  # by owner; the next turn comes first
         self._running: Counter[str] = Counter()  # by owner
         self._threads, self._idle, self._is_closed = 0, 0, False
+        self._tell, self._told, self._processes = tell, "", 0
+        self._error: StartError | None = None  # of the last start
 
     def submit(
         self, budget: Budget, name: str, function: Callable[..., Values], /, *, owner: str = "", **arguments: Any
@@ -189,15 +210,18 @@ class Workers:
                 outcome: dict[str, Any] | BaseException
                 try:
                     if process is None or not process.is_usable():
-                        _end(process)
-                        process = _Process(self._preload, self._manners)
+                        self._end(process)
+                        process = None
+                        process = self._started()
                     outcome, is_sound = process.run(call), True
                 except BaseException as error:
                     outcome, is_sound = error, False
+                    if isinstance(error, StartError):
+                        self._note(error)
                     _clear_frames(error)
                 try:
                     if not is_sound:
-                        _end(process)
+                        self._end(process)
                         process = None
                 finally:
                     try:
@@ -217,7 +241,33 @@ class Workers:
                         if self._waiting and not self._is_closed:
                             self._start_thread()
             finally:
-                _end(process)
+                self._end(process)
+
+    @property
+    def problem(self) -> str:
+        """Reason why there is no worker and none can be started, or only others than these: as ``StartError.shown``."""
+        error = self._error
+        return "" if error is None or (self._processes and not isinstance(error, ReplacedError)) else error.shown
+
+    def _note(self, error: StartError) -> None:
+        self._error = error
+        if str(error) != self._told:  # each call tries it again
+            self._told = str(error)
+            self._tell(self._told)
+
+    def _started(self) -> _Process:
+        process = _Process(self._preload, self._manners)
+        with self._lock:
+            self._processes += 1
+        self._error, self._told = None, ""
+        return process
+
+    def _end(self, process: _Process | None) -> None:
+        """End a process, if there is one."""
+        if process is not None:
+            process.end()
+            with self._lock:
+                self._processes -= 1
 
     def _start_thread(self) -> None:
         """Start one thread more, unless the system allows none and others go on.
@@ -229,7 +279,9 @@ class Workers:
             threading.Thread(target=self._drive, name="worker-driver", daemon=True).start()
         except RuntimeError as error:
             if not self._threads:
-                raise StartError(error) from None
+                start_error = StartError(error)
+                self._note(start_error)
+                raise start_error from None
         else:
             self._threads += 1
 
@@ -302,16 +354,27 @@ work(fd, *manners, preload)
 """
 
 
+INTERPRETER = "sys.executable must be a Python interpreter that can import dragoman"
+"""Advice where the interpreter is at fault, not the system."""
+
+
 class _Process:
     """One worker process, used by one thread."""
 
     def __init__(self, preload: str, manners: tuple[int, float]) -> None:
+        known_sums()  # before the worker reads the files
+        with contextlib.suppress(OSError):  # no file, as in an archive; or it is gone, which the start tells
+            # A worker of another version might never say that it is ready.
+            _refuse_replaced({__name__: _sum_of(__name__)})
+        if not sys.executable:  # as in a program that embeds Python
+            raise StartError("sys.executable names no program", INTERPRETER)
         try:
             here, there = socket.socketpair()
         except OSError as error:
             raise StartError(error) from None
         with there:
-            start = json.dumps([there.fileno(), manners, preload, sys.path])
+            path = [entry for entry in sys.path if isinstance(entry, str)]  # Python skips all others
+            start = json.dumps([there.fileno(), manners, preload, path])
             # One thread for NumPy, one arena for malloc: more reserve address space, which counts against the budget.
             one_each = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "MALLOC_ARENA_MAX")
             try:
@@ -322,8 +385,19 @@ class _Process:
                 )  # fmt: skip
             except OSError as error:
                 here.close()
-                raise StartError(error) from None
+                # With a name it is an error of the program, else of the system.
+                raise (StartError(error, INTERPRETER) if error.filename else StartError(error)) from None
         self._socket, self._n_calls, self._is_worn = here, 0, False
+        try:
+            _refuse_replaced(_receive(here, time.monotonic() + START_S, 1 << 20)["loaded"])
+        except (OSError, EOFError) as error:
+            is_late = isinstance(error, TimeoutError)
+            how = f"is not ready after {START_S:g} seconds" if is_late else f"died at its start: {self._death_shown()}"
+            self.end()
+            raise StartError(f"{sys.executable} {how}", f"{INTERPRETER}; or try again later") from None
+        except BaseException:
+            self.end()
+            raise
 
     def is_usable(self) -> bool:
         """True if the process lives and should not be replaced."""
@@ -346,6 +420,7 @@ class _Process:
             DataError: The call exceeded its budget, or the process died. The process must be replaced, as after any
                 other exception.
             StoppedError: The process was stopped, so the time says nothing of the call.
+            StartError: A part of dragoman cannot be loaded now, or was replaced.
         """
         self._n_calls += 1
         budget = call.budget
@@ -364,11 +439,14 @@ class _Process:
             raise self._death(call) from None
         outcome = values.pop("outcome")
         self._is_worn = outcome["worn"]
+        _refuse_replaced(outcome["loaded"])
         if outcome["error"] is None:
             return values
         kind, message = outcome["error"]
         if kind == "MemoryError":
             raise _overrun(call, f"{budget.memory >> 20:,} MiB of memory")
+        if kind == "ImportError":
+            raise StartError(message, f"{INTERPRETER}; or try again later")
         if kind == "RecursionError":
             return DataError(f"{call.name}: its elements are nested too deeply: write it with fewer levels")
         error = getattr(errors, kind, None)
@@ -378,13 +456,17 @@ class _Process:
 
     def _death(self, call: _Call) -> DataError:
         """Return the error for a process that died during a call."""
+        how = self._death_shown()
+        if self._process.poll() == -signal.SIGXCPU:
+            return _overrun(call, f"{call.budget.cpu_s} seconds of processor time")
+        return DataError(f"{call.name}: the process that parsed it died ({how}): {call.budget.advice}")
+
+    def _death_shown(self) -> str:
+        """Return the signal or the exit code of a process that has closed its socket, for messages."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(5)
         status = self._process.poll()
-        if status == -signal.SIGXCPU:
-            return _overrun(call, f"{call.budget.cpu_s} seconds of processor time")
-        how = f"signal {-status}" if status is not None and status < 0 else f"exit code {status}"
-        return DataError(f"{call.name}: the process that parsed it died ({how}): {call.budget.advice}")
+        return f"signal {-status}" if status is not None and status < 0 else f"exit code {status}"
 
     def end(self) -> None:
         """Kill the process."""
@@ -400,10 +482,45 @@ def _clear_frames(error: BaseException | None) -> None:
         error = error.__context__
 
 
-def _end(process: _Process | None) -> None:
-    """End a process, if there is one."""
-    if process is not None:
-        process.end()
+def _refuse_replaced(loaded: Mapping[str, int]) -> None:
+    """Check that a worker has loaded the same modules of dragoman as this process.
+
+    Else a document could be read by one version and written by another, which cuts its text into other units.
+
+    Args:
+        loaded: Sums of the files of its modules, by module.
+
+    Raises:
+        ReplacedError: A file has changed.
+    """
+    for module, file_sum in loaded.items():
+        if known_sums().setdefault(module, file_sum) != file_sum:  # of a module that only workers load: the first one
+            raise ReplacedError(module)
+
+
+@cache
+def known_sums() -> dict[str, int]:
+    """Return the sums of the files of this process's modules as they were when its first worker started."""
+    return _sums_of_new(set())
+
+
+def _sums_of_new(seen: set[str]) -> dict[str, int]:
+    """Return the checksums of the files of dragoman's modules that are loaded and not in ``seen``, and add them there.
+
+    A module without a file of its own, as in an archive, has none.
+    """
+    new = sys.modules.keys() - seen
+    seen |= new
+    sums = {}
+    for name in sorted(new):
+        if name.partition(".")[0] == "dragoman":
+            with contextlib.suppress(OSError):
+                sums[name] = _sum_of(name)
+    return sums
+
+
+def _sum_of(module: str) -> int:
+    return zlib.crc32(Path(getattr(sys.modules.get(module), "__file__", None) or "").read_bytes())
 
 
 def _overrun(call: _Call, limit: str) -> DataError:
@@ -529,6 +646,8 @@ def work(fd: int, niceness: int, short_s: float, preload: str) -> NoReturn:
     _in_a_thread(int, niceness, short_s)  # its stack is kept for the next ones
     at_start = _address_space()
     with socket.socket(fileno=fd) as caller:
+        modules: set[str] = set()
+        _send(caller, {"loaded": _sums_of_new(modules)}, math.inf)
         while True:
             try:
                 caller.settimeout(None)
@@ -537,6 +656,7 @@ def work(fd: int, niceness: int, short_s: float, preload: str) -> NoReturn:
                 with _limited():
                     call = _receive(caller, budget_end, sys.maxsize)
                     outcome, values = _in_a_thread(partial(_called, call), niceness, short_s)
+                outcome["loaded"] = _sums_of_new(modules)
                 outcome["worn"] = _address_space() > at_start + SPARE_BYTES
                 _send(caller, {**values, "outcome": outcome}, budget_end)
                 del call, values
@@ -557,7 +677,7 @@ def _in_a_thread(function: Callable[[], R], niceness: int, short_s: float) -> R:
     thread.join(short_s)
     if thread.is_alive():
         with contextlib.suppress(ProcessLookupError):  # it has just ended
-            os.setpriority(os.PRIO_PROCESS, thread.native_id or 0, niceness)
+            os.setpriority(os.PRIO_PROCESS, thread.native_id or 0, min(19, os.nice(0) + niceness))
     thread.join()
     return results[0]
 
@@ -588,7 +708,9 @@ def _called(values: dict[str, Any]) -> tuple[dict[str, Any], Values]:
     except DragomanError as error:
         kind = next(kind.__name__ for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
         return {"error": [kind, str(error)]}, {}
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, ImportError) and str(error.name).partition(".")[0] == "dragoman":  # it is being upgraded
+            return {"error": ["ImportError", str(error)]}, {}
         return {"error": ["", traceback.format_exc()]}, {}
 
 

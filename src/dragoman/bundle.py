@@ -168,6 +168,8 @@ class StoredModel:
         """
         if self._model is not None:
             return self._model
+        import torch
+
         from dragoman.model.build import build
         from dragoman.model.weights import (
             WithoutInitialisation,
@@ -178,7 +180,8 @@ class StoredModel:
             shapes,
         )
 
-        with self._lock:
+        # the first to need them may be in inference mode, and weights made in it can never be trained
+        with self._lock, torch.inference_mode(False):
             if self._model is None:
                 expected = shapes(self.config)
                 # before anything large is allocated
@@ -486,7 +489,7 @@ def _read_unfinished(run: Path, device: str | torch.device) -> Bundle:
     model_config = _sizes(config, *(tokenizer.vocab_size for tokenizer in tokenizers))
     manifest_now = {**manifest_of(config, model_config), **facts.as_manifest(), "files": {"model.safetensors": weights}}
     model = StoredModel(model_config, folder / name, device).read()
-    logger.info("%s: training is not finished; using the weights of step %s", run, f"{step:,}")
+    logger.info("%s: training is not finished; using the weights of step %s", f"{run}", f"{step:,}")
     return Bundle(config, model, *tokenizers, manifest_now)
 
 
@@ -513,6 +516,6 @@ def find_bundle(path: Path) -> Path:
         return path
     if not path.exists():
         raise BundleError(f"{path}: no such run; train one with `dragoman train`, or take a ready one: {READY}")
-    if str(path) in NAMES:
+    if f"{path}" in NAMES:
         raise BundleError(f"{path}: neither a run nor a bundle, but it hides the ready bundle of that name; rename it")
     raise BundleError(f"{path}: neither a run nor a bundle; name the folder of a run, such as runs/first")

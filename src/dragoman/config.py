@@ -23,6 +23,7 @@ from pydantic import (
     Discriminator,
     Field,
     ModelWrapValidatorHandler,
+    PlainSerializer,
     Tag,
     ValidationError,
     field_validator,
@@ -263,17 +264,21 @@ class Corpus(Section):
         return lang
 
 
+GivenPath = Annotated[Path, PlainSerializer(format, return_type=str, when_used="json")]
+"""Path of a file; one that was made absolute is written as it was given: see ``files.pinned``."""
+
+
 class PairOfFiles(Corpus):
     """Two text files whose lines belong together; plain, .gz or .zst. A treebank is given as both."""
 
-    src: Path
-    tgt: Path
+    src: GivenPath
+    tgt: GivenPath
 
 
 class OneFile(Corpus):
     """A table (.tsv, .csv) or a translation memory (.tmx), which has both sides in it; also .gz or .zst."""
 
-    file: Path
+    file: GivenPath
     columns: tuple[str, str] | None = None  # source and target: headings or numbers of a table, languages of a memory
 
     @field_validator("columns", mode="before")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import copyreg
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -24,6 +25,10 @@ from pathlib import Path
 
 class DragomanError(Exception):
     """Base class of all errors that dragoman raises on purpose."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle an error by its message and attributes: a class may be made from other arguments than its message."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class ConfigError(DragomanError, ValueError):
@@ -88,8 +93,8 @@ def as_command(*words: object) -> str:
 
     A ``Path`` that begins with a dash gets ``./`` before it, so that it is no option.
     """
-    dashed = (f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word) for word in words)
-    return shlex.join(dashed)
+    shown = ((f"{word}", isinstance(word, Path)) for word in words)  # as messages show it, if it was made absolute
+    return shlex.join(f"./{text}" if is_path and text.startswith("-") else text for text, is_path in shown)
 
 
 @contextlib.contextmanager

@@ -31,11 +31,11 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, count
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import Any, BinaryIO
 
 from dragoman.errors import BYTES_OF_NAMES, BundleError, ConfigError, DragomanError, UnreadableError
-from dragoman.locks import acquire, flock, opened_to_lock
+from dragoman.locks import acquire, flock, opened_to_lock, release
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +52,33 @@ STDIN = Path("/dev/stdin")
 """Input of a command that was given no file: an output may be the file that is redirected to it."""
 
 
+class _Pinned(PosixPath):
+    """An absolute path that f-strings, and so messages, show as it was given: relative to the current folder."""
+
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        try:
+            here = str(Path.cwd())
+        except OSError:  # it was removed
+            return format(str(self), spec)
+        return format("." if str(self) == here else str(self).removeprefix(f"{here}/"), spec)
+
+
+def pinned(path: Path | str) -> Path:
+    """Return a path made absolute, for a file that is used more than once: the caller may change its current folder.
+
+    Messages show it as it was given, unless the current folder is another one by then.
+    """
+    path = as_path(path)
+    return path if path.is_absolute() else _Pinned(path.absolute())
+
+
+def as_path(path: Path | str) -> Path:
+    """Return a path that may be text. Messages would show a ``pinned`` one absolute after ``Path(path)``."""
+    return path if isinstance(path, Path) else Path(path)
+
+
 def below(folder: Path, hidden: tuple[str, ...] = ()) -> list[Path]:
     """Return all that is below a folder but folders, sorted: files, and links, which are not followed.
 
@@ -61,11 +88,16 @@ def below(folder: Path, hidden: tuple[str, ...] = ()) -> list[Path]:
     Raises:
         UnreadableError: A folder cannot be read.
     """
-    paths = []
-    for at, folders, names in os.walk(folder, onerror=_refuse_folder):
+    paths, kind = [], type(folder)  # ``pinned`` or not
+
+    def refuse(error: OSError) -> None:
+        where = kind(error.filename)
+        raise UnreadableError(f"{where}: cannot be read ({error.strerror}); check its permissions") from error
+
+    for at, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(hidden)]
-        paths += [Path(at, name) for name in names if not name.startswith(hidden)]
-        paths += [path for path in (Path(at, name) for name in folders) if path.is_symlink()]
+        paths += [kind(at, name) for name in names if not name.startswith(hidden)]
+        paths += [path for path in (kind(at, name) for name in folders) if path.is_symlink()]
     return sorted(paths)
 
 
@@ -89,10 +121,6 @@ def unreadable(path: Path, error: OSError) -> DragomanError:
     """Return the error of a file or folder that cannot be read: it is missing, or is there and cannot be read now."""
     is_missing = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
     return (BundleError if is_missing else UnreadableError)(f"{path}: cannot be read ({error.strerror or error})")
-
-
-def _refuse_folder(error: OSError) -> None:
-    raise UnreadableError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions") from error
 
 
 def sha256(path: Path) -> str:
@@ -197,7 +225,9 @@ def _moved_away(paths: Sequence[Path]) -> Iterator[None]:
                 try:
                     aside.rename(path)
                 except OSError as error:
-                    logger.error("%s: cannot come back (%s): its content is in %s", path, error.strerror, aside)
+                    logger.error(
+                        "%s: cannot come back (%s): its content is in %s", f"{path}", error.strerror, f"{aside}"
+                    )
         raise
     for aside in older.values():
         _remove(aside)
@@ -261,8 +291,7 @@ def _aside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
         _remove(aside)
         raise
     finally:
-        with contextlib.suppress(OSError):  # all that counts was flushed, and may stand in its place
-            os.close(descriptor)
+        release(descriptor)  # all that counts was flushed, and may stand in its place
 
 
 def _temporary_name(path: Path) -> Path:
@@ -326,7 +355,7 @@ def _remove_if_dead(leftover: Path) -> None:
             if not flock(descriptor):
                 _remove(leftover)
         finally:
-            os.close(descriptor)
+            release(descriptor)
 
 
 def _remove(path: Path) -> None:
@@ -594,7 +623,9 @@ def _keep_others(folder: Path, aside: Path, name: str, unsealed: Collection[str]
     except OSError as error:
         raise unreadable(folder / name, error) from error
     except _DAMAGE:  # which of the files are a user's is not known: all stay that the new folder has not
-        logger.warning("%s: damaged, so nothing of this folder is removed that the new one does not replace", folder)
+        logger.warning(
+            "%s: damaged, so nothing of this folder is removed that the new one does not replace", f"{folder}"
+        )
     for path in folder.iterdir():
         if path.name not in own and not _TEMPORARY.fullmatch(path.name):
             _keep(path, aside / path.name)
@@ -655,7 +686,7 @@ def _replace_folder(aside: Path, folder: Path) -> None:
         raise DragomanError(f"{folder}: {_UNSAFE}: {error.strerror or error}") from None
     shutil.rmtree(old, ignore_errors=True)
     if os.path.lexists(old):
-        logger.warning("%s: the folder that was replaced cannot be removed: remove it", old)
+        logger.warning("%s: the folder that was replaced cannot be removed: remove it", f"{old}")
 
 
 def _old(folder: Path) -> Path:
@@ -698,7 +729,7 @@ def flush_name(path: Path) -> None:
     try:
         flush(path.parent)
     except OSError as error:
-        logger.warning("%s: %s: %s", path, _UNSAFE, error.strerror or error)
+        logger.warning("%s: %s: %s", f"{path}", _UNSAFE, error.strerror or error)
 
 
 _NO_FLUSH = (errno.EINVAL, errno.EBADF, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -714,7 +745,7 @@ def _warn_of_no_flush(folder: Path, device: int, error: OSError) -> None:
         devices_without_flush.add(device)
         logger.warning(
             "%s: this file system cannot flush folders (%s): a power failure may undo what is written there",
-            folder.with_name(final_name(folder)), error.strerror,
+            f"{folder.with_name(final_name(folder))}", error.strerror,
         )  # fmt: skip
 
 

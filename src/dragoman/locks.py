@@ -56,12 +56,12 @@ def acquire(path: Path, wait: bool = False, new: bool = False, mode: int = 0o666
                 if is_same:
                     if reason and not wait:
                         logger.warning(
-                            "%s: this file system has no locks (%s); make sure no other process writes there", path,
-                            reason,
+                            "%s: this file system has no locks (%s); make sure no other process writes there",
+                            f"{path}", reason,
                         )  # fmt: skip
                     return descriptor
         except BaseException:
-            os.close(descriptor)
+            release(descriptor)
             if new:
                 with contextlib.suppress(OSError):
                     path.unlink()
@@ -72,6 +72,23 @@ def acquire(path: Path, wait: bool = False, new: bool = False, mode: int = 0o666
 
 MOST_TRIES = 1000
 """Number of times that a file may lose its name while it is locked, before its file system is taken for the reason."""
+
+
+def release(descriptor: int) -> None:
+    """Release a lock and close its file."""
+    unlock(descriptor)
+    try:  # noqa: SIM105  (without memory ``suppress`` cannot be made, and the lock would stay)
+        os.close(descriptor)
+    except OSError:  # the lock is free all the same, and what was done under it has taken effect
+        pass
+
+
+def unlock(descriptor: int) -> None:
+    """Release a lock before its file is closed: a process that was forked meanwhile has the file open, too."""
+    try:  # noqa: SIM105  (see above)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    except OSError:  # this file system has no locks
+        pass
 
 
 def opened_to_lock(path: Path) -> int:
@@ -122,15 +139,12 @@ def one_at_a_time(folder: Path, most_s: float | None = None) -> Iterator[None]:
     try:
         descriptor = acquire(folder)
     except BlockingIOError:
-        logger.info("%s: waiting for another process that is writing there", folder)
+        logger.info("%s: waiting for another process that is writing there", f"{folder}")
         descriptor = acquire(folder, wait=True) if most_s is None else _acquired_within(folder, most_s)
     try:
         yield
     finally:
-        try:  # noqa: SIM105  (without memory ``suppress`` cannot be made, and the lock would stay)
-            os.close(descriptor)
-        except OSError:  # the lock is free all the same, and what the body did has taken effect
-            pass
+        release(descriptor)
 
 
 def _acquired_within(folder: Path, most_s: float) -> int:
@@ -184,7 +198,7 @@ def locked(folder: Path) -> Iterator[None]:
                 if os.path.samestat(path.lstat(), os.fstat(descriptor)) or path.read_bytes() == name:
                     path.unlink()
     finally:
-        os.close(descriptor)
+        release(descriptor)
 
 
 def refuse_if_locked(folder: Path) -> None:
@@ -201,7 +215,7 @@ def refuse_if_locked(folder: Path) -> None:
         except BlockingIOError:
             raise _held(path) from None
         finally:
-            os.close(descriptor)
+            release(descriptor)
 
 
 def _held(path: Path) -> ConfigError:

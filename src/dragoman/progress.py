@@ -34,7 +34,15 @@ _standing = False  # True while a live line is on the screen
 def has_live_line() -> bool:
     """Return True if stderr is a terminal on which a line may be rewritten."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown")
-    return not plain and sys.stderr.isatty()
+    return not plain and _is_terminal()
+
+
+def _is_terminal() -> bool:
+    """True if stderr is a terminal; a host may have closed it, or have none."""
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):
+        return False
 
 
 def show(*parts: str) -> None:
@@ -62,7 +70,8 @@ _CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
 def say(*parts: str) -> None:
     """Print a line that stays; on a terminal with as many of the parts as fit, the first always in full.
 
-    A line that cannot be written, such as to a full disk, is lost: messages never end the work that they are about.
+    A line that cannot be written, such as to a full disk or a closed stderr, is lost: messages never end the work that
+    they are about.
     """
     with _lock:
         clear()
@@ -70,15 +79,14 @@ def say(*parts: str) -> None:
         text = "\n".join(map(shortened, text.split("\n")))  # it may quote a line of megabytes
         if len(parts) > 1 and has_live_line() and cell_len(text) > columns():
             text = fitted(parts, max(columns(), cell_len(parts[0])))
-        with contextlib.suppress(OSError):
-            print(wrapped(text, columns()) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
+        _put(f"{wrapped(text, columns()) if _is_terminal() else text}\n")
 
 
 def columns(stream: TextIO | None = None) -> int:
     """Return the width of the terminal behind a stream, stderr by default, in cells; 80 if it is not known."""
     try:
         return os.get_terminal_size((stream or sys.stderr).fileno()).columns or 80
-    except (OSError, ValueError):
+    except (OSError, ValueError, AttributeError):
         return 80
 
 
@@ -133,8 +141,8 @@ def duration(seconds: float) -> str:
 
 
 def _put(text: str) -> None:
-    """Write raw text to the terminal; a terminal that has been closed is ignored."""
-    with contextlib.suppress(OSError):
+    """Write raw text to stderr; nothing is written where there is none, or no longer."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(text)
         sys.stderr.flush()
 

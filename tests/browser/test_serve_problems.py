@@ -44,6 +44,42 @@ def test_a_refusal_is_said_in_the_language_of_the_page(page: Any, status: int) -
     assert page.locator("#access").is_visible() == (status in (401, 403))
 
 
+PROXY = {
+    413: ("This is larger than a proxy in front of the server lets through.", "内容超过服务器前的代理允许的大小。"),
+    502: ("A proxy cannot reach the server. Try again later.", "代理无法连接服务器，请稍后再试。"),
+    504: (
+        "A proxy in front of the server has not waited for its answer. Try again, or with less at a time.",
+        "代理等待服务器超时：请重试，或减少每次的内容。",
+    ),
+    418: (
+        "A proxy in front of the server has answered in its place (status 418). "
+        "Load the page again, or try again later.",
+        "服务器前的代理代为返回了状态码 418：请刷新页面，或稍后再试。",
+    ),
+    200: (
+        "A proxy in front of the server has answered in its place (status 200). "
+        "Load the page again, or try again later.",
+        "服务器前的代理代为返回了状态码 200：请刷新页面，或稍后再试。",
+    ),
+}
+
+
+BODIES = ["<html><h1>An error of a proxy</h1></html>", "", "{}"]
+
+
+@pytest.mark.parametrize(("status", "body"), [(status, body) for status in PROXY for body in BODIES][:-1])
+def test_an_error_of_a_proxy_is_not_called_a_server_that_does_not_answer(page: Any, status: int, body: str) -> None:
+    for route in ("**/v1/translate", "**/v2/document"):
+        page.route(route, lambda route: route.fulfill(status=status, body=body))
+    page.fill("#source", "the dog")
+    page.locator("#notes li").wait_for(timeout=20_000)
+    assert page.inner_text("#notes") in PROXY[status]
+    page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"the dog"})
+    page.wait_for_function(
+        "texts => texts.includes(document.getElementById('document-state').textContent)", arg=list(PROXY[status])
+    )
+
+
 def test_a_server_that_does_not_answer_is_named_and_the_next_change_tries_again(page: Any) -> None:
     page.route("**/v1/translate", lambda route: route.abort())
     page.fill("#source", "the dog")

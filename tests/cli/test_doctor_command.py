@@ -21,6 +21,7 @@ import torch
 import yaml
 
 from dragoman.data import phrasebook
+from dragoman.data.compression import open_corpus
 from dragoman.doctor.diagnosis import diagnose_run
 
 Command = Callable[..., Any]
@@ -163,11 +164,29 @@ def test_damaged_text_is_mended_and_every_line_is_listed(command: Command, folde
     rows = (folder / "lines.tsv").read_text(encoding="utf-8").split("\n")
     assert rows[0] == "finding\tfile\tline\tabout"
     assert any(row.startswith("shifted\ttrain.de\t351\tone line too many") for row in rows)
-    assert "c.en.log.tsv" in done.err
+    assert done.err == ""  # as --quiet says; the files are named without it, see the next test
+    assert (folder / "c.en.log.tsv").read_text(encoding="utf-8").startswith("action\treason\t")
     sides = [(folder / name).read_text(encoding="utf-8").splitlines() for name in ("c.en", "c.de")]
     assert sides[1][350] == lines[350].rstrip("\n")
     found = json.loads(command("doctor", "c.en", "c.de", "--json", cwd=folder).out)
     assert found["verdict"] == "fit to train"
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".GZ", ".zst", ""])
+def test_a_text_of_which_nothing_is_left_is_an_empty_text_in_the_form_of_its_name(
+    command: Command, folder: Path, suffix: str
+) -> None:
+    for name in ("blank.en", "blank.de"):
+        (folder / name).write_bytes(b"\n\n\n")
+    outs = folder / f"none.en{suffix}", folder / f"none.de{suffix}"
+    done = command("doctor", "blank.en", "blank.de", "--write", *outs, cwd=folder)
+    assert done.status == 0
+    assert f"0 pairs are in {outs[0]} and {outs[1]}; " in done.err
+    assert f"; every line of it is in {outs[0]}.log.tsv" in done.err
+    for out in outs:
+        assert (out.stat().st_size > 0) is (suffix != "")
+        with open_corpus(out) as stream:  # which refuses a compressed file without a byte
+            assert stream.read() == b""
 
 
 def test_the_next_command_trains_on_what_was_examined(command: Command, folder: Path) -> None:
@@ -269,6 +288,18 @@ def test_another_output_with_the_name_of_the_page_is_refused_first(
     done = command("doctor", "train.en", "train.de", "--out", "r", *args, cwd=folder)
     assert done.status == 2
     assert "r/doctor.html: is named for two outputs" in done.error
+    assert not (folder / "r").exists()
+
+
+@pytest.mark.parametrize("args", [("--list", "r"), ("--write", "r", "c.de"), ("--write", "c.en", "r")])
+def test_the_folder_of_the_page_as_another_output_is_refused_first(
+    command: Command, folder: Path, args: tuple[str, ...]
+) -> None:
+    """It became a file, and there was no page after minutes."""
+    for out in ("r", "r/s"):
+        done = command("doctor", "train.en", "train.de", "--out", out, *args, cwd=folder)
+        assert done.status == 2
+        assert "r: the page is written to this folder or below it" in done.error
     assert not (folder / "r").exists()
 
 

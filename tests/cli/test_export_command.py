@@ -107,7 +107,10 @@ def test_two_processes_that_export_to_one_place_both_succeed(run: Path, tmp_path
         (["--format", "word"], "format must be ctranslate2, huggingface, argos, page or onnx, got 'word'"),
         (["--format", "ctranslate2", "--quantization", "int4"], "quantization must be float32"),
         (["--format", "ctranslate2", "--ref", "x"], "--ref, --json, --require and --to need --check"),
-        (["--format", "ctranslate2", "--device", "cuda"], "--device is where an export is compared"),
+        *(
+            (["--format", "ctranslate2", *option], "--device and --threads are for comparing an export: give --check")
+            for option in (["--device", "cuda"], ["--threads", "1"])
+        ),
         (["--format", "ctranslate2", "--json"], "--ref, --json, --require and --to need --check"),
         (["--format", "ctranslate2", "--out", "/"], "already exists and is not an export"),
         (["--format", "ctranslate2", "--check", "missing.en"], "missing.en: no such file"),

@@ -23,6 +23,15 @@ def test_without_a_name_the_experiments_are_listed(command: Command) -> None:
     assert [line.split()[0] for line in lines] == list(EXPERIMENTS)
 
 
+@pytest.mark.parametrize(
+    "option", [["--quick"], ["--run", "demo"], ["--out", "x"], ["--config", "x.yaml"], ["--threads", "1"]], ids=str
+)
+def test_options_of_running_are_refused_for_the_list(command: Command, option: list[str]) -> None:
+    done = command("lab", *option)
+    assert (done.status, done.out) == (2, b"")
+    assert done.error == "error: only --lang has an effect on the list of experiments: name one to run, or all"
+
+
 def test_an_unknown_experiment_is_refused_with_the_names(command: Command, tmp_path: Path) -> None:
     done = command("lab", "scalling", cwd=tmp_path)
     assert done.status == 2

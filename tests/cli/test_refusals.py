@@ -7,12 +7,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from dragoman import cli
+from dragoman.cli.commands import COMMANDS, load, names_files
 from dragoman.errors import MOST_MESSAGE
 from dragoman.files import MANIFEST, sealed_folder
 from processes import start_code
@@ -157,7 +160,7 @@ def test_training_refuses_a_truncated_archive(refused: Callable[..., str], folde
 def test_training_refuses_settings_that_are_unknown_or_impossible(
     refused: Callable[..., str], args: list[str], says: str
 ) -> None:
-    error = refused(*TRAIN, *args)
+    error = refused(*(TRAIN[:-2] if "--out" in args else TRAIN), *args)
     assert any(words in error for words in says.split("|")), error
 
 
@@ -352,12 +355,45 @@ def test_an_output_that_is_read_or_named_twice_is_refused(
     for work in ("x.partial", "x.journal"):
         command = ("translate", tiny_run, "train.en", "--out", "x", "--warnings", work)
         assert f"{work}: is named for two outputs" in refused(*command)
+    assert "/: not a regular file" in refused("translate", tiny_run, "train.en", "--out", "/")
+    assert "choose a shorter name" in refused("translate", tiny_run, "train.en", "--out", 248 * "x")
     assert "is named for two" in refused(
         "score", tiny_run, "--src", "valid.en", "--ref", "valid.de", "--alignments", "x", "--warnings", "x"
     )
     of_folder = ("translate", tiny_run, "documents", "--out", "made")
     assert "a.md: lies in the folder documents" in refused(*of_folder, "--warnings", "documents/a.md")
     assert "new: lies in the folder documents" in refused(*of_folder, "--warnings", "documents/new")
+
+
+@pytest.mark.parametrize("suffix", [".bz2", ".xz", ".XZ", ".lz4", ".7z", ".zip"])
+def test_a_name_of_a_compression_that_is_not_written_is_refused_before_the_work(
+    refused: Callable[..., str], tiny_run: Path, suffix: str
+) -> None:
+    """Plain text under such a name is a file that its own program does not read."""
+    for words in (
+        ("translate", tiny_run, "valid.en", "--out", f"o.de{suffix}"),
+        ("evaluate", tiny_run, "--src", "valid.en", "--ref", "valid.de", "--out", f"o.de{suffix}"),
+        ("doctor", "valid.en", "valid.de", "--write", "o.en", f"o.de{suffix}"),
+        ("doctor", "valid.en", "valid.de", "--write", f"o.de{suffix}", "o.en"),
+    ):
+        says = f"text is written plain, as .gz or as .zst, not as {suffix.lower()}; choose another name"
+        assert refused(*words) == f"error: o.de{suffix}: {says}"
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".GZ", ".zst", ".xz"])
+def test_a_list_or_alignments_with_a_name_of_compressed_text_are_refused_before_the_work(
+    refused: Callable[..., str], tiny_run: Path, suffix: str
+) -> None:
+    both = ("--src", "valid.en", "--ref", "valid.de")
+    for words in (
+        ("translate", tiny_run, "valid.en", "--alignments", f"x{suffix}"),
+        ("translate", tiny_run, "valid.en", "--out", "o.de", "--warnings", f"x{suffix}"),
+        ("score", tiny_run, *both, "--alignments", f"x{suffix}"),
+        ("score", tiny_run, *both, "--warnings", f"x{suffix}"),
+        ("evaluate", tiny_run, *both, "--warnings", f"x{suffix}"),
+        ("doctor", "valid.en", "valid.de", "--list", f"x{suffix}"),
+    ):
+        assert refused(*words) == f"error: x{suffix}: is written as plain text; choose a name without {suffix}"
 
 
 def test_evaluating_refuses_files_that_do_not_belong_together(
@@ -382,6 +418,67 @@ def test_what_is_missing_on_a_command_line_is_described_and_the_help_to_read_is_
 ) -> None:
     assert "Missing argument 'RUN': run folder or bundle (see dragoman translate --help)" in refused("translate")
     assert "Option '--out' requires an argument. (see dragoman train --help)" in refused("train", "--out")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_file_of_an_option_of_one_value_is_refused_if_there_is_another(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last value alone would count: `train --src a --src b` would train on half of the text without a word."""
+    monkeypatch.chdir(tmp_path)
+    for option in (parameter for parameter in load(name).params if parameter.param_type_name == "option"):
+        values = ["x"] * option.nargs
+        # `--to` alone is the former name of `--format`
+        named = ["--format", "onnx"] if name == "export" and "--to" in option.opts else []
+        for first, second in product(option.opts, repeat=2):
+            if option.is_flag:
+                words = [first, second]
+            elif option.nargs == 1:
+                words = [f"{first}=x" if first.startswith("--") else f"{first}x", second, "x"]
+            else:
+                words = [first, *values, second, *values]
+            assert cli.run([name, *named, *words, "--no-such-option"]) == 2
+            assert "No such option: --no-such-option" in capsys.readouterr().err
+            assert cli.run([name, *named, *words, "--help"]) == 0  # which is asked for, not the work
+            capsys.readouterr()
+            if names_files(option) and not option.multiple:
+                assert cli.run([name, *named, *words]) == 2
+                said = capsys.readouterr().err
+                takes = "one value" if option.nargs == 1 else "2 values"
+                assert f"error: {option.opts[-1]} is given twice; it takes {takes} (see dragoman {name} --help)" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_flags_lists_and_numbers_may_be_given_again(command: Command, tiny_run: Path) -> None:
+    """Of a number the last one counts, as aliases and makefiles expect."""
+    words = "-v", "--verbose", "--no-guard", "--no-guard", "--exclude", "zebra", "--exclude", "giraffe"
+    sizes = "--beam-size", "x", "--beam-size", "1"
+    assert command("translate", tiny_run, *words, *sizes, stdin=b"A dog.\n").status == 0
+
+
+def test_every_option_that_names_a_file_is_known_as_one() -> None:
+    """By its placeholder: an empty name, and a second file where one counts, are refused."""
+    contexts = [load(name).make_context(name, [], resilient_parsing=True) for name in COMMANDS]
+    named = {option.opts[-1] for context in contexts for option in context.command.params if names_files(option)}
+    files = "--src --tgt --ref --valid --valid-src --mono --held-out --outputs --glossary --out --warnings --list"
+    assert named >= {*files.split(), "--write", "--alignments", "--from-run", "--keep-pieces-of", "--ensemble"}
+    assert not named & {"--beam-size", "--device", "--to", "--set", "--column", "--prefix", "--include", "--columns"}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("translate", "demo", "--glossary", ""), "--glossary is empty; give a name"),
+        (("translate", "demo", ""), "FILE is empty; give a name"),
+        (("doctor", "--write", "a", "", "a.en", "a.de"), "--write is empty; give a name"),
+        (("train", "valid.en", "valid.de", "--out="), "--out is empty; give a name"),
+        (("runs", ""), "FOLDER is empty; give a name"),
+    ],
+)
+def test_an_empty_name_is_not_taken_for_the_folder_that_the_command_runs_in(
+    refused: Callable[..., str], words: tuple[str, ...], says: str
+) -> None:
+    assert refused(*words) == f"error: {says} (see dragoman {words[0]} --help)"
 
 
 def test_the_installed_command_refuses_likewise(folder: Path) -> None:

@@ -12,6 +12,7 @@ import select
 import tarfile
 import threading
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,7 +20,7 @@ import pytest
 import zstandard
 
 from dragoman.config import DataConfig
-from dragoman.data.compression import open_corpus, refuse_a_pipe, text_of
+from dragoman.data.compression import compressor, open_corpus, refuse_a_pipe, text_of
 from dragoman.data.corpus import read_lines_leniently
 from dragoman.errors import DataError
 from dragoman.training.preparation import check_readable
@@ -96,6 +97,20 @@ def test_an_archive_in_a_pipe_is_refused(content: bytes, first: int) -> None:
         pytest.raises(DataError, match="not text; unpack it"),
     ):
         text_of(pipe, Path("stdin"))
+
+
+@pytest.mark.parametrize(
+    ("name", "unpacked"),
+    [("x.GZ", gzip.decompress), ("x.de.Gz", gzip.decompress), ("x.ZST", zstandard.decompress), ("x.br", bytes)],
+)
+def test_a_name_in_capitals_is_compressed_and_read_as_it_says(
+    tmp_path: Path, name: str, unpacked: Callable[[bytes], bytes]
+) -> None:
+    text = b"ein Hund\n"
+    (tmp_path / name).write_bytes(compressor(name)(text))
+    assert unpacked((tmp_path / name).read_bytes()) == text
+    with open_corpus(tmp_path / name) as stream:
+        assert stream.read() == text
 
 
 @pytest.mark.parametrize(

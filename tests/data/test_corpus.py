@@ -8,8 +8,10 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +31,10 @@ from dragoman.data.corpus import (
     read_lines_leniently,
     read_pairs,
 )
+from dragoman.data.tables import read_table
+from dragoman.data.tmx import read_tmx
 from dragoman.errors import DataError
+from dragoman.files import pinned
 from limits import LONG_S
 
 NOT_LINE_ENDS = "a\rb\x0bc\x0cd\x1ce\x1df\x1eg\x85h\u2028i\u2029j"
@@ -272,6 +277,40 @@ def test_unequal_sides_are_refused_with_both_counts(tmp_path: Path, n_src: int, 
     src, tgt = write(tmp_path / "s", b"a\n" * n_src), write(tmp_path / "t", b"b\n" * n_tgt)
     with pytest.raises(DataError, match=f"s has {n_src} lines but .*t has {n_tgt}:"):
         list(read_pairs(src, tgt))
+
+
+ROWS, UNITS = partial(read_table, columns=None), partial(read_tmx, languages=("en", "de"))
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "content", "message"),
+    [
+        (read_lines, "x.en", "\ufeffa\n", "x.en: byte order mark at the start removed"),
+        (read_lines, "x.en", "a\r\nb\r\n", "x.en: CR before LF removed from 2 lines"),
+        (
+            read_lines, "x.en", "a\rb\rc",
+            "x.en: one line with 2 CR inside; if its lines end at CR alone, convert it with tr '\\r' '\\n' < x.en > ",
+        ),
+        (ROWS, "x.tsv", "a\tb\nc\nd\te\n", "x.tsv:2: 1 cell, but the first row has 2: left out"),
+        (ROWS, "x.tsv", '"a"\t"b"\n"c, d"\t"e"\n', "x.tsv:1: cells in quotation marks, in 2 rows"),
+        (
+            UNITS, "x.tmx",
+            "<tmx version='1.4'><header srclang='en'/><body><tu><tuv xml:lang='en'><seg>a<ph/></seg></tuv>"
+            "<tuv xml:lang='de'><seg>b</seg></tuv></tu></body></tmx>",
+            "x.tmx: 1 inline tags left out of the text",
+        ),
+    ],
+)  # fmt: skip
+def test_messages_name_a_file_as_it_was_given(
+    read: Callable[..., Iterator[Any]], name: str, content: str, message: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    write(Path(name), content.encode())
+    with caplog.at_level("INFO"):
+        list(read(pinned(name)))
+    assert [text for text in caplog.messages if text.startswith(message)]
+    assert not [text for text in caplog.messages if str(tmp_path) in text]
 
 
 def test_lenient_reading_repairs_and_names_the_line() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -285,6 +286,38 @@ def test_processes_do_not_outlive_the_one_that_forked_them(end: signal.Signals) 
     parent.wait(LONG_S)
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))  # sooner than their jobs end
     assert parent.pid not in pids
+
+
+HOST = """
+import os, signal, sys
+from dragoman.decoding.workers import run_jobs
+
+real, host = os.fork, os.getpid()
+
+def fork():
+    pid = real()
+    if not pid:
+        os.kill(os.getpid(), signal.SIGUSR1)
+    return pid
+
+def handle(*_):
+    raise TimeoutError
+
+os.fork = fork
+signal.signal(signal.SIGUSR1, handle)
+try:
+    print(*run_jobs([lambda n=n: n for n in range(6)], 2, processes=True), os.getpid() == host, flush=True)
+except TimeoutError:
+    print("a copy of the host" if os.getpid() != host else "the host", flush=True)
+"""
+
+
+@forks
+def test_a_signal_that_the_program_handles_makes_no_copy_of_it() -> None:
+    """Its handler ran in the child of a fork, whose exception went on there through the code of the program."""
+    done = subprocess.run([sys.executable, "-c", HOST], capture_output=True, text=True, timeout=LONG_S)
+    assert done.stdout == "0 1 2 3 4 5 True\n"
+    assert not done.stderr
 
 
 def test_there_is_work_for_all_until_the_end() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import dragoman
 from dragoman.bundle import load_bundle, save_bundle
@@ -84,6 +85,19 @@ def test_the_student_is_an_ordinary_run_with_a_shortlist(student: Path) -> None:
     assert (plan.search.decode.beam_size, plan.search.shortlist) == (fast["beam_size"], fast["shortlist"])
     assert translator.plan(fast=True, n_best=3).search.decode.beam_size >= 3
     assert translator.plan(fast=True, beam_size=2).search.decode.beam_size == 2
+
+
+def test_a_student_with_a_relative_name_has_relative_names_of_its_text(
+    teacher: Path, text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(text[0], "in.en")
+    distilled = distill(teacher, src="in.en", out="st", **{**FEW, "quiet": False})
+    assert str(distilled.run) == "st"
+    data = yaml.safe_load(Path("st/config.yaml").read_text(encoding="utf-8"))["data"]
+    assert [data["train"][side] for side in ("src", "tgt")] == ["st/distillation/pairs.en", "st/distillation/pairs.de"]
+    assert str(tmp_path) not in capsys.readouterr().err
 
 
 def test_the_certificate_says_what_was_measured(student: Path) -> None:

@@ -13,6 +13,7 @@ from dragoman.documents.document import Document, DocumentInfo
 from dragoman.documents.translate import open_document
 from dragoman.documents.units import Tag, Unit
 
+MADE = [[text, text, None] for text in ("The dog sees a cat.", "The tree")]
 PAGE = b"<p>The <b>dog</b> sees <a href='x'>a cat</a>.</p><p>The tree</p><img src=a.png>"
 
 
@@ -67,12 +68,35 @@ def test_a_whole_page_has_no_loss_and_a_damaged_one_is_named(stand_in: str, monk
         return Document(document.parts, lambda render: render(document.parts).replace("<img src=a.png>", "").encode())
 
     monkeypatch.setattr(web, "read", losing)
-    result = opening.finished(PAGE, opening.fields_of(info), [], [])
+    result = opening.finished(PAGE, opening.fields_of(info), [[text, text, None] for text in opened.texts], [])
     assert [text for text, _ in result["left"]] == ["<img", "src=a.png>"]
 
 
 def test_a_result_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     read = web.read
     monkeypatch.setattr(web, "read", lambda data, info: Document(read(data, info).parts, lambda render: b"\0"))
-    result = opening.finished(PAGE, opening.fields_of(DocumentInfo("a.html", "en", "de")), [], [])
+    result = opening.finished(PAGE, opening.fields_of(DocumentInfo("a.html", "en", "de")), MADE, [])
     assert result["left"][0][1] == "the translation cannot be read again: look at it before you use it"
+
+
+def test_a_text_without_a_translation_and_without_a_reason_is_named() -> None:
+    """A worker of another version had read the document: most paragraphs stayed, and the report named none of them."""
+    fields = opening.fields_of(DocumentInfo("a.html", "en", "de"))
+    result = opening.finished(
+        b"<p>The dog</p><p>A cat</p><p>12</p><p>A tree</p>",
+        fields,
+        [["The dog", "Der Hund", None]],
+        [["A tree", "why"]],
+    )
+    assert (result["content"], result["found"]) == (b"<p>Der Hund</p><p>A cat</p><p>12</p><p>A tree</p>", 3)
+    assert sorted(result["left"]) == [["A cat", "no translation was made"], ["A tree", "why"]]
+
+
+def test_a_text_with_tags_of_which_a_unit_has_no_translation_is_not_written() -> None:
+    made, source = [["The dog", "Der Hund", None]], "<p>The dog</p><p>A cat</p>"
+    with pytest.raises(LookupError, match="other units"):
+        opening.tagged_translations([source], "html", {}, made, ["en", "de"])
+    made += [["A cat", "Eine Katze", None]]
+    assert opening.tagged_translations([source], "html", {}, made, ["en", "de"]) == {
+        "texts": ["<p>Der Hund</p><p>Eine Katze</p>"]
+    }

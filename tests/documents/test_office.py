@@ -421,6 +421,27 @@ def test_spaces_that_are_elements_keep_their_number_where_they_are_seen(source: 
     assert odf(source)[0] == expected
 
 
+def test_attributes_are_known_whatever_prefix_their_namespace_has() -> None:
+    """Fields were torn apart, and three spaces became one."""
+    mark = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
+    code = "<w:r><w:instrText>REF a</w:instrText></w:r>"
+    field = [mark.format("begin"), code, mark.format("separate"), run("a dog"), mark.format("end")]
+    text = f"<w:body {W}><w:p>{run('I see ')}{''.join(field)}{run(' here')}</w:p></w:body>"
+    spaces = f'<text:p xmlns:text="{ODF}:text:1.0">a dog:<text:s text:c="3"/>a cat</text:p>'
+    for name, member, content, prefix in (
+        ("a.docx", "word/document.xml", text, "w"), ("a.odt", "content.xml", spaces, "text"),
+    ):  # fmt: skip
+
+        def renamed(source: str, prefix: str = prefix) -> str:
+            return re.sub(rf"(?<=xmlns:){prefix}(?==)|\b{prefix}(?=:(?!1\.0))", "ns0", source)
+
+        usual, other = (
+            translated(name, {member: own}, backwards=True)[0][member] for own in (content, renamed(content))
+        )
+        assert usual != content
+        assert renamed(usual) == other
+
+
 def underlined(text: str) -> str:
     return f'<w:r><w:rPr><w:u w:val="single"/></w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
 

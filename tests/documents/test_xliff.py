@@ -376,9 +376,38 @@ def test_placeholders_without_numbers_keep_their_order() -> None:
     result, report = opened.finish(translations(opened.texts, STAND_INS["reversed"]))
     assert result.decode() == source
     assert [(segment.text, segment.why) for segment in report.left] == [
-        ("%d dogs of %s", "its translation would mix up placeholders without numbers")
+        ("%d dogs of %s", "its translation would lose a placeholder, or mix up placeholders without numbers")
     ]
     assert ">%d догс оф %s</target>" in translated(source)[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "translation"),
+    [
+        ("The dog %1 is older than the dog %2.", "Der Hund 1% ist älter als der Hund 2."),
+        ("There are %n dogs.", "Es gibt % Hunde."),
+        ("Number %L1", "Nummer L1"),
+        ("%1$s of %2$s", "%1$s von %1$s"),
+        ("A dog", "Ein Hund %1"),
+    ],
+)
+def test_a_placeholder_with_a_number_that_a_translation_lost_is_named(source: str, translation: str) -> None:
+    """Of Qt's and KDE's placeholders a damaged one was written, and "5 of 5 segments translated" said."""
+    content = old(f'<trans-unit id="1"><source>{source}</source></trans-unit>')
+    opened = open_document(content.encode(), DocumentInfo("a.xlf", "en", "de"))
+    result, report = opened.finish({source: letters(source).__class__(translation, 0.0)})
+    assert result.decode() == content
+    assert [segment.why for segment in report.left] == [
+        "its translation would lose a placeholder, or mix up placeholders without numbers"
+    ]
+    assert ">%2 und %1</target>" in finished_with("%1 and %2", "%2 und %1")
+
+
+def finished_with(source: str, translation: str) -> str:
+    """Return an XLIFF file of one segment with this translation."""
+    content = old(f'<trans-unit id="1"><source>{source}</source></trans-unit>')
+    opened = open_document(content.encode(), DocumentInfo("a.xlf", "en", "de"))
+    return opened.finish({source: letters(source).__class__(translation, 0.0)})[0].decode()
 
 
 def test_elements_of_other_namespaces_are_no_segments() -> None:

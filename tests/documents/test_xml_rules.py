@@ -54,7 +54,7 @@ def test_the_address_of_a_doctype_may_have_any_sign(member: str, doctype: str) -
     name, data = packed(member, f"<!DOCTYPE x {doctype}>\n{DOCUMENTS[member]}")
     info = opening.fields_of(DocumentInfo(name, "en", "de"))
     assert [text for text in opening.texts(data, info)["texts"] if text != "a cat"] == ["The dog"]
-    result = opening.finished(data, info, [["The dog", "Der Hund", None]], [])
+    result = opening.finished(data, info, [["The dog", "Der Hund", None], ["a cat", "eine Katze", None]], [])
     assert result["left"] == []
     assert unpacked(member, result["content"]).startswith(f"<!DOCTYPE x {doctype}>\n<".encode())
     assert b"Der Hund" in unpacked(member, result["content"])

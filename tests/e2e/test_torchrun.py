@@ -72,3 +72,33 @@ def test_what_rank_0_refuses_is_said_by_all_with_one_line_each(tmp_path: Path) -
     assert sorted(done.errors) == [f"error: rank 0: {why}", f"error: rank 1: rank 0 failed: {why}"]
     assert "Traceback" not in done.err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("what", ["text", "subwords", "settings"])
+def test_T11_ranks_whose_folders_are_not_one_are_refused(
+    what: str, tiny: Tiny, tmp_path: Path, figure: Callable[[str, str], None]
+) -> None:
+    """Another machine may have an older run of this name on a disk of its own."""
+    mapping, other = tiny(max_steps=2), tiny(max_steps=2)
+    if what == "text":  # without its last line
+        for side, path in mapping["data"]["train"].items():
+            lines = Path(path).read_text(encoding="utf-8").splitlines(keepends=True)
+            (tmp_path / Path(path).name).write_text("".join(lines[:-1]), encoding="utf-8")
+            other["data"]["train"][side] = str(tmp_path / Path(path).name)
+    elif what == "subwords":
+        other["data"]["tokenizer"]["vocab_size"] = 390
+    else:
+        other["model"]["dropout"] = 0.3
+    config, older = write_config(tmp_path / "new.yaml", mapping), write_config(tmp_path / "older.yaml", other)
+    for rank in (0, 1):
+        (tmp_path / str(rank)).mkdir()
+    dragoman.train(older, out=tmp_path / "1/run", quiet=True)
+    done = train(forked(2), config, "--out", "run", RANKS_APART=str(tmp_path))
+    why = (
+        "the run folder of rank 1 is another one, with other settings, subwords or text than that of rank 0: run must "
+        "be on a file system that all machines share"
+    )
+    assert done.statuses == [2, 2]
+    assert sorted(done.errors) == [f"error: rank {rank}: {why}" for rank in (0, 1)]
+    assert not (tmp_path / "0/run/bundle").exists()
+    figure("T11", f"another {what} on rank 1: both ranks end with one line and status 2, no bundle")

@@ -179,6 +179,9 @@ def test_one_command_calibrates_a_run_without_a_confidence(
     assert re.search(counts, done.err)
     few = command("calibrate", run, "--src", corpus.valid_src, "--ref", corpus.valid_tgt)
     assert (few.status, few.error) == (2, "error: a confidence needs 100 pairs or more, got 20")
+    other = command("calibrate", run, "--src", tmp_path / "s.en", "--ref", tmp_path / "s.de", "--to", "fr")
+    assert (other.status, other.err.count("French")) == (2, 0)
+    assert other.error == "error: to = 'fr': this model has one target language; leave it out"
 
 
 def test_a_confidence_belongs_to_the_bundle_that_it_was_learned_of(

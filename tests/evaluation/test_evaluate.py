@@ -110,6 +110,19 @@ def test_systems_of_different_languages_are_not_compared_nor_translated(
         dragoman.compare(tiny_run, tmp_path / "hyp", src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True)
 
 
+@pytest.mark.parametrize("run_first", [True, False])
+def test_a_comparison_begins_its_list_of_warnings_whichever_system_is_translated(
+    run_first: bool, tiny_run: Path, corpus: Any, tmp_path: Path
+) -> None:
+    listed = tmp_path / "warnings"
+    listed.write_text("of an earlier command\n", encoding="utf-8")
+    systems = (tiny_run, corpus.valid_tgt) if run_first else (corpus.valid_tgt, tiny_run)
+    dragoman.compare(
+        *systems, src=corpus.valid_src, ref=corpus.valid_tgt, quiet=True, n_samples=9, warnings=listed
+    )  # fmt: skip
+    assert "earlier" not in listed.read_text(encoding="utf-8")
+
+
 def test_translations_in_two_languages_by_their_names_are_not_compared(
     tiny_run: Path, corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,14 @@ def test_it_explains_the_translation_that_the_run_gives(translator: Translator, 
     assert (found.src.tokens[-1], found.tgt.tokens[-1]) == (END, END)
 
 
+def test_a_host_may_train_the_weights_that_an_explanation_has_read(tiny_run: Path) -> None:
+    cold = Translator.load(tiny_run, "cpu")
+    explain(cold, TEXT)
+    ids = torch.tensor([[5, EOS_ID]])
+    cold.model(ids, ids).sum().backward()
+    assert all(weight.grad is not None for weight in cold.model.parameters())
+
+
 def test_each_attention_has_its_shape_and_rows_that_sum_to_1(found: Trace) -> None:
     S, T = len(found.src.tokens), len(found.tgt.tokens)
     for kind, shape in (("cross", (2, T, S)), ("encoder", (2, S, S)), ("decoder", (2, T, T))):

@@ -34,7 +34,6 @@ HARMLESS = {
     ("serving/watchdog.py", "_fail", "self.failure"): ALONE,
     ("toolkits/onnx/graph.py", "_rounded_product", "self._inputs"): ALONE,
     ("translation/keeping/cutting.py", "gap", "self._gaps"): ALONE,
-    ("translation/note_report.py", "_opened", "self._begins_list"): ALONE,
     ("translation/note_report.py", "_opened", "self._file"): ALONE,
     ("translation/note_report.py", "add", "self._remark_places"): ALONE,
 }

@@ -247,8 +247,14 @@ def test_the_language_of_outputs_is_that_of_to_whatever_their_names(
         (["a"] * 9, "a report takes 1 to 8 runs, got 9"),
         (["a", "--out", "page.pdf"], "--out must end in .html, got page.pdf"),
         (["a", "--src", "x"], "give --ref too"),
-        (["a", "--device", "cuda"], "--device is where the runs translate: give --ref and --src without --outputs"),
-        (["a", "--ref", "one.de", "--outputs", "one.de", "--device", "cuda"], "--device is where the runs translate"),
+        *(
+            (
+                [*words, *option],
+                "--device and --threads are for runs that translate: give --ref and --src without --outputs",
+            )
+            for words in (["a"], ["a", "--ref", "one.de", "--outputs", "one.de"])
+            for option in (["--device", "cuda"], ["--threads", "1"])
+        ),
         (["a", "--ref", "x"], "give --src, or translations with --outputs"),
         (["a", "--ref", "one.de", "--outputs", "two.de"], "one.de has 1 lines but two.de has 2"),
         (

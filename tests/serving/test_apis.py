@@ -735,6 +735,7 @@ def test_S24_a_page_of_another_site_sends_nothing(
     for path, data in (("/translate", {"q": "the dog", "source": "en", "target": "de"}), ("/v2/glossaries", glossary)):
         reply = server(path, data, **sent)
         assert reply.status == 403
+        assert "a proxy must pass the header Host on" in reply.body.decode()
         assert "--cors-origin" in reply.body.decode()
         for allowed in (
             {"origin": "https://a.org"},

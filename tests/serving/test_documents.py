@@ -11,6 +11,7 @@ import json
 import math
 import os
 import shutil
+import sys
 import threading
 import time
 import zipfile
@@ -25,7 +26,9 @@ from urllib.parse import urlsplit
 import pytest
 
 import worker_tasks
-from dragoman.budget import StoppedError
+from dragoman import budget
+from dragoman.budget import StoppedError, Workers
+from dragoman.documents import markup
 from dragoman.documents.formats import FORMATS
 from dragoman.errors import DataError
 from dragoman.serving import documents as of_server
@@ -383,6 +386,96 @@ def test_a_document_whose_parsing_was_stopped_is_parsed_again_and_a_text_gets_50
     made = upload(server, "/v2/document", "a.html", PAGE, target_lang="DE", source_lang="EN").json
     assert done(server, made)["status"] == "done"
     assert n > 3
+
+
+TAGGED = {"text": ["<b>the</b> dog"], "source_lang": "EN", "target_lang": "DE", "tag_handling": "html"}
+
+
+def new_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the servers of a test start workers of their own."""
+    for name in ("TEXTS", "DOCUMENTS"):
+        monkeypatch.setattr(parsing, name, Workers(2, preload=parsing.PRELOAD, tell=parsing.logger.error))
+
+
+def test_S32_an_upgrade_under_a_running_server_is_told_and_nothing_is_read_by_one_version_and_written_by_another(
+    serving: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    figure: Callable[[str, str], None],
+) -> None:
+    """62 of 192 texts came back as they were sent, with 200, and documents were done with their paragraphs in English.
+
+    A worker that was started later was of the new version.
+    """
+    server = serving()
+    with monkeypatch.context() as upgraded:
+        new_workers(upgraded)
+        upgraded.setitem(budget.known_sums(), markup.__name__, -1)
+        for _ in range(2):
+            reply = server("/v2/translate", TAGGED)
+            assert (reply.status, reply.json["message"]) == (
+                503, "the server was upgraded and must be restarted to read this: try again later",
+            )  # fmt: skip
+            assert upload(server, "/v2/document", "a.html", PAGE, target_lang="DE", source_lang="EN").status == 503
+        assert server("/v2/translate", {"text": ["the dog"], "target_lang": "DE"}).status == 200
+        why = "the files of dragoman were replaced while it ran (dragoman.documents.markup): restart it"
+        assert (server("/readyz").status, server("/readyz").body.decode()) == (503, f"not ready: {why}")
+        assert server("/livez").status == 200
+        assert [record.message for record in caplog.records] == [why, why]  # once for each kind of workers
+    assert server("/readyz").body == b"ok"
+    figure(
+        "S32",
+        "2 texts with tags and 2 documents: 503; a plain text is translated; named in /readyz and once in the log",
+    )
+
+
+def test_a_document_that_was_translated_when_the_server_was_upgraded_fails_with_that_reason(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serving()
+    new_workers(monkeypatch)
+    real = parsing.finished
+
+    async def finished(*arguments: Any) -> Any:
+        parsing.DOCUMENTS.close()
+        new_workers(monkeypatch)
+        monkeypatch.setitem(budget.known_sums(), markup.__name__, -1)
+        return await real(*arguments)
+
+    monkeypatch.setattr(parsing, "finished", finished)
+    made = upload(server, "/v2/document", "a.html", PAGE, target_lang="DE", source_lang="EN").json
+    status = done(server, made)
+    assert (status["status"], "the server was upgraded and must be restarted" in str(status)) == ("error", True)
+
+
+def test_a_server_without_its_interpreter_is_not_ready_and_its_documents_wait_for_it(
+    serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The document in work was lost, and later ones got 429 for ever, while /readyz said ok."""
+    server = serving()
+    monkeypatch.setattr(parsing, "AGAIN_AFTER_S", 0.01)
+    new_workers(monkeypatch)
+    real = parsing.texts
+    gone = "/bin/true died at its start: exit code 0"
+
+    async def texts(*arguments: Any) -> Any:
+        if sys.executable == "/bin/true":
+            return await real(*arguments)
+        new_workers(monkeypatch)
+        monkeypatch.setattr(sys, "executable", "/bin/true")
+        return await real(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parsing, "texts", texts)
+        python = sys.executable
+        made = upload(server, "/v2/document", "a.html", PAGE, target_lang="DE", source_lang="EN").json
+        wait_until(lambda: server("/readyz").status == 503)
+        assert server("/readyz").body == b"not ready: no process can be started to parse with: the log says why"
+        assert len([text for text in caplog.messages if gone in text]) == 1
+        assert server("/v2/translate", TAGGED).status == 429
+        monkeypatch.setattr(sys, "executable", python)
+    assert done(server, made)["status"] == "done"
+    wait_until(lambda: server("/readyz").status == 200)
 
 
 def test_an_upload_reads_no_file_of_other_jobs_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -308,6 +310,56 @@ def test_another_reason_than_a_full_disk_is_in_the_log(tmp_path: Path, caplog: p
     assert caplog.messages == [f"{tmp_path}/gone: nothing can be stored there now: No such file or directory"]
     assert not storage.has_room(tmp_path, 1 << 60)
     assert len(caplog.messages) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc says which file a descriptor is of")
+def test_an_error_of_closing_files_is_that_of_a_full_disk_and_leaves_no_file(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NFS reports a quota that is used up when a file is closed: an upload was 500, with a traceback."""
+    server = serving(documents=tmp_path / "d")
+    close = os.close
+
+    def closed(descriptor: int) -> None:
+        where = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+        close(descriptor)
+        if where.startswith(str(tmp_path)):
+            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "close", closed)
+        assert upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").status == 507
+    assert [*(tmp_path / "d").glob("*/*")] == []
+    made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
+    assert done(server, made)["status"] == "done"
+
+
+def test_a_server_whose_folder_for_temporary_files_is_gone_says_so_and_works_once_it_is_back(
+    serving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Uploads, ``/metrics`` and ``/readyz/storage`` were 500, with tracebacks."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    server = serving()
+    for n_before in range(2):  # documents
+        if n_before:
+            made = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE").json
+            assert done(server, made)["status"] == "done"
+            wait_until(lambda: not server.state.documents.tasks)
+        shutil.rmtree(tmp_path / "tmp")
+        caplog.clear()
+        reply = upload(server, "/v2/document", "a.txt", b"the dog", target_lang="DE")
+        assert (reply.status, reply.json["message"]) == (503, "the server cannot store this now: try again later")
+        assert str(tmp_path / "tmp") in caplog.text
+        assert server("/readyz/storage").body == b"no room for documents"
+        assert 'dragoman_storage_has_room{what="documents"} 0.0' in server("/metrics").body.decode()
+        assert server("/v1/translate", {"text": "the dog"}).status == 200
+        if n_before:
+            fields = {"document_key": made["document_key"]}
+            assert server(f"/v2/document/{made['document_id']}", fields).status == 404  # it went too
+        (tmp_path / "tmp").mkdir()
+        assert server("/readyz/storage").body == b"ok"
+    assert "Traceback" not in caplog.text
 
 
 def test_first_uploads_that_come_together_share_one_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,3 +198,21 @@ def test_keys_are_read_from_a_pipe_and_no_key_is_added_there(tmp_path: Path) -> 
     for other in (pipe, tmp_path):
         with pytest.raises(ConfigError, match="a key can only be added to a file"):
             make_key(other, "bob")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc says which file a descriptor is of")
+def test_a_key_that_is_stored_is_shown_though_closing_the_file_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name was taken, and nobody had seen the key."""
+    path, close = tmp_path / "keys", os.close
+
+    def closed(descriptor: int) -> None:
+        is_ours = Path(f"/proc/self/fd/{descriptor}").readlink() == path
+        close(descriptor)
+        if is_ours:
+            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    monkeypatch.setattr(os, "close", closed)
+    key = make_key(path, "ann")
+    assert Keys.load(path).owner(key) == "ann"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib.util
 import json
@@ -91,6 +92,70 @@ def test_a_signal_while_the_models_load_ends_it_in_order(tiny_run: Path) -> None
     assert done.returncode == 0, done.stderr
     assert "error" not in done.stderr
     assert "serving" not in done.stderr
+
+
+TOGETHER = """
+import socket, sys
+from dragoman import cli
+from dragoman.translation.translator import Translator
+
+other, load = socket.socket(), Translator.load
+other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+other.bind(("127.0.0.1", 0))
+
+def loaded(run):
+    other.listen()  # the other server has loaded first
+    return load(run)
+
+Translator.load = loaded
+sys.argv += ["--port", str(other.getsockname()[1])]
+sys.exit(cli.main())
+"""
+
+
+def test_of_two_servers_that_start_together_on_a_port_one_is_refused_in_a_line(tiny_run: Path) -> None:
+    """Both had bound it, as neither listened yet: the second one ended with a traceback."""
+    command = [sys.executable, "-c", TOGETHER, "serve", str(tiny_run), "--host", "127.0.0.1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG_S)
+    assert done.returncode == 2
+    assert re.findall(r"(?m)^error: .*", done.stderr) == [
+        line for line in done.stderr.splitlines() if "Address already in use" in line
+    ]
+    assert re.search(r"cannot listen on 127\.0\.0\.1:\d+ \(.*\): choose another --port or --host", done.stderr)
+    assert "Traceback" not in done.stderr
+    assert "serving" not in done.stderr
+
+
+def test_a_server_starts_and_ends_though_nobody_reads_what_it_prints(tiny_run: Path) -> None:
+    """It printed where it serves in its event loop, and waited there for ever."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing, bytes(4096))
+    os.set_blocking(writing, True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "dragoman", "serve", tiny_run, "--host", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(command, stdout=writing, stderr=writing)
+    try:
+        wait_until(lambda: is_ready(port))
+        process.terminate()
+        assert process.wait(LONG_S) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(reading)
+        os.close(writing)
+
+
+def is_ready(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
 
 
 def test_a_terminal_that_closes_ends_it_in_order(start: Callable[..., Any], tiny_run: Path) -> None:

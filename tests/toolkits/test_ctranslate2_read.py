@@ -409,6 +409,30 @@ def test_a_package_of_argos_comes_back(make_run: MakeRun, tmp_path: Path) -> Non
     assert (again / "bundle/model.safetensors").read_bytes() == (other / "bundle/model.safetensors").read_bytes()
 
 
+@pytest.mark.parametrize(("to", "name"), [("ctranslate2", "there"), ("argos", "there.argosmodel")])
+def test_an_export_comes_back_with_the_search_of_its_run(make_run: MakeRun, tmp_path: Path, to: str, name: str) -> None:
+    if to == "argos":
+        pytest.importorskip("onnx")
+    run = make_run()
+    bundle = load_bundle(run)
+    decode = DecodeConfig(beam_size=3, length_penalty=1.0, length_penalty_form="power", patience=2.0)
+    config = bundle.config.model_copy(update={"decode": decode})
+    tokenizers = bundle.src_tokenizer, bundle.tgt_tokenizer
+    save_bundle(run / "bundle", config, bundle.model.config, untied(bundle.model), *tokenizers, {"weights": "random"})
+    again = dragoman.import_model(dragoman.export(run, to, tmp_path / name), tmp_path / "again")
+    assert load_bundle(again).config.decode == decode
+
+
+def test_a_model_that_does_not_tell_how_to_search_is_named(
+    make_run: MakeRun, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = dragoman.export(make_run(), "ctranslate2", tmp_path / "there")
+    (folder / "manifest.json").unlink()
+    with caplog.at_level("INFO", "dragoman"):
+        dragoman.import_model(folder, tmp_path / "again", src_lang="en", tgt_lang="de")
+    assert f"{folder}: does not tell how to search: beam_size = 4 and length_penalty = 0.6 (gnmt)" in caplog.text
+
+
 def test_a_trimmed_import_cuts_its_text_as_before(make_run: MakeRun, tmp_path: Path, corpus: Any) -> None:
     folder = dragoman.export(make_run(), "ctranslate2", tmp_path / "there")
     (tmp_path / "text").write_text("a dog runs\n", encoding="utf-8")

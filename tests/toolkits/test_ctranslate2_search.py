@@ -326,6 +326,24 @@ def test_loading_it_leaves_torch_its_number_of_threads(tiny_run: Path, tmp_path:
         torch.set_num_threads(before)
 
 
+@pytest.mark.parametrize(
+    ("options", "n_workers"),
+    [({}, 3), ({"threads": 1}, 1), ({"threads": 2}, 2), ({"threads": 4}, 4), ({"deterministic": True}, 3)],
+)
+def test_as_many_batches_are_searched_at_a_time_as_there_may_be_threads(
+    options: dict[str, Any], n_workers: int, tiny_run: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(tiny_run / "bundle", tmp_path / "run/bundle")
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        for engine in ({"engine": "ctranslate2"}, {"fast": True}):
+            engine_of_plan: Any = Translator.load(tmp_path / "run", "cpu").plan(**engine, **options).engine
+            assert engine_of_plan.translator.num_translators == n_workers
+    finally:
+        torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("n_decoder_layers", [1, 2, 3])
 @pytest.mark.parametrize("batch_tokens", [1, 4096])
 def test_the_attention_of_given_translations_is_that_of_our_model(

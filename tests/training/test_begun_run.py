@@ -15,6 +15,7 @@ import pytest
 import dragoman
 from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.files import sha256
+from dragoman.model.build import EncoderDecoder, build
 from dragoman.progress import Ticker
 from dragoman.training import folder, loop, preparation
 from dragoman.training import run as training
@@ -345,6 +346,22 @@ def test_a_log_or_a_lock_of_another_program_does_not_pass_for_a_training(
     assert (tmp_path / name).read_text(encoding="utf-8") == mine
 
 
+def test_prepared_text_of_another_run_behind_a_link_is_not_replaced(
+    config: dragoman.Config, whole: Path, tmp_path: Path, listing: Callable[[Path], list[str]]
+) -> None:
+    """That run could never be resumed then."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/store").symlink_to(whole / "store")
+    before = {path: path.read_bytes() for path in (whole / "store").rglob("*") if path.is_file()}
+    with pytest.raises(ConfigError, match=r"store: is a link to prepared text of a run, .*; remove the link"):
+        dragoman.train(config, out=tmp_path / "run", quiet=True, overrides=["data.max_tokens=99"])
+    assert {path: path.read_bytes() for path in (whole / "store").rglob("*") if path.is_file()} == before
+    (tmp_path / "run/store").unlink()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run/store").symlink_to(tmp_path / "elsewhere")
+    assert dragoman.train(config, out=tmp_path / "run", quiet=True).step == 4
+
+
 def test_a_log_that_a_training_has_written_frees_its_names(config: dragoman.Config, tmp_path: Path) -> None:
     with RunLog(tmp_path) as log:
         log.event("train", 3, loss=1.5)
@@ -380,12 +397,33 @@ def test_an_attempt_that_is_interrupted_after_a_killed_one_can_be_begun_again(
     assert not (begun / PARENT).exists()
 
 
-def test_another_training_of_one_launch_is_no_restart_of_the_one_that_has_ended(
+def test_another_training_of_one_process_is_no_restart(
     config: dragoman.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A script under torchrun that trains twice into one name got the first model as the result of the second."""
     monkeypatch.setattr(folder, "launch_name", lambda: "this call of torchrun")
-    monkeypatch.setattr(training, "launch_name", lambda: "this call of torchrun")
-    assert dragoman.train(config, out=tmp_path / "run", quiet=True).step == 4
+    run = tmp_path / "run"
+
+    def train_again(**changes: Any) -> int:
+        return dragoman.train(config, out=run, quiet=True, **changes).step
+
+    assert train_again() == 4
     with pytest.raises(ConfigError, match="already holds a run"):
-        dragoman.train(config, out=tmp_path / "run", quiet=True, overrides=["train.max_steps=6"])
+        train_again(overrides=["train.max_steps=6"])
+    # Whatever failed after the training has ended, torchrun runs the whole script again.
+    monkeypatch.setattr(folder, "PROCESS", "the restarted one")
+    assert train_again() == 4
+    with pytest.raises(ConfigError, match="already holds a run"):
+        train_again(overrides=["train.max_steps=6"])
+    monkeypatch.setattr(folder, "PROCESS", "of another call")
+    monkeypatch.setattr(folder, "launch_name", lambda: "another call of torchrun")
+    with pytest.raises(ConfigError, match="already holds a run"):
+        train_again()
+
+
+def test_a_model_of_a_caller_is_trained_in_float32(config: dragoman.Config, tmp_path: Path) -> None:
+    def double(model_config: dragoman.ModelConfig) -> EncoderDecoder:
+        return build(model_config).double()
+
+    dragoman.train(config, out=tmp_path / "run", quiet=True, build=double)
+    assert len(dragoman.Translator.load(tmp_path / "run").translate(["a dog"])) == 1

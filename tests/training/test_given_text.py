@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
+import yaml
 from pandas import DataFrame, Series
 
 import dragoman
@@ -168,6 +169,27 @@ def test_a_run_of_text_in_memory_is_resumed_and_refuses_other_text(tmp_path: Pat
         dragoman.train(src[::-1], tgt, out=run, overrides=["train.max_steps=2"], resume=True, quiet=True)
     assert dragoman.train(src, tgt, out=run, overrides=longer[-1:], resume=True, quiet=True).step == 2
     assert dragoman.train(out=run, overrides=["train.max_steps=3"], resume=True, quiet=True).step == 3
+
+
+def test_text_in_memory_has_relative_names_in_a_run_that_has_one(
+    tmp_path: Path, toy_sentences: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run may be moved, with the folder that its names begin from."""
+    monkeypatch.chdir(tmp_path)
+    src, tgt = (list(side) for side in zip(*toy_sentences(130, 1), strict=True))
+    trained = dragoman.train(src, tgt, out="runs/x", valid_src=src[:7], valid_tgt=tgt[:7], overrides=SIZES)
+    assert trained.run == Path("runs/x")
+    for config in ("config.yaml", "bundle/config.yaml"):
+        data = yaml.safe_load((trained.run / config).read_text(encoding="utf-8"))["data"]
+        for part in ("train", "valid"):
+            sides = {side: data[part][side] for side in ("src", "tgt")}
+            assert sides == {"src": f"runs/x/text/{part}.src", "tgt": f"runs/x/text/{part}.tgt"}
+    assert str(tmp_path) not in (trained.run / "store/prepared.json").read_text(encoding="utf-8")
+    said = capsys.readouterr().err
+    assert "the validation set (runs/x/text/valid.src and runs/x/text/valid.tgt): it is the training text" in said
+    assert str(tmp_path) not in said
+    dragoman.train(src, tgt, out="runs/x", overrides=["train.max_steps=2"], resume=True)
+    assert "other files that were named" not in capsys.readouterr().err  # the same text is no other file
 
 
 def test_two_trainings_in_one_folder_do_not_write_over_each_others_text(tmp_path: Path) -> None:

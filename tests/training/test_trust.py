@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import dragoman
+from dragoman.cli.commands import load
 from dragoman.config import PRESETS, Config, ModelConfig, OneFile, TrainConfig
 from dragoman.data.order import epoch_batches
 from dragoman.data.store import Store
@@ -22,6 +24,7 @@ from dragoman.data.texts import refuse_other_languages
 from dragoman.distillation.sizes import is_smaller, sizes_below
 from dragoman.documents import translate as document
 from dragoman.evaluation import ledger
+from dragoman.files import pinned
 from dragoman.progress import Ticker
 from dragoman.training import run as training
 from dragoman.training.advice import divergence, longer, lower_rate, retrain, working_rate
@@ -56,15 +59,16 @@ def test_advice_is_a_command_to_paste(tmp_path: Path) -> None:
     assert longer(TrainConfig(max_minutes=2), "max_minutes", 100, 130.0, 3) == {"max_minutes": 7}
 
 
+@pytest.mark.parametrize("named", [Path, pinned])
 @pytest.mark.parametrize("moved", [False, True])
 def test_advice_names_the_parent_where_it_is_and_new_subwords(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: bool, named: Callable[[str], Path]
 ) -> None:
     """It named a run of that name beside the run, and left out --new-subwords, without which it is another training."""
     monkeypatch.chdir(tmp_path)
     for folder in ("models/base", "models/base/bundle", "runs/tuned", "elsewhere"):
         Path(folder).mkdir(parents=True)
-    run = Path("runs/tuned")
+    run = named("runs/tuned")
     given = Path("models/base/bundle")
     (run / PARENT).write_text(
         json.dumps({"name": "bundle", PATH: os.path.relpath(given, run), "composed_rows": 3}), encoding="utf-8"
@@ -294,6 +298,15 @@ def test_the_robustness_of_a_run_is_an_evaluation_too(tiny_run: Path, corpus: An
     assert len({entry["sha256"] for entry in ledger.read(run)}) == 1
 
 
+def _advised(error: str) -> set[str]:
+    """Return the options that an error names."""
+    return set(re.findall(r"--[a-z-]+", error))
+
+
+def _options_of(command: str) -> set[str]:
+    return {name for parameter in load(command).params for name in parameter.opts}
+
+
 def test_mixed_up_files_are_refused_or_named_once(tiny_run: Path, command: Callable[..., Any], tmp_path: Path) -> None:
     german = "".join(German.format(i=i) + "\n" for i in range(6))
     for name in ("t.de", "t.txt"):
@@ -316,16 +329,26 @@ def test_mixed_up_files_are_refused_or_named_once(tiny_run: Path, command: Calla
         refused = command(*call, cwd=tmp_path)
         assert refused.status == 2
         assert told in refused.error
+        assert _advised(refused.error) <= _options_of(call[0])
     shutil.copytree(tiny_run, tmp_path / "teacher")  # whose engine may leave an export there
     distill = ("distill", "teacher", "--out", "x")
     swapped = ("--src", "t.de", "--ref", "t.en")
     for call in (
         (*distill, *swapped),
         (*distill, "--src", "t.en", "--valid-src", "t.de", "--valid-ref", "t.en"),
-        ("calibrate", str(tiny_run), *swapped),
-        ("export", str(tiny_run), "--format", "ctranslate2", "--out", "x", "--check", *swapped[1:]),
     ):
         assert "swap the two files, or add --from en" in command(*call, cwd=tmp_path).error
+        assert "--from" in _options_of(call[0])
+    # these have no --from
+    for call in (
+        ("calibrate", str(tiny_run), *swapped),
+        ("export", str(tiny_run), "--format", "ctranslate2", "--out", "x", "--check", *swapped[1:]),
+        ("report", str(tiny_run), *swapped),
+    ):
+        error = command(*call, cwd=tmp_path).error
+        assert "t.de: German (de) by its name, but" in error
+        assert error.endswith(": swap the two files, or rename it if the name misleads")
+        assert _advised(error) <= _options_of(call[0])
     warned = command("score", tiny_run, "--src", "t.txt", "--ref", "t.txt", cwd=tmp_path)
     warnings = [line for line in warned.err.split("\n") if line.startswith("warning: t.txt: ")]
     assert len(warnings) == 2

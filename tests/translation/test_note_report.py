@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +27,7 @@ NOTES = [
 
 
 def report(
-    notes: list[Note], n_lines: int | None = 9, name: str = "", begins_list: bool = True, **options: object
+    notes: list[Note], n_lines: int | None = 9, name: str = "", begins_list: bool = False, **options: object
 ) -> list[str]:
     """Return what a report prints about some notes."""
     printed: list[str] = []
@@ -80,9 +85,45 @@ def test_what_is_refused_leaves_the_list_of_another_command(tmp_path: Path) -> N
     path.write_text("of a command that still runs", encoding="utf-8")
     options = WarningOptions(warnings=path)
     check_list(options)
-    with pytest.raises(ConfigError), NoteReport(options):
+    with pytest.raises(ConfigError), NoteReport(options, begins_list=True):
         raise ConfigError("another process is writing this file")
     assert path.read_text(encoding="utf-8") == "of a command that still runs"
-    with NoteReport(options):
+    with NoteReport(options, begins_list=True):
         pass
     assert path.read_text(encoding="utf-8") == ""
+
+
+def test_two_reports_that_are_open_at_once_keep_each_other_whole(tmp_path: Path) -> None:
+    options = WarningOptions(warnings=tmp_path / "warnings")
+    with NoteReport(options, name="a", begins_list=True) as a, NoteReport(options, name="b") as b:
+        for note in NOTES * 400:  # more than a buffer holds
+            a.add(note)
+            b.add(note)
+    lines = (tmp_path / "warnings").read_bytes().decode().split("\n")
+    assert [lines.count(f"{name}: {NOTES[0]}") for name in "ab"] == [400, 400]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_named_pipe_gets_the_notes_of_one_opening(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reader:
+        notes = reader.submit(pipe.read_text, encoding="utf-8")
+        options = WarningOptions(warnings=pipe)
+        check_list(options)
+        with NoteReport(options, begins_list=True) as made:
+            made.add(NOTES[0])
+        assert notes.result(10) == f"{NOTES[0]}\n"
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_list_that_is_where_the_command_prints_is_refused(stream: str, tmp_path: Path) -> None:
+    """It emptied the file of the translations before it."""
+    path = tmp_path / "out"
+    script = "import sys; from dragoman.translation.note_report import *; "
+    script += "check_list(WarningOptions(warnings=Path(sys.argv[1])))"
+    with path.open("ab") as file:
+        streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: file}
+        done = subprocess.run([sys.executable, "-c", script, path], **streams)
+    assert done.returncode
+    assert b"the command prints to this file too" in (done.stderr or path.read_bytes())

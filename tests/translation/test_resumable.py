@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -255,12 +256,27 @@ def test_a_journal_begins_with_its_mark_and_may_be_torn_within_it(src: Path) -> 
     assert (src.parent / "out").read_bytes() == WHOLE
 
 
-def test_what_is_refused_leaves_no_journal(src: Path, listing: Any) -> None:
+@pytest.mark.parametrize("restart", [False, True])
+def test_an_unfinished_file_that_is_not_ours_is_refused_and_kept(src: Path, listing: Any, restart: bool) -> None:
     (src.parent / "out.partial").write_text("somebody's")
-    with pytest.raises(DragomanError, match="has no journal"):
-        make(src, Upper())
+    with pytest.raises(DragomanError, match=r"out\.partial: exists and has no journal of dragoman; move it away"):
+        make(src, Upper(), restart=restart)
     assert listing(src.parent) == ["out.partial", "src"]
     assert (src.parent / "out.partial").read_text() == "somebody's"
+
+
+def test_an_unfinished_file_with_an_empty_journal_is_made_again_with_restart(src: Path, listing: Any) -> None:
+    """The refusal advises --restart."""
+    with pytest.raises(StoppedError):
+        make(src, Upper(4))
+    (src.parent / "out.journal").write_bytes(b"")
+    for _ in range(2):
+        with pytest.raises(DragomanError, match="unfinished file has no journal; restore it, or start over with --res"):
+            make(src, Upper())
+    assert listing(src.parent) == ["out.journal", "out.partial", "src"]
+    make(src, Upper(), restart=True)
+    assert (src.parent / "out").read_bytes() == WHOLE
+    assert listing(src.parent) == ["out", "src"]
 
 
 def test_links_that_lie_in_wait_are_not_followed(src: Path) -> None:
@@ -292,6 +308,26 @@ def test_of_two_processes_one_is_refused(src: Path) -> None:
     make(src, work)  # type: ignore[arg-type]
     assert statuses == [7]
     assert (src.parent / "out").read_bytes() == WHOLE
+
+
+def test_a_process_that_is_forked_meanwhile_does_not_keep_the_file(src: Path) -> None:
+    children = []
+
+    class Forking(Upper):
+        def __call__(self, lines: list[Line], before: int, say: Callable[[Note], None]) -> list[str]:
+            children.append(os.fork())
+            if not children[0]:
+                signal.pause()
+                os._exit(0)
+            return super().__call__(lines, before, say)
+
+    try:
+        with pytest.raises(StoppedError):
+            make(src, Forking(stop_at=0))
+        assert make(src, Upper())[0] == 9
+    finally:
+        os.kill(children[0], signal.SIGKILL)
+        os.waitpid(children[0], 0)
 
 
 def test_an_empty_text_gives_an_empty_file_and_a_compressed_one_is_read(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 from dragoman import __version__
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.files import explained, sha256
-from dragoman.locks import acquire
+from dragoman.locks import acquire, release
 
 NAME = "_dragoman.jsonl"
 FORM = {"translations of dragoman": 1}
@@ -108,7 +108,7 @@ def open_record(folder: Path, facts: Mapping[str, Any], restart: bool = False) -
             finished = _begin(path, descriptor, header, restart)
         yield Record(path, descriptor, finished)
     finally:
-        os.close(descriptor)
+        release(descriptor)
 
 
 def _begin(path: Path, descriptor: int, header: dict[str, Any], restart: bool) -> dict[str, FinishedShard]:

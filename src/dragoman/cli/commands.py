@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,6 +184,12 @@ def value_name(option: Any) -> str:
     return {int: "N", float: "NUM", Path: "PATH"}.get(kind, "TEXT")
 
 
+def names_files(parameter: Any) -> bool:
+    """True if the value of a parameter is the name of a file or folder, which the help shows by its placeholder."""
+    words = ("PATH", "FILE", "DIR", "FOLDER", "RUN", "SRC", "CONFIG", "MODEL")
+    return any(word in (parameter.metavar or "") for word in words)
+
+
 class _Parameters:
     """Command whose help names the values of options as N, NUM, PATH and TEXT, not as types of Python."""
 
@@ -205,9 +212,31 @@ class Command(_Parameters, TyperCommand):
         from dragoman.cli.habits import with_present_names
 
         present, warnings = with_present_names(ctx.info_name, args)
-        for warning in () if ctx.resilient_parsing else warnings:
-            say(f"warning: {warning}")
+        if not ctx.resilient_parsing:
+            for warning in warnings:
+                say(f"warning: {warning}")
+            self._refuse_slips(ctx, present)
         return super().parse_args(ctx, present)
+
+    def _refuse_slips(self, ctx: Any, args: list[str]) -> None:
+        """Refuse a file for an option of one value that has one already, and an empty name, before anything is read.
+
+        Of the other options the last value counts, as aliases and makefiles expect.
+        """
+        values, _, order = self.make_parser(ctx).parse_args(list(args))
+        if any(parameter.is_eager for parameter in order):  # --help
+            return
+        times: Counter[Any] = Counter(order)
+        for parameter, n_times in times.items():
+            if not names_files(parameter):
+                continue
+            is_option = parameter.param_type_name == "option"
+            if n_times > 1 and is_option and not parameter.multiple:
+                takes = "one value" if parameter.nargs == 1 else f"{parameter.nargs} values"
+                ctx.fail(f"{parameter.opts[-1]} is given twice; it takes {takes}")
+            value = values[parameter.name]
+            if "" in (value if isinstance(value, list | tuple) else [value]):
+                ctx.fail(f"{parameter.opts[-1] if is_option else parameter.metavar} is empty; give a name")
 
 
 class Commands(_Parameters, TyperGroup):

@@ -14,7 +14,7 @@ from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import print_line
 from dragoman.doctor.options import ExaminationOutput, ExaminedSettings, ExaminedText
 from dragoman.errors import BYTES_OF_NAMES, ConfigError
-from dragoman.progress import say
+from dragoman.progress import Ticker
 
 
 @with_options(ExaminedText)
@@ -33,10 +33,11 @@ def doctor(
     ] = None,
 ) -> None:
     """``dragoman doctor``; its help is in ``cli/commands.py``."""
-    out, listed, write = output.out, output.listed, output.write
+    out, listed, write, say = output.out, output.listed, output.write, Ticker(settings.quiet).say
     if settings.quiet:
         logging.getLogger("dragoman").setLevel(logging.ERROR)
     with loading():
+        from dragoman.data.compression import refuse_compressed
         from dragoman.data.texts import files_of, refuse_stray_columns
         from dragoman.doctor.diagnosis import (
             config_and_texts,
@@ -51,6 +52,7 @@ def doctor(
         from dragoman.explanation.style import no_figures
         from dragoman.files import below, check_output, explained, output_file
 
+    refuse_compressed(listed)
     if out is not None:
         check_page_folder(out, listed, *(() if write is None else (*write, log_of(write))))
     if inputs and model_folder(inputs[0]) is not None:

@@ -71,6 +71,7 @@ def evaluate(
     """``dragoman evaluate``; its help is in ``cli/commands.py``."""
     with loading():
         import dragoman.evaluation.evaluate  # noqa: F401  (takes seconds)
+        from dragoman.data.compression import refuse_compressed
         from dragoman.files import check_output, refuse_twice
 
     names, out = [str(system) for system in systems], test.out
@@ -100,6 +101,7 @@ def evaluate(
     if out is not None:
         check_output(out, test.src, *test.ref, *systems)
     refuse_twice(out, warned.warnings)
+    refuse_compressed(warned.warnings)
     with at_ctrl_c(
         lambda: "before the scores were computed: nothing is saved; the same command starts from the beginning"
     ):

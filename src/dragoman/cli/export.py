@@ -63,14 +63,16 @@ def export(
     with loading():
         from dragoman.toolkits import export as exports
 
-    use_threads(checks.threads)
     if checks.check is not None:
+        use_threads(checks.threads)
         _export_and_compare(run, form, out, quantization, checks)
         return
     if checks.ref is not None or checks.as_json or checks.require or checks.to is not None:
         raise ConfigError("--ref, --json, --require and --to need --check: give the text to compare on as --check FILE")
-    if checks.device != Comparison().device:
-        raise ConfigError("--device is where an export is compared: give --check FILE too, or leave it out")
+    if checks.device != Comparison().device or checks.threads is not None:
+        raise ConfigError(
+            "--device and --threads are for comparing an export: give --check FILE too, or leave them out"
+        )
     print(exports.export(run, form, out, quantization))
 
 
@@ -81,7 +83,7 @@ def _export_and_compare(run: Path, form: str, out: Path | None, quantization: st
         from dragoman.evaluation import certify
         from dragoman.toolkits import export as exports
         from dragoman.toolkits.writing import format_of
-        from dragoman.translation.language_pairs import check_sides
+        from dragoman.translation.language_pairs import RENAME, check_sides
         from dragoman.translation.options import TranslateOptions
         from dragoman.translation.translator import Translator
 
@@ -99,7 +101,7 @@ def _export_and_compare(run: Path, form: str, out: Path | None, quantization: st
         raise ConfigError(f"{run} has several target languages: choose one with --to ({known})")
     plan = translator.plan(options)
     files = checks.check, *([] if checks.ref is None else [checks.ref])
-    for warning in check_sides(run, (plan.src_lang, plan.tgt_lang), None, *files):
+    for warning in check_sides(run, (plan.src_lang, plan.tgt_lang), RENAME, *files):
         say(f"warning: {warning}")
     folder = exports.export(run, form, out, quantization)
     with at_ctrl_c(lambda: f"before the comparison was done; the export is complete: {folder}"):

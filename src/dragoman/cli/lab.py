@@ -12,6 +12,7 @@ from dragoman.cli.declared_options import with_options
 from dragoman.cli.environment import use_threads
 from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import at_terminal, print_line, print_table
+from dragoman.errors import ConfigError
 from dragoman.lab import EXPERIMENTS, MINUTES
 from dragoman.options import MachineOptions, QuietOptions, option, option_group
 from dragoman.progress import Ticker, clear, has_live_line, say
@@ -60,6 +61,8 @@ def lab(
 ) -> None:
     """``dragoman lab``; its help is in ``cli/commands.py``."""
     if name is None:
+        if quick or machine != MachineOptions() or (out, config, run) != (None, None, None):
+            raise ConfigError("only --lang has an effect on the list of experiments: name one to run, or all")
         _list_experiments(report.lang)
         return
 

@@ -27,7 +27,7 @@ class TestText(MachineOptions):
     src: Path | None = option(None, "Text", "With --ref: its source side, which each run translates.")
     to: str | None = option(None, "Text", "With --ref: target language, for runs of several and for --outputs.")
     outputs: tuple[str, ...] = option(
-        (), "Text", "With --ref: text file of translations to compare instead; may be repeated."
+        (), "Text", "With --ref: text file of translations to compare instead; may be repeated.", metavar="PATH"
     )
 
 
@@ -69,9 +69,10 @@ def report(
         raise ConfigError("--to is the language of the translations: give --ref and --src too, or --ref and --outputs")
     if test.ref is not None and test.src is None and not test.outputs:
         raise ConfigError("--ref needs something to compare: give --src, or translations with --outputs")
-    if test.device != TestText().device and (test.ref is None or test.outputs):
+    if (test.device != TestText().device or test.threads is not None) and (test.ref is None or test.outputs):
         raise ConfigError(
-            "--device is where the runs translate: give --ref and --src without --outputs, or leave it out"
+            "--device and --threads are for runs that translate: give --ref and --src without --outputs, or leave them "
+            "out"
         )
     inputs = [test.ref, test.src, *map(Path, test.outputs)]
     for path in (out, *files_beside(out, test.ref)):
@@ -99,6 +100,7 @@ def _outputs(runs: list[Path], test: TestText, tgt_langs: set[str | None]) -> Ou
         from dragoman.evaluation.writing import writing_of
         from dragoman.history.translations import compare_outputs
         from dragoman.languages.codes import language_of, variety
+        from dragoman.translation.language_pairs import RENAME, check_names
         from dragoman.translation.translator import Translator
 
     assert test.ref is not None
@@ -110,8 +112,7 @@ def _outputs(runs: list[Path], test: TestText, tgt_langs: set[str | None]) -> Ou
         of_runs = next(iter(tgt_langs)) if len(tgt_langs) == 1 else None
         expected_by = "--to says" if test.to else "the target language is"
         sides = [Side(path, test.to or of_runs, expected_by) for path in (test.ref, *map(Path, test.outputs))]
-        rename = "rename it if the name misleads"
-        refuse_by_name(sides[:1], rename if test.to else lambda lang: f"add --to {lang} if it is meant, or {rename}")
+        refuse_by_name(sides[:1], RENAME if test.to else lambda lang: f"add --to {lang} if it is meant, or {RENAME}")
         if test.to is None:
             refuse_by_name(sides[1:], f"add --to {of_runs} if the name misleads")
         for side, lines in zip(sides, [refs, *(lines for _, lines in outputs)], strict=True):
@@ -123,10 +124,14 @@ def _outputs(runs: list[Path], test: TestText, tgt_langs: set[str | None]) -> Ou
     else:
         outputs = []
         translators = [Translator.load(run, test.device) for run in runs]
-        langs = {str(run): one.plan(to=test.to).tgt_lang for run, one in zip(runs, translators, strict=True)}
+        plans = {str(run): one.plan(to=test.to) for run, one in zip(runs, translators, strict=True)}
+        langs = {run: plan.tgt_lang for run, plan in plans.items()}
         if len({variety(own) for own in langs.values() if own}) > 1:
             into = ", ".join(f"{run} into {own}" for run, own in langs.items())
             raise ConfigError(f"the runs translate into several languages ({into}): report those of one language")
+        assert test.src is not None
+        for name, plan in plans.items():
+            check_names(name, (plan.src_lang, plan.tgt_lang), RENAME, test.src, test.ref)
         lang = next(filter(None, langs.values()), lang)
         for run, translator in zip(runs, translators, strict=True):
             if len(runs) > 1:

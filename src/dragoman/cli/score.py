@@ -60,9 +60,10 @@ def score(
 ) -> None:
     """``dragoman score``; its help is in ``cli/commands.py``."""
     with loading():
+        from dragoman.data.compression import refuse_compressed
         from dragoman.data.corpus import read_pairs
         from dragoman.files import check_output, refuse_twice
-        from dragoman.translation.language_pairs import check_sides
+        from dragoman.translation.language_pairs import check_sides, name_from
         from dragoman.translation.translator import Translator
 
     use_threads(machine.threads)
@@ -70,16 +71,17 @@ def score(
     if alignments is not None:
         check_output(alignments, src, ref)
     refuse_twice(alignments, output.warnings)
+    refuse_compressed(alignments, output.warnings)
     pairs = list(read_pairs(src, ref))
     with loading(run):
         translator = Translator.load([run, *(ensemble or ())], machine.device)
     options = replace(options, alignments=alignments is not None)
     plan = translator.plan_scoring(options)  # refuses impossible options before the file of --alignments is opened
     langs = plan.reader.direction.src, plan.reader.direction.tgt
-    for warning in check_sides(run, langs, options.from_lang, src, ref):
+    for warning in check_sides(run, langs, name_from(langs, options.from_lang), src, ref):
         say(f"warning: {warning}")
     check_list(output, src, ref)
-    ticker, report = Ticker(), NoteReport(output)
+    ticker, report = Ticker(), NoteReport(output, begins_list=True)
     if not output.as_json and sys.stdout.isatty():
         print(HEADER)
     n_lines = n_tokens = n_lost = start = 0

@@ -23,7 +23,7 @@ from dragoman.cli.signs import at_ctrl_c, loading
 from dragoman.cli.tables import at_terminal
 from dragoman.documents.options import FormatOptions
 from dragoman.errors import ConfigError, DataError, DecodeError, as_command
-from dragoman.files import STDIN, check_output, lies_in, refuse_an_input, refuse_twice
+from dragoman.files import STDIN, check_name, check_output, lies_in, refuse_an_input, refuse_twice
 from dragoman.options import flags, option, option_group
 from dragoman.progress import Ticker, clear, columns, has_live_line, say, wrapped
 from dragoman.translation.note_report import NoteReport, WarningOptions, check_list
@@ -109,7 +109,7 @@ def translate(
     if interactive and warned.warnings is not None:
         raise ConfigError("-i shows warnings at once: leave out --warnings")
     is_document = _check(run, file, options, output, interactive)
-    _check_outputs(output, warned, inputs)
+    _check_outputs(output, warned, inputs, is_document)
     _check_formats(file, output, formats, is_document)
     with loading(run):
         translator = Translator.load(members, machines.device)
@@ -118,7 +118,7 @@ def translate(
     expected_by = f"{run} translates from"
     watch = LanguageWatch(str(file or "stdin"), plan.src_lang, expected_by, warn)
     check_list(warned, *inputs)
-    report = NoteReport(warned)
+    report = NoteReport(warned, begins_list=True)
     if file is not None and output.out is not None:
         if is_document:
             terms = _document(translator, file, output, options, report)
@@ -180,18 +180,19 @@ def _check_ray(output: Output, warned: WarningOptions, formats: Mapping[str, Any
 def _warn_of_languages(run: Path, plan: Plan, text: Path | None, out: Path | None) -> None:
     """Warn if the text to translate, or the name of a file to be made, seems to be of another language."""
     from dragoman.data.sides import Side, doubt_about_name
-    from dragoman.translation.language_pairs import check_sides
+    from dragoman.translation.language_pairs import check_sides, name_from
 
     pair = (plan.src_lang, plan.tgt_lang)
-    warnings = [] if text is None else check_sides(run, pair, plan.options.from_lang, text)
+    warnings = [] if text is None else check_sides(run, pair, name_from(pair, plan.options.from_lang), text)
     if out is not None and not out.exists():
         warnings += filter(None, [doubt_about_name(Side(out, plan.tgt_lang, f"{run} translates into"))])
     for warning in warnings:
         say(f"warning: {warning}")
 
 
-def _check_outputs(output: Output, warned: WarningOptions, inputs: Sequence[Path | None]) -> None:
-    """Refuse an output that is an input, lies in a folder that is read, or is named twice."""
+def _check_outputs(output: Output, warned: WarningOptions, inputs: Sequence[Path | None], is_document: bool) -> None:
+    """Refuse an output that is an input, lies in a folder that is read, is named twice, or cannot be as its name."""
+    from dragoman.data.compression import compressor, refuse_compressed
     from dragoman.translation.resumable import written_for
 
     out, alignments, warnings = output.out, output.alignments, warned.warnings
@@ -199,7 +200,14 @@ def _check_outputs(output: Output, warned: WarningOptions, inputs: Sequence[Path
         check_output(alignments, *inputs)
     if out is not None:
         refuse_an_input(out, *inputs[1:])  # the text itself is compared where it is read
-    refuse_twice(*(() if out is None else written_for(out)), alignments, warnings)
+        check_name(out)
+    outs: Sequence[Path] = () if out is None else (out,)
+    if out is not None and not is_document:
+        compressor(out)
+        if not out.is_dir():
+            outs = written_for(out)
+    refuse_twice(*outs, alignments, warnings)
+    refuse_compressed(alignments, warnings)
     for folder in (path for path in (inputs[0], out) if path is not None and path.is_dir()):
         if warnings is not None and lies_in(warnings, folder.resolve()):
             raise ConfigError(f"{warnings}: lies in the folder {folder} of the documents; choose another place")
@@ -347,7 +355,7 @@ def _folder(runs: list[Path], src: Path | None, options: TranslateOptions, machi
     from dragoman.bulk.shards import is_parquet, shard_names
     from dragoman.bulk.translate import translate_folder
     from dragoman.data.sides import doubt_about
-    from dragoman.translation.language_pairs import check_names
+    from dragoman.translation.language_pairs import check_names, name_from
     from dragoman.translation.notes import Events
     from dragoman.translation.translator import Translator
 
@@ -360,7 +368,8 @@ def _folder(runs: list[Path], src: Path | None, options: TranslateOptions, machi
         plan = Translator.load(runs, "cpu").plan(to=options.to, from_lang=options.from_lang)
     langs, folder = (plan.src_lang, plan.tgt_lang), src.parent if src.is_file() else src
     texts = [folder / name for name in shard_names(src) if not is_parquet(name)]
-    sides = [side for text in texts for side in check_names(runs[0], langs, options.from_lang, text)]
+    advice = name_from(langs, options.from_lang)
+    sides = [side for text in texts for side in check_names(runs[0], langs, advice, text)]
     for side in sides:
         with contextlib.suppress(DataError):  # a damaged shard does not stop the others
             if warning := doubt_about(side):

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
 from dragoman.data.encodings import MARKS, marked
-from dragoman.errors import DataError, not_installed
+from dragoman.data.text_names import COMPRESSED
+from dragoman.errors import ConfigError, DataError, not_installed
+from dragoman.files import pinned
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +42,10 @@ _CPIO = {b"070707": 76, b"070701": 110, b"070702": 110}
 _CPIO_BINARY = b"\xc7\x71"
 """Those of one whose header is not, 26 bytes with some NUL; alone they are a character of several encodings."""
 _DIGITS = frozenset(b"0123456789abcdefABCDEF")
+_NEVER_WRITTEN = (
+    ".7z", ".bz2", ".gzip", ".lz", ".lz4", ".lzma", ".tbz2", ".tgz", ".txz", ".xz", ".z", ".zip", ".zstd",
+)  # fmt: skip
+"""Suffixes that promise a compression that is not written here. ``.br``, ``.rar`` and ``.tar`` are languages too."""
 
 
 def open_corpus(path: Path | str) -> BinaryIO:
@@ -48,7 +54,7 @@ def open_corpus(path: Path | str) -> BinaryIO:
     Raises:
         DataError: The file is missing, a folder, unreadable or an archive; or zstandard is missing for ``.zst``.
     """
-    path = Path(path)
+    path = pinned(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder; give the path of a text file in it")
     try:
@@ -73,9 +79,9 @@ def text_of(stream: BinaryIO, path: Path) -> BinaryIO:
     try:
         stream = _with_whole_mark(stream)
     except (EOFError, OSError, zlib.error) as error:
-        raise broken_off(str(path), error) from None
+        raise broken_off(f"{path}", error) from None
     _refuse_archive(path, stream)
-    return as_utf8(stream, str(path))
+    return as_utf8(stream, f"{path}")
 
 
 def _with_whole_mark(stream: BinaryIO) -> BinaryIO:
@@ -147,9 +153,10 @@ def compressor(path: Path | str) -> Callable[[bytes], bytes]:
     in parts. The same text gives the same bytes. Any other suffix leaves the text as it is.
 
     Raises:
+        ConfigError: The suffix is that of another compression.
         DataError: zstandard is missing for ``.zst``.
     """
-    suffix = Path(path).suffix
+    suffix = Path(path).suffix.lower()
     if suffix == ".gz":
         return lambda text: gzip.compress(text, mtime=0)
     if suffix == ".zst":
@@ -158,7 +165,22 @@ def compressor(path: Path | str) -> Callable[[bytes], bytes]:
         except ImportError:
             raise DataError(f"{path}: {not_installed('writing .zst', 'zstandard')}") from None
         return zstandard.ZstdCompressor(level=9, write_checksum=True).compress
+    if suffix in _NEVER_WRITTEN:
+        raise ConfigError(f"{path}: text is written plain, as .gz or as .zst, not as {suffix}; choose another name")
     return bytes
+
+
+def refuse_compressed(*outs: Path | None) -> None:
+    """Check that no output that is always plain text has a name of compressed text.
+
+    Lists and alignments are written line by line, and are readable also after a kill.
+
+    Raises:
+        ConfigError: One has.
+    """
+    for out in outs:
+        if out is not None and out.suffix.lower() in (*COMPRESSED, *_NEVER_WRITTEN):
+            raise ConfigError(f"{out}: is written as plain text; choose a name without {out.suffix}")
 
 
 def refuse_a_pipe(path: Path | str) -> None:
@@ -167,16 +189,17 @@ def refuse_a_pipe(path: Path | str) -> None:
     Raises:
         DataError: The path exists and is neither a file nor a folder.
     """
-    path = Path(path)
+    path = pinned(path)
     if path.exists() and not path.is_file() and not path.is_dir():  # a folder is refused by open_corpus
         raise DataError(f"{path}: a pipe, but it is read more than once; write it to a file (.gz or .zst are accepted)")
 
 
 def _open(path: Path) -> BinaryIO:
     """Open a file by its suffix, without checks."""
-    if path.suffix == ".gz":
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
         return cast(BinaryIO, gzip.open(path, "rb"))
-    if path.suffix == ".zst":
+    if suffix == ".zst":
         return cast(BinaryIO, io.BufferedReader(_ZstdFile(path), 2**17))
     return path.open("rb")
 
@@ -186,13 +209,14 @@ def _refuse_archive(path: Path, stream: BinaryIO) -> None:
     try:
         start = stream.peek(512)  # type: ignore[attr-defined]
     except (EOFError, OSError, zlib.error) as error:
-        raise broken_off(str(path), error) from None
+        raise broken_off(f"{path}", error) from None
     # The libraries read an empty file as empty text, but even compressed empty text has some bytes.
-    if not start and path.suffix in (".gz", ".zst") and not path.stat().st_size:
-        raise broken_off(str(path), EOFError("it is empty, and even compressed empty text has some bytes"))
+    is_compressed = path.suffix.lower() in COMPRESSED
+    if not start and is_compressed and not path.stat().st_size:
+        raise broken_off(f"{path}", EOFError("it is empty, and even compressed empty text has some bytes"))
     what = _archive(start)
     if what is not None:
-        inside = "its content is " if path.suffix in (".gz", ".zst") else ""
+        inside = "its content is " if is_compressed else ""
         raise DataError(
             f"{path}: {inside}{what}, not text; unpack it, or give compressed text the extension .gz or .zst"
         )

@@ -40,6 +40,7 @@ from dragoman.data.compression import as_utf8, broken_off, codec_of
 from dragoman.data.compression import open_corpus as open_corpus
 from dragoman.data.encodings import SAMPLE_BYTES, Encoding, recognise
 from dragoman.errors import DataError, as_command
+from dragoman.files import pinned
 from dragoman.languages.codes import language_of
 from dragoman.languages.scripts import is_blank
 
@@ -68,11 +69,11 @@ def read_lines(path: Path | str) -> Iterator[str]:
     Raises:
         DataError: The file is missing, a folder, unreadable, empty, truncated, or breaks a rule of the table above.
     """
-    path = Path(path)
+    path = pinned(path)
     number = n_cr = n_escaped = 0
     text = ""
     with open_corpus(path) as stream:
-        while block := _read_block(stream, str(path)):
+        while block := _read_block(stream, f"{path}"):
             # Nearly all blocks need no repair and are split several times as fast.
             if number and (lines := _plain_lines(block)) is not None:
                 number += len(lines)
@@ -86,7 +87,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
                     refuse_escapes(path, number)
                 text = decode_line(without_ending(raw), path, number, codec_of(stream))
                 if number == 1 and text.startswith(BOM):
-                    logger.info("%s: byte order mark at the start removed", path)
+                    logger.info("%s: byte order mark at the start removed", f"{path}")
                     text = text[1:]
                     if len(raw) == len(BOM_BYTES):  # nothing but the mark: the file is empty
                         number = 0
@@ -99,10 +100,10 @@ def read_lines(path: Path | str) -> Iterator[str]:
     if number == 1 and (n := text.count("\r")) > 1:
         logger.warning(
             "%s: one line with %s CR inside; if its lines end at CR alone, convert it with tr '\\r' '\\n' < %s > NEW",
-            path, f"{n:,}", as_command(path),
+            f"{path}", f"{n:,}", as_command(path),
         )  # fmt: skip
     if n_cr:
-        logger.info("%s: CR before LF removed from %s lines", path, f"{n_cr:,}")
+        logger.info("%s: CR before LF removed from %s lines", f"{path}", f"{n_cr:,}")
 
 
 def _plain_lines(block: bytes) -> list[str] | None:
@@ -217,7 +218,7 @@ def encoding_of(path: Path, number: int = 1) -> Encoding | None:
     free = SAMPLE_BYTES // 2  # bytes of the sample that are left
     with open_corpus(path) as stream:
         at = 0
-        while (line := read_line(stream, str(path))) and (free > 0 or at < number):
+        while (line := read_line(stream, f"{path}")) and (free > 0 or at < number):
             at += 1
             if at == number:
                 free = SAMPLE_BYTES // 2
@@ -269,7 +270,7 @@ def lines_of(path: Path | str) -> Iterator[str]:
         DataError: The file cannot be opened, or breaks off.
     """
     with open_corpus(path) as stream:
-        for line in read_lines_leniently(stream, str(path)):
+        for line in read_lines_leniently(stream, f"{path}"):
             yield line.text
 
 

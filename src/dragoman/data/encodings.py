@@ -120,7 +120,7 @@ class Encoding:
     def command(self, path: Path) -> str:
         """Return the command that writes a file as UTF-8, next to it; a compressed file is unpacked."""
         file, out = as_command(path), as_command(Path(f"{path}.utf8"))
-        unpack = {".gz": "gzip -dc", ".zst": "zstd -dc"}.get(path.suffix)
+        unpack = {".gz": "gzip -dc", ".zst": "zstd -dc"}.get(path.suffix.lower())
         if unpack:
             return f"{unpack} {file} | iconv -f {self.name} -t UTF-8 > {out}"
         return f"iconv -f {self.name} -t UTF-8 {file} > {out}"

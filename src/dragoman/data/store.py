@@ -42,7 +42,7 @@ from dragoman.config import DataConfig
 from dragoman.data.corpus import Cleaner, Report
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import BundleError, DataError
-from dragoman.files import check_sealed, sealed_folder, sha256, unreadable
+from dragoman.files import as_path, check_sealed, sealed_folder, sha256, unreadable
 from dragoman.languages.sentences import sentences
 
 Progress = Callable[[int, int | None, str], None]
@@ -132,7 +132,7 @@ def build_store(
             is left behind.
         DragomanError: The disk is full or the folder cannot be written.
     """
-    folder = Path(folder)
+    folder = as_path(folder)
     if folder.exists() and not (folder / ABOUT).is_file():
         raise DataError(f"{folder} exists and is not a store; remove it, or choose another folder")
     report_progress = throttled(progress)
@@ -319,14 +319,16 @@ class Store:
             DataError: The store is missing, incomplete, damaged or of another format.
             UnreadableError: It cannot be read now.
         """
-        folder = Path(folder)
+        folder = as_path(folder)
         try:
             about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
             if about["format"] != FORMAT:
                 raise DataError(f"{folder}: a store of format {about['format']}, not {FORMAT}; {COPY_IT}")
             return cls(folder, about)
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise DataError(f"{error.filename}: missing, so this store is incomplete; {COPY_IT}") from None
+            raise DataError(
+                f"{folder / Path(error.filename).name}: missing, so this store is incomplete; {COPY_IT}"
+            ) from None
         except OSError as error:
             raise unreadable(folder, error) from error
         except (ValueError, KeyError, TypeError) as error:
@@ -455,7 +457,7 @@ def check_store(folder: Path | str) -> bool:
     Raises:
         DataError: A file is missing or has changed.
     """
-    folder = Path(folder)
+    folder = as_path(folder)
     try:
         if not {"files", "sha256"} & json.loads((folder / ABOUT).read_text(encoding="utf-8")).keys():
             return False

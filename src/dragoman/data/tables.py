@@ -80,7 +80,9 @@ def read_table(path: Path, columns: Columns | None) -> Iterator[tuple[str, str]]
         elif len(row) != len(first):
             ragged[len(row)] += 1
             if ragged.total() <= SHOWN:
-                logger.warning("%s:%d: %s, but the first row has %d: left out", path, line, cells(len(row)), len(first))
+                logger.warning(
+                    "%s:%d: %s, but the first row has %d: left out", f"{path}", line, cells(len(row)), len(first)
+                )
             yield "", ""
         else:
             quotes.count(line, row[src], row[tgt])
@@ -92,11 +94,11 @@ def read_table(path: Path, columns: Columns | None) -> Iterator[tuple[str, str]]
             "needs all its cells"
         )
     if ragged.total() > SHOWN:
-        logger.warning("%s: %s rows in all have not %d cells: left out", path, f"{ragged.total():,}", len(first))
+        logger.warning("%s: %s rows in all have not %d cells: left out", f"{path}", f"{ragged.total():,}", len(first))
     if form_of(path) == ".tsv" and quotes.are_of_a_csv(n_rows):
         logger.warning(
             "%s:%d: cells in quotation marks, in %s row%s: a .tsv has no quotes, so the marks are part of the text; if "
-            "a spreadsheet wrote them, name the file .csv", path, quotes.first, f"{quotes.n:,}",
+            "a spreadsheet wrote them, name the file .csv", f"{path}", quotes.first, f"{quotes.n:,}",
             "s" * (quotes.n > 1),
         )  # fmt: skip
 

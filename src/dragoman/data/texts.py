@@ -20,6 +20,7 @@ from dragoman.data.tables import read_table, table_headings, table_languages
 from dragoman.data.text_names import form_of
 from dragoman.data.tmx import read_tmx, tmx_languages, tmx_varieties
 from dragoman.errors import ConfigError, DataError, as_command
+from dragoman.files import as_path
 from dragoman.languages.codes import language_of, variety
 from dragoman.languages.known import is_known
 from dragoman.languages.mixups import name_of, named_otherwise
@@ -161,7 +162,7 @@ def _differ(lang: str, other: str) -> bool:
 
 def _named(text: TextFiles | None) -> str:
     """Return the file names of a text, for a message."""
-    return " and ".join(map(str, files_of(text))) if text is not None else ""
+    return " and ".join(map(format, files_of(text))) if text is not None else ""
 
 
 def texts_named(words: Sequence[Path | str], columns: tuple[str, str] | None = None) -> list[TextFiles]:
@@ -175,7 +176,7 @@ def texts_named(words: Sequence[Path | str], columns: tuple[str, str] | None = N
         ConfigError: An argument has none of the forms, or one side is missing.
     """
     texts: list[TextFiles] = []
-    remaining = list(map(Path, words))
+    remaining = list(map(as_path, words))
     while remaining:
         path = remaining.pop(0)
         if form_of(path):
@@ -226,7 +227,7 @@ def _begins_with(path: Path, remaining: list[Path]) -> PairOfFiles:
     ends = _of_one_set(path, by_middle, [])
     if len(ends) == 2 and not (remaining and str(remaining[0]) in ends):
         (src, first), (tgt, second) = ends.items()
-        logger.info("%s to %s; for the other direction give %s %s %s", first, second, path, tgt, src)
+        logger.info("%s to %s; for the other direction give %s %s %s", f"{first}", f"{second}", path, tgt, src)
         return PairOfFiles(src=first, tgt=second)
     if len(ends) < 2 and path.is_dir():
         raise ConfigError(f"{path} is a folder; give {FORMS}")
@@ -254,7 +255,7 @@ def _of_one_set(path: Path, by_middle: Mapping[str, Mapping[str, Path]], codes: 
     langs = codes or dict.fromkeys(lang for files in by_middle.values() for lang in files)
     by_lang = {lang: [files[lang] for files in by_middle.values() if lang in files] for lang in langs}
     if len(by_lang) > 1 and max(map(len, by_lang.values())) > 1:
-        every = ", ".join(str(file) for files in by_lang.values() for file in files)
+        every = ", ".join(f"{file}" for files in by_lang.values() for file in files)
         raise ConfigError(f"{path}: several files begin so ({every}); name the two")
     return {lang: files[0] for lang, files in by_lang.items()}
 

@@ -62,9 +62,9 @@ def read_tmx(path: Path, languages: Languages) -> Iterator[tuple[str, str]]:
         raise DataError(f"{path}: no unit has both {languages[0]} and {languages[1]}; there is: {available}")
     if left_out:
         total = f"{pairs + left_out:,}"
-        logger.info("%s: %s of %s units left out: they lack %s or %s", path, f"{left_out:,}", total, *languages)
+        logger.info("%s: %s of %s units left out: they lack %s or %s", f"{path}", f"{left_out:,}", total, *languages)
     if memory.tags:
-        logger.info("%s: %s inline tags left out of the text", path, f"{memory.tags:,}")
+        logger.info("%s: %s inline tags left out of the text", f"{path}", f"{memory.tags:,}")
 
 
 def tmx_languages(path: Path) -> Languages:
@@ -150,7 +150,7 @@ class _Memory:
                 try:
                     block = stream.read(BLOCK_BYTES)
                 except (EOFError, OSError, zlib.error) as error:
-                    raise broken_off(str(self.path), error) from None
+                    raise broken_off(f"{self.path}", error) from None
                 try:
                     parser.Parse(block, not block)
                 except expat.ExpatError as error:

@@ -52,7 +52,7 @@ from dragoman.data.sentencepiece_check import (
 from dragoman.data.subword_learning import COMMON_SETTINGS, SidedLine, draw, normalised_lines, train
 from dragoman.data.subword_sampling import Sampler, Vocabulary
 from dragoman.errors import BundleError, ConfigError, DataError
-from dragoman.files import unreadable
+from dragoman.files import as_path, unreadable
 from dragoman.languages.codes import tag_of, variety
 from dragoman.languages.composition import compose, composed_places
 from dragoman.options import not_among
@@ -193,7 +193,7 @@ class Tokenizer:
             BundleError: The file is missing, damaged, or not a model of ours.
             UnreadableError: It cannot be read now.
         """
-        path = Path(path)
+        path = as_path(path)
         try:
             with path.open("rb") as file:
                 proto = file.read(MAX_MODEL_BYTES + 1)
@@ -201,7 +201,7 @@ class Tokenizer:
             raise BundleError(f"{path}: no such file; a bundle holds its tokenizers as .spm files") from None
         except OSError as error:
             raise unreadable(path, error) from error
-        return cls(proto, str(path))
+        return cls(proto, f"{path}")
 
     def save(self, path: Path | str) -> None:
         """Write the bytes of the model, ``proto``."""

@@ -34,11 +34,17 @@ PR_SET_PDEATHSIG = 1
 
 _LIBC: Any = ctypes.CDLL(None) if sys.platform == "linux" else None  # loaded before a fork
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
-
 BYSTANDERS = ("read-ahead", "ticker")
 """Threads of ours that read text (``translation/streams.py``) or show progress (``progress.py``). They hold no lock
 that a search needs."""
+
+
+def _has_one_thread() -> None:
+    """Let a forked child of the program search with one thread: torch's others are not in it, and it would wait."""
+    torch.set_num_threads(1)
+
+
+os.register_at_fork(after_in_child=_has_one_thread)
 
 
 def run_jobs(jobs: Sequence[Callable[[], Result]], workers: int, processes: bool = False) -> Iterator[Result]:
@@ -86,14 +92,15 @@ class _Child:
         self.connection, its_end = Pipe()
         self.job: int | None = None
         self.pid, parent = 0, os.getpid()
-        # blocked until the child handles signals by itself
-        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        # Blocked until the child handles signals by itself: a handler of the program that raised in the child would let
+        # it go on as a second copy of that program.
+        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # of other threads: see _may_fork
                 self.pid = os.fork()
             if not self.pid:
-                _serve(jobs, its_end, parent)
+                _serve(jobs, its_end, parent, unblocked)
             its_end.close()
             signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)  # a signal that came meanwhile is raised here
         except BaseException:
@@ -127,12 +134,16 @@ class _Child:
         self.connection.close()
 
 
-def _serve(jobs: Sequence[Callable[[], Any]], connection: Connection, parent: int) -> Never:
+def _serve(
+    jobs: Sequence[Callable[[], Any]], connection: Connection, parent: int, unblocked: set[int | signal.Signals]
+) -> Never:
     """Do jobs in a child, until its parent ends it or is gone."""
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle, which ends its children
+        for number in signal.valid_signals():
+            if callable(signal.getsignal(number)):  # Ctrl-C and others are the parent's to handle, once
+                signal.signal(number, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked - {signal.SIGTERM})
         _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # the parent ended before prctl
             os._exit(0)

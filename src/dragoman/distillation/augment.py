@@ -40,6 +40,7 @@ from dragoman.files import (
     explained,
     final_name,
     lies_in,
+    pinned,
     read_report,
     remove_leftovers,
     write_report,
@@ -50,6 +51,7 @@ from dragoman.languages.mixups import name_of, named_otherwise
 from dragoman.locks import LOCK, locked
 from dragoman.options import SamplingOptions, takes
 from dragoman.progress import Ticker
+from dragoman.ready import pinned_run
 from dragoman.toolkits.options import EngineOptions
 from dragoman.translation.language_pairs import Langs
 from dragoman.translation.options import TranslateOptions
@@ -58,7 +60,8 @@ from dragoman.translation.translator import Translator
 
 CONFIG = "config.yaml"
 
-Runs = Path | str | Sequence[Path | str]
+Paths = Sequence[Path | str]
+Runs = Path | str | Paths
 
 
 class Augmented(NamedTuple):
@@ -97,10 +100,10 @@ def augment(
         ConfigError, DataError, BundleError: An argument or a file cannot be used; nothing is half-written.
     """
     options = AugmentOptions.of(options, changes)
-    folder, ticker = Path(out), Ticker(options.quiet)
+    folder, ticker = pinned(out), Ticker(options.quiet)
     _refuse_another_folder(folder)
-    directions = _directions(folder, (_names(forward), _names(src)), (_names(back), _names(tgt)), options)
-    held_out = tuple(Path(path) for path in options.held_out)
+    held_out = tuple(map(pinned, options.held_out))
+    directions = _directions(folder, (_each(forward), _each(src)), (_each(back), _each(tgt)), options)
     _check_files(folder, directions, held_out, options)
     with ticker.task("checking the text of the run"):
         mixed = configuration(directions, folder / CONFIG, options)  # refused before anything is translated
@@ -128,11 +131,12 @@ def augment(
             ticker.say(f"{folder / CONFIG}: {remark}")
         by_direction = {name: counted._asdict() for name, counted in counts.items()}
         write_report(folder / REPORT, {"filters": _filters(options), **by_direction}, text_files)
-    return Augmented(folder, mixed.entries, counts)
+    return Augmented(Path(out), mixed.entries, counts)
 
 
-def _names(paths: Runs) -> tuple[str, ...]:
-    return (str(paths),) if isinstance(paths, Path | str) else tuple(map(str, paths))
+def _each(paths: Runs) -> tuple[Path | str, ...]:
+    """Return one path or several, made absolute: a model is loaded before the next one is opened."""
+    return tuple(map(pinned_run, [paths] if isinstance(paths, Path | str) else paths))
 
 
 def _refuse_another_folder(folder: Path) -> None:
@@ -161,8 +165,7 @@ def _removed_if_refused(folder: Path) -> Iterator[None]:
 
 
 def _directions(
-    folder: Path, forward: tuple[Sequence[str], Sequence[str]], back: tuple[Sequence[str], Sequence[str]],
-    options: AugmentOptions,
+    folder: Path, forward: tuple[Paths, Paths], back: tuple[Paths, Paths], options: AugmentOptions
 ) -> list[Direction]:  # fmt: skip
     """Return the requested directions, with their models loaded and their languages checked."""
     named = {"forward": (*forward, "--src"), "back": (*back, "--tgt")}
@@ -189,7 +192,7 @@ def _directions(
             plan = _plan(translator, name, options, directions[0].langs if directions else None)
             check_languages(translator, runs, plan)
             directions.append(Direction(
-                name=name, translator=translator, runs=tuple(runs), plan=plan, texts=tuple(map(Path, texts)),
+                name=name, translator=translator, runs=tuple(runs), plan=plan, texts=tuple(map(pinned, texts)),
                 folder=folder,
             ))  # fmt: skip
     pair = options.from_lang, options.to
@@ -236,7 +239,7 @@ def _check_files(
 ) -> None:
     """Check that each file can be read, is in its language, and lies outside the output folder."""
     for direction in directions:
-        option, lang, run = f"--{direction.name}", direction.plan.src_lang, direction.runs[0]
+        option, lang, run = f"--{direction.name}", direction.plan.src_lang, f"{direction.runs[0]}"
         turned = "--back with --tgt" if direction.name == "forward" else "--forward with --src"
         for path in direction.texts:
             named = named_otherwise(path, lang)

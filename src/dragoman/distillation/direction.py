@@ -22,7 +22,7 @@ class Direction:
 
     name: str  # forward, back
     translator: Translator
-    runs: tuple[str, ...]
+    runs: tuple[Path | str, ...]
     plan: Plan
     texts: tuple[Path, ...]
     folder: Path

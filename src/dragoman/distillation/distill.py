@@ -48,7 +48,9 @@ from dragoman.distillation.text import (
 from dragoman.errors import ConfigError, DataError
 from dragoman.files import (
     MANIFEST,
+    as_path,
     explained,
+    pinned,
     read_manifest,
     read_report,
     remove_leftovers,
@@ -68,7 +70,7 @@ from dragoman.training.checkpoint import list_checkpoints
 from dragoman.training.folder import begin_again, refuse_a_run
 from dragoman.training.hold_out import LEAST_EVERY, draw
 from dragoman.training.run import Trained, train
-from dragoman.translation.language_pairs import Langs, check_names, check_sides
+from dragoman.translation.language_pairs import Langs, check_names, check_sides, name_from
 from dragoman.translation.options import TranslateOptions
 from dragoman.translation.plan import Plan
 from dragoman.translation.translator import Translator
@@ -128,7 +130,7 @@ class _Job:
             langs = self.plan.src_lang, self.plan.tgt_lang
             texts = tuple(text for text in texts if (text.src_lang or data.src_lang, text.tgt_lang) == langs)
         with self.ticker.task("checking the validation text of the teacher"):
-            return own_text(self.names[0], texts)
+            return own_text(self.teacher.run or self.names[0], texts)
 
 
 @takes(DistillOptions)
@@ -150,16 +152,17 @@ def distill(
     Raises:
         ConfigError, DataError, BundleError: An argument or a file cannot be used; nothing is half-written.
     """
-    options = DistillOptions.of(options, changes)
+    options = _with_pinned_paths(DistillOptions.of(options, changes))
+    src = pinned(src)
     names = [str(teachers)] if isinstance(teachers, Path | str) else list(map(str, teachers))
-    run, ticker = Path(out), Ticker(options.quiet)
+    run, ticker = pinned(out), Ticker(options.quiet)
     _refuse_another_run(run)
     teacher = Translator.load(names)
     plan = _plan(teacher, names, options)
     job = _Job(names=names, teacher=teacher, plan=plan, options=options, run=run, ticker=ticker)
     _check_teacher(job)
     _check_settings(job)
-    texts = _texts(Path(src), job)
+    texts = _texts(src, job)
     valid = _validation(texts, job)
     request = _request(texts, valid, job)
     with explained(job.folder):
@@ -174,7 +177,7 @@ def distill(
         if not (run / "bundle" / MANIFEST).is_file():
             trained = train_student(pairs, texts[0], valid, job)
             if trained.signal is not None:
-                return Distilled(run, None, trained.signal)
+                return Distilled(Path(out), None, trained.signal)
             diverged = trained.diverged
         elif options.minutes is not None or options.overrides:
             ticker.say(f"{run}: the student was trained by an earlier call; settings of training are not used any more")
@@ -182,7 +185,15 @@ def distill(
             add_shortlist(run, ticker)
             certificate = _certificate(valid, counts, job)
         _report_shortcomings(certificate, job)
-        return Distilled(run, certificate, diverged=diverged)
+        return Distilled(Path(out), certificate, diverged=diverged)
+
+
+def _with_pinned_paths(options: DistillOptions) -> DistillOptions:
+    """Return options with absolute paths: the files are opened in each step of a long call."""
+    ref, valid_src, valid_ref = (
+        path if path is None else pinned(path) for path in (options.ref, options.valid_src, options.valid_ref)
+    )
+    return replace(options, mono=tuple(map(pinned, options.mono)), ref=ref, valid_src=valid_src, valid_ref=valid_ref)
 
 
 def _report_shortcomings(certificate: Certificate, job: _Job) -> None:
@@ -248,7 +259,7 @@ def _texts(src: Path, job: _Job) -> list[Text]:
     """Return the texts to translate; each can be opened, has its lines counted, and is in the teacher's language."""
     ref = job.options.ref
     sides = () if ref is None else check_names(*_of_teacher(job), src, ref)
-    paths = (src, *map(Path, job.options.mono))
+    paths = (src, *map(as_path, job.options.mono))
     for path in paths:
         lang = None if job.options.from_lang else job.plan.src_lang
         check_text(path, lang, "the teacher", f"add --from {lang} if it is meant")
@@ -266,14 +277,14 @@ def _texts(src: Path, job: _Job) -> list[Text]:
         if job.options.with_references:  # training reads them as they are: better refused now than after the teacher
             for _ in read_pairs(src, ref):
                 pass
-        return _without_validation([replace(texts[0], ref=Path(ref)), *texts[1:]], valid, job)
-    chosen = _chosen(src, Path(ref), n_refs, job)
+        return _without_validation([replace(texts[0], ref=as_path(ref)), *texts[1:]], valid, job)
+    chosen = _chosen(src, as_path(ref), n_refs, job)
     others = texts[1:]
     if others and _made_pairs(job)[1] is None:  # only the choice of pairs needs them
         with job.ticker.task("looking for lines that are held out"):
             held_out = list(_numbered(src, chosen["held_out"]))
             others = [_without(held_out, text) for text in others]
-    return [Text(src=src, ref=Path(ref), n_lines=n_refs, **chosen), *others]
+    return [Text(src=src, ref=as_path(ref), n_lines=n_refs, **chosen), *others]
 
 
 def _without_validation(texts: Sequence[Text], valid: PairOfFiles | None, job: _Job) -> list[Text]:
@@ -318,8 +329,9 @@ def _without(lines: Sequence[str], text: Text) -> Text:
 
 
 def _of_teacher(job: _Job) -> tuple[str, Langs, str | None]:
-    """Return what files are compared with: a name, the teacher's languages, and the source language if it was named."""
-    return "the teacher", (job.plan.src_lang, job.plan.tgt_lang), job.options.from_lang
+    """Return what files are compared with: a name, the teacher's languages, and advice if their names count."""
+    langs = job.plan.src_lang, job.plan.tgt_lang
+    return "the teacher", langs, name_from(langs, job.options.from_lang)
 
 
 def _chosen(src: Path, ref: Path, n_refs: int, job: _Job) -> dict[str, frozenset[int]]:
@@ -344,10 +356,11 @@ def _valid_files(job: _Job) -> PairOfFiles | None:
     """Return the requested validation text, or the teacher's own of these languages; None if there is neither."""
     options = job.options
     if options.valid_src is not None and options.valid_ref is not None:
-        return PairOfFiles(src=Path(options.valid_src), tgt=Path(options.valid_ref))
+        return PairOfFiles(src=as_path(options.valid_src), tgt=as_path(options.valid_ref))
     own = job.own_valid.texts
     if len(own) == 1 and isinstance(own[0], PairOfFiles):
-        return own[0].model_copy(update={"src_lang": None, "tgt_lang": None})
+        files = {"src": pinned(own[0].src), "tgt": pinned(own[0].tgt)}
+        return own[0].model_copy(update={**files, "src_lang": None, "tgt_lang": None})
     return None
 
 

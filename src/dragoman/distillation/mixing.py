@@ -73,7 +73,7 @@ def dumped(settings: dict[str, Any]) -> str:
     return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, default_flow_style=None, width=1000)
 
 
-def _remarks(run: str, train: OwnText, valid: OwnText) -> tuple[str, ...]:
+def _remarks(run: Path | str, train: OwnText, valid: OwnText) -> tuple[str, ...]:
     """Return sentences on the text of a run: what is not there or has changed, and what was not compared."""
     remarks = [
         f"{text.taken}: taken for the text of {run} by name, as a bundle does not note the content"
@@ -103,7 +103,7 @@ def turned_round(text: TextFiles) -> TextFiles:
 def _entry(direction: Direction, options: AugmentOptions, named: bool) -> Entry:
     """Return the entry of ``data.train`` for the synthetic data of one direction."""
     src, tgt = direction.sides
-    entry: Entry = {"src": str(src), "tgt": str(tgt)}
+    entry: Entry = {"src": f"{src}", "tgt": f"{tgt}"}
     tag = options.tag if direction.name == "back" else options.forward_tag
     entry |= {"tag": tag} if tag else {}
     entry |= {"weight": options.weight} if options.weight != 1 else {}

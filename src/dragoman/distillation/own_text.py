@@ -31,7 +31,7 @@ class OwnText(NamedTuple):
     @property
     def taken(self) -> str:
         """The files that were not compared, for messages; "" for none."""
-        return " and ".join(map(str, self.unchecked))
+        return " and ".join(map(format, self.unchecked))
 
 
 def own_text(run: Path | str, texts: Sequence[TextFiles]) -> OwnText:

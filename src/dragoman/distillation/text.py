@@ -112,7 +112,7 @@ def arrow(langs: Langs) -> str:
     return " -> ".join(lang or "unknown" for lang in langs)
 
 
-def check_languages(translator: Translator, names: Sequence[str], plan: Plan) -> None:
+def check_languages(translator: Translator, names: Sequence[Path | str], plan: Plan) -> None:
     """Check that all members of an ensemble translate between the same languages.
 
     Raises:

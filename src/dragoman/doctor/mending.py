@@ -83,14 +83,17 @@ def check_mended(
         listed: Another file that is to be written, which is checked already.
 
     Raises:
-        ConfigError: There are several texts, a file cannot be written, is an input, or is a pipe or a device, or
-            the log would replace another file than a log.
+        ConfigError: There are several texts, a file cannot be written, is an input, or is a pipe or a device, its
+            name asks for another compression than ``.gz`` and ``.zst``, or the log would replace another file than a
+            log.
+        DataError: zstandard is missing for ``.zst``.
     """
     if len(texts) != 1:
         raise ConfigError(f"--write mends one text at a time, got {len(texts)}; give each by itself")
     paths = [*outs, log_of(outs)]
     for path in paths:
         check_output(path, *inputs)
+        compressor(path)
         if path.exists() and not path.is_file():
             raise ConfigError(
                 f"{path}: must be a file, as mended text appears when all is written; choose another name"
@@ -105,7 +108,7 @@ def check_mended(
 
 def log_of(outs: tuple[Path, Path]) -> Path:
     """Return the name of the log beside a mended text; mended texts of other names have other logs."""
-    return outs[0].with_name(f"{outs[0].name}.log.tsv")
+    return outs[0].parent / f"{outs[0].name}.log.tsv"
 
 
 def write_mended(text: TextFiles, examination: Examination, outs: tuple[Path, Path]) -> Mended:
@@ -321,7 +324,7 @@ class _Writer:
     def flush(self) -> None:
         """Write what is waiting."""
         text = "".join(f"{line}\n" for line in self._lines)
-        if text:
+        if text or not self._file.tell():  # an empty compressed file has a header
             self._file.write(self._compressed(text.encode("utf-8", "surrogatepass")))
         self._lines, self._size = [], 0
 

@@ -26,7 +26,7 @@ from dragoman.doctor.text_checks import Examination, log_ratio
 from dragoman.errors import ConfigError
 from dragoman.explanation.figures import Bar, Bars, Chart, Curve, bars, curves
 from dragoman.explanation.style import BLUE, INK, ORANGE, drawing, fit, new_figure, no_figures
-from dragoman.files import explained, refuse_twice, write_text
+from dragoman.files import check_name, explained, refuse_twice, write_text
 from dragoman.pages.render import refuse_other_page, render
 from dragoman.training.record import Record
 
@@ -55,13 +55,17 @@ def check_page_folder(folder: Path, *others: Path | None) -> None:
         others: Other files that are written.
 
     Raises:
-        ConfigError: The folder cannot be written, another output has the page's name, or the file there is not a page
-            of the doctor.
+        ConfigError: The folder cannot be written, another output is the page, the folder or above it, or the file
+            there is not a page of the doctor.
     """
     nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise ConfigError(f"{folder}: cannot be written; choose another --out")
-    refuse_twice(folder / PAGE, *others)
+    for other in (other for other in others if other is not None):
+        check_name(other)
+        refuse_twice(folder / PAGE, other)
+        if other.absolute() in (folder.absolute(), *folder.absolute().parents):
+            raise ConfigError(f"{other}: the page is written to this folder or below it; choose another name")
     refuse_other_page(folder / PAGE, "the doctor", "<title>dragoman doctor: ")
 
 

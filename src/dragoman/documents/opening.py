@@ -79,8 +79,12 @@ def finished(
     concerns = document.concerns(lambda parts: write(parts, usable))
     tag_like = [unit for unit in units_of(document.parts) if is_like_a_tag(unit.plain)]
     reasons |= {unit.plain: "it looks like a tag" for unit in tag_like if unit.plain not in aligned}
+    # A caller that has read the document in another way, such as another version, may lack some of its texts.
+    treated = aligned.keys() | reasons.keys()
+    missing = [unit for unit in units_of(document.parts) if unit.plain not in treated and has_letters(unit.plain)]
+    reasons |= dict.fromkeys((unit.plain for unit in missing), "no translation was made")
     known = {unit.plain for unit in segments}
-    segments += [unit for unit in tag_like if unit.plain not in known]
+    segments += [unit for unit in [*tag_like, *missing] if unit.plain not in known]
     left = [Untranslated(unit.shown, reasons[unit.plain]) for unit in segments if unit.plain in reasons]
     lost: list[Lost] = []
     content = document.save(lambda parts: write(parts, usable, lost))
@@ -159,9 +163,19 @@ def tagged_translations(
         sources, kind, elements: See ``tagged_texts``.
         translations: (text, translation, alignment) of each unit.
         languages: Source and target.
+
+    Raises:
+        LookupError: A unit has no translation.
     """
-    usable = Translations(_aligned(translations), is_unspaced(languages[0]), is_unspaced(languages[1]))
-    return {"texts": [write(markup.parse(source, kind, **elements), usable) for source in sources]}
+    aligned = _aligned(translations)
+    usable = Translations(aligned, is_unspaced(languages[0]), is_unspaced(languages[1]))
+    texts = []
+    for source in sources:
+        parts = markup.parse(source, kind, **elements)
+        if any(unit.plain not in aligned for unit in _units(parts)):
+            raise LookupError("a unit of a text has no translation: the text was cut into other units before")
+        texts.append(write(parts, usable))
+    return {"texts": texts}
 
 
 def _units(parts: Sequence[Part]) -> list[Unit]:

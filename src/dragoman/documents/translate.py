@@ -21,7 +21,7 @@ from dragoman.documents.formats import check_options, options_for
 from dragoman.documents.opening import DOCUMENT, fields_of
 from dragoman.documents.options import FormatOptions
 from dragoman.errors import ConfigError, DataError, DecodeError
-from dragoman.files import check_output_in_new_folder, explained, refuse_an_input, write_output
+from dragoman.files import check_output_in_new_folder, explained, pinned, refuse_an_input, write_output
 from dragoman.options import takes
 from dragoman.translation.assemble import Translation
 from dragoman.translation.keeping.glossary import glossary_file
@@ -177,7 +177,7 @@ def translate_document(
             events.warn(Note("alignment", "this engine has no alignments: tags and styles are placed by position"))
     if not isinstance(plan.options.prefix, str):
         raise DecodeError("a prefix for each line is for translate(texts): give one prefix for a document")
-    src, out = Path(src), Path(out)
+    src, out = pinned(src), pinned(out)
     refuse_an_input(out, src)
     report = Report(0, 0)
     chosen = files_of(src, out)
@@ -187,13 +187,13 @@ def translate_document(
         check_output_in_new_folder(to, glossary)
     for link in chosen.links:
         if events.warn is not None:
-            events.warn(Note("input", "a link to a folder or out of it, which is not followed", str(link)))
+            events.warn(Note("input", "a link to a folder or out of it, which is not followed", f"{link}"))
 
-    info = DocumentInfo(str(src), plan.src_lang, plan.tgt_lang, tuple(columns), format_options.for_formats())
+    info = DocumentInfo(f"{src}", plan.src_lang, plan.tgt_lang, tuple(columns), format_options.for_formats())
     check_options([path.name for path, _ in files], info.changed)
 
     def opened_from(path: Path) -> Opened:
-        return open_document(_content(path), options_for(str(path), info))
+        return open_document(_content(path), options_for(f"{path}", info))
 
     # Read all documents first: a bad one is refused before minutes of translating. Only one is held in memory.
     for path, _ in files[1:]:
@@ -217,7 +217,7 @@ def translate_document(
         report += replace(file_report, files={str(path.relative_to(src)): file_report} if src.is_dir() else {})
         for note in file_report.notes:
             if events.warn is not None:
-                events.warn(replace(note, where=f"{path}: {note.where}" if note.where else str(path)))
+                events.warn(replace(note, where=f"{path}: {note.where}" if note.where else f"{path}"))
     return report
 
 

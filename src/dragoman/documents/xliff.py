@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dragoman.documents.document import Document, DocumentInfo, Text, Untranslated
-from dragoman.documents.gettext.placeholders import ordered
+from dragoman.documents.gettext.placeholders import USUAL, WHY_REJECTED, effective, ordered
 from dragoman.documents.units import Part, Translations, Unit, units_of
 from dragoman.documents.xliff_content import ContentReader, Settings, is_one_piece
 from dragoman.documents.xml import (
@@ -43,7 +43,6 @@ _STATE = re.compile(r"(?<!\s)\s++(?:state|state-qualifier|subState)=(?:\"[^\"]*\
 _PREFIX = re.compile(r"<([\w.-]+:)?")
 _CODE = re.compile("\0[^\0]*+\0")
 """The sign for a code in ``_File.content_in``."""
-_WHY_REJECTED = "its translation would mix up placeholders without numbers"
 _UNTRANSLATED = "\0"
 """Source of a probe, which no XML can contain."""
 
@@ -122,12 +121,21 @@ def _document(result: _Result, text: Text) -> Document:
 
     def reject(translations: Translations) -> set[str]:
         return {
-            unit.plain for unit in units_of(parts)
-            if unit.plain in translations.by_text and "%" in unit.plain
-            and ordered(unit.plain) != ordered(translations.by_text[unit.plain].text)
-        }  # fmt: skip
+            unit.plain
+            for unit in units_of(parts)
+            if unit.plain in translations.by_text
+            and _placeholders(unit.plain) != _placeholders(translations.by_text[unit.plain].text)
+        }
 
-    return Document(parts, save, tuple(result.left), reject, text.read_as, _WHY_REJECTED)
+    return Document(parts, save, tuple(result.left), reject, text.read_as, WHY_REJECTED)
+
+
+def _placeholders(text: str) -> tuple[list[str], list[str]]:
+    """Return what a translation must have too: all placeholders such as ``%1``, and the order of those without number.
+
+    Those in braces are kept by other means, or quoted where a translation makes them up.
+    """
+    return [one for one in effective(text, USUAL) if one.startswith("%")], ordered(text)
 
 
 def _read_all(file: _File, info: DocumentInfo) -> _Result:

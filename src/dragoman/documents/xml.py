@@ -43,10 +43,17 @@ class Token:
         return self.source[9:-3] if self.source.startswith("<![CDATA[") else unescape(self.source)
 
     def get(self, name: str) -> str | None:
-        """Return the value of an attribute of the tag; None if it has no such attribute."""
-        return next(
-            (unescape(own or other) for key, own, other in _ATTRIBUTE.findall(self.source) if key == name), None
-        )
+        """Return the value of an attribute of the tag; None if it has no such attribute.
+
+        A file may have another prefix for the namespace of ``name`` than the usual one.
+        """
+        attributes = {key: own or other for key, own, other in reversed(_ATTRIBUTE.findall(self.source))}
+        prefix, _, local = name.rpartition(":")
+        if name not in attributes and prefix not in ("", "xml", "xmlns"):
+            renamed = (key for key in attributes if key.partition(":")[2] == local and not key.startswith("xmlns:"))
+            name = next(renamed, name)
+        value = attributes.get(name)
+        return None if value is None else unescape(value)
 
 
 def unescape(text: str) -> str:

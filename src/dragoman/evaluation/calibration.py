@@ -14,13 +14,14 @@ from typing import Any
 from dragoman.bundle import amend_bundle, is_unfinished
 from dragoman.errors import ConfigError, DataError, as_command
 from dragoman.evaluation.metrics import sentence_chrf
-from dragoman.evaluation.test_set import Lines, References, is_file, read, references_of
+from dragoman.evaluation.test_set import Lines, References, is_file, pinned_side, read, references_of
+from dragoman.files import pinned
 from dragoman.languages.scripts import is_blank
 from dragoman.locks import locked, refuse_if_locked
 from dragoman.progress import say
 from dragoman.ready import refuse_to_change
 from dragoman.translation.confidence import MIN_SENTENCES, Confidence, fit, with_shortfall
-from dragoman.translation.language_pairs import check_sides
+from dragoman.translation.language_pairs import RENAME, check_sides
 from dragoman.translation.notes import Events
 from dragoman.translation.translator import Translator
 
@@ -88,15 +89,16 @@ def calibrate(
         DragomanError: The bundle cannot be written, or has been replaced meanwhile.
     """
     refuse_to_change(run)
-    if is_unfinished(Path(run)):
-        resume = as_command("dragoman", "train", "--out", Path(run), "--resume")
+    run, src = pinned(run), pinned_side(src)
+    if is_unfinished(run):
+        resume = as_command("dragoman", "train", "--out", run, "--resume")
         raise ConfigError(f"{run}: its training has not ended, and only a finished run keeps a confidence ({resume})")
-    refuse_if_locked(Path(run))
+    refuse_if_locked(run)
     refs = references_of(ref, not is_file(src))
     translator = Translator.load(run, device)
     if isinstance(src, Path | str) and isinstance(refs[0], Path | str):
-        langs = translator.languages.direction(to, None)
-        for warning in check_sides(run, langs, None, src, refs[0]):
+        plan = translator.plan(to=to)
+        for warning in check_sides(run, (plan.src_lang, plan.tgt_lang), RENAME, src, refs[0]):
             say(f"warning: {warning}")
     if to is not None and translator.languages.targets:
         say(
@@ -104,9 +106,9 @@ def calibrate(
         )
     lines, references = read(src, refs)
     learned = learn_confidence(translator, lines, references[0], None if to is None else [to] * len(lines))
-    is_run = (Path(run) / "bundle").exists()
-    with locked(Path(run)) if is_run else nullcontext():  # a training may have begun meanwhile
-        amend_bundle(Path(run), of=translator.bundle.facts.sha256, confidence=learned.model_dump(mode="json"))
+    is_run = (run / "bundle").exists()
+    with locked(run) if is_run else nullcontext():  # a training may have begun meanwhile
+        amend_bundle(run, of=translator.bundle.facts.sha256, confidence=learned.model_dump(mode="json"))
     return learned
 
 

@@ -28,9 +28,10 @@ from dragoman.evaluation.metrics import aligned, select_metrics
 from dragoman.evaluation.odd_text import CHANGES
 from dragoman.evaluation.significance import Comparison, compare
 from dragoman.evaluation.test_set import language_of_side
-from dragoman.files import check_sealed, write_text
+from dragoman.files import check_sealed, pinned, write_text
 from dragoman.options import DeviceOptions, QuietOptions, either, takes
 from dragoman.progress import Ticker
+from dragoman.ready import pinned_run
 from dragoman.toolkits import OURS, TOOLKITS
 from dragoman.toolkits.engine import ExportedSearcher
 from dragoman.toolkits.export import (
@@ -208,6 +209,7 @@ def certify(
         DataError: There is nothing to compare.
         DragomanError: The certificate cannot be written.
     """
+    run, folder = pinned_run(run), pinned(folder)
     device, quiet = DeviceOptions.taken_from(changes).device, QuietOptions.taken_from(changes).quiet
     text, options = compared_text(src, ref), TranslateOptions.of(options, changes)
     if options.fast or options.engine not in (None, OURS.engine) or options.precision != "fp32":
@@ -225,7 +227,7 @@ def compare_export(
 ) -> Certificate:
     """Compare a loaded run with its export on a text; see ``certify``."""
     check_task(translator)
-    folder, ticker = Path(folder), Ticker(quiet)
+    folder, ticker = pinned(folder), Ticker(quiet)
     export = opened(translator, folder)
     engine, facts = export.searcher, export.facts
     if folder.is_file():
@@ -297,7 +299,8 @@ def _card(export: Opened, folder: Path, translator: Translator, result: Certific
     if export.toolkit.card is None or CARD in export.facts["files"]:
         return None
     if not may_replace_card(folder, export.facts):
-        logger.warning("%s: was changed and stays as it is: the comparison is in %s alone", folder / CARD, CERTIFICATE)
+        card = f"{folder / CARD}"
+        logger.warning("%s: was changed and stays as it is: the comparison is in %s alone", card, CERTIFICATE)
         return None
     return export.toolkit.card()(translator.bundle, export.facts["quantization"], result.markdown())
 
@@ -425,9 +428,9 @@ def compared_text(src: Path | str, ref: Path | str | None) -> ComparedText:
         DataError: A file cannot be read, or the numbers of lines differ.
     """
     if ref is None:
-        return ComparedText(str(src), list(read_lines(src)), None)
+        return ComparedText(f"{src}", list(read_lines(src)), None)
     pairs = list(read_pairs(src, ref))
-    return ComparedText(str(src), [pair[0] for pair in pairs], [pair[1] for pair in pairs], language_of_side(ref))
+    return ComparedText(f"{src}", [pair[0] for pair in pairs], [pair[1] for pair in pairs], language_of_side(ref))
 
 
 def _why_nothing(lines: Sequence[str], translations: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,12 @@ from dragoman.evaluation.test_set import (
     language_of_side,
     language_of_translations,
     named,
+    pinned_side,
     read,
     references_of,
 )
 from dragoman.evaluation.writing import Writing, writing_of
+from dragoman.files import as_path, pinned
 from dragoman.languages.codes import variety
 from dragoman.options import DeviceOptions, QuietOptions, takes
 from dragoman.pages.render import render
@@ -49,7 +51,7 @@ from dragoman.parsing.trees import read_trees, right_branching, to_symbols, tree
 from dragoman.progress import Ticker
 from dragoman.translation.assemble import Translation
 from dragoman.translation.keeping.glossary import glossary_file
-from dragoman.translation.language_pairs import check_sides
+from dragoman.translation.language_pairs import check_sides, name_from
 from dragoman.translation.note_report import NoteReport, WarningOptions, check_list
 from dragoman.translation.notes import Events
 from dragoman.translation.options import TranslateOptions
@@ -147,8 +149,9 @@ def evaluate(
         DataError: The files cannot be used, or their counts differ.
     """
     how, ticker = _scoring(changes)
-    warned = WarningOptions.taken_from(changes)
+    warned = _warned(changes)
     metrics = check_metrics(how)
+    run, src = pinned_side(run), pinned_side(src)
     refs = references_of(ref, _are_texts(run) or (src is not None and not is_file(src)))
     options = TranslateOptions.of(options, changes)
     _refuse_idle([run], how, warned)
@@ -165,7 +168,7 @@ def evaluate(
             return _evaluate_parser(run, refs[0], options, ticker, warned)
     test = _read_test(run, src, refs, options, how.device)
     _refuse_unused(options, src, [test])
-    translations, seconds = _translated(test, ticker, NoteReport(warned, say=ticker.say))
+    translations, seconds = _translated(test, ticker, NoteReport(warned, say=ticker.say, begins_list=True))
     lang = test.tgt_lang or test.named_lang or language_of_side(refs[0])
     _say_writing(lang, test, metrics, ticker)
     result = Evaluation(scores(_texts(translations), test.references, lang, metrics), translations, seconds)
@@ -180,7 +183,7 @@ def _evaluate_parser(
     plan = parser.plan(options)
     golds = list(read_trees(ref))
     started = time.perf_counter()
-    with NoteReport(warned, say=ticker.say, unit="trees") as report:
+    with NoteReport(warned, say=ticker.say, unit="trees", begins_list=True) as report:
         events = Events(progress=ticker, warn=report.add, label=_label_of(ref))
         parses = parser.translate_planned([" ".join(tree.words) for tree in golds], plan, events)
         report.n_lines = len(golds)
@@ -192,7 +195,7 @@ def _evaluate_parser(
         + (f"; {too_long:,} sentences were too long to parse and got right-branching trees" if too_long else "")
     )
     scores = bracket_scores(golds, [tree_of(parse.text) for parse in parses])
-    if note := enter(parser, TestSet([str(ref)], [[" ".join(to_symbols(tree)) for tree in golds]]), scores):
+    if note := enter(parser, TestSet([f"{ref}"], [[" ".join(to_symbols(tree)) for tree in golds]]), scores):
         ticker.say(f"note: {note}")
     baseline, *_ = bracket_scores(golds, [right_branching(tree.words) for tree in golds])
     paper = Score("the paper's bracket F1", PAPER_F1, "Wall Street Journal, section 23: another corpus, Table 4")
@@ -226,8 +229,9 @@ def compare(
     """
     at_least_1("n_samples", n_samples)
     how, ticker = _scoring(changes)
-    warned = WarningOptions.taken_from(changes)
+    warned = _warned(changes)
     metrics = check_metrics(how)
+    a, b, src = map(pinned_side, (a, b, src))
     texts = [system for system in (a, b) if _are_texts(system)]
     refs = references_of(ref, bool(texts) or (src is not None and not is_file(src)))
     options = TranslateOptions.of(options, changes)
@@ -245,9 +249,11 @@ def compare(
         _refuse_names_of_two_languages((a, b), tests, refs)
     langs += [lang for test in tests if (lang := test.named_lang or language_of_side(refs[0]))]
     lang, references = next(iter(langs), None), tests[0].references
-    names = [str(system) if is_file(system) else letter for letter, system in (("A", a), ("B", b))]
+    names = [f"{system}" if is_file(system) else letter for letter, system in (("A", a), ("B", b))]
+    first = next((test for test in tests if test.translator is not None), None)
     reports = [
-        NoteReport(warned, name=name, say=ticker.say, begins_list=number == 0) for number, name in enumerate(names)
+        NoteReport(warned, name=name, say=ticker.say, begins_list=test is first)
+        for name, test in zip(names, tests, strict=True)
     ]
     results = [_translated(test, ticker, report) for test, report in zip(tests, reports, strict=True)]
     _say_writing(lang, tests[0], metrics, ticker)
@@ -279,7 +285,7 @@ def _numbers(path: Path) -> list[float]:
     """Return the numbers of a file, one a line."""
     values = []
     with open_corpus(path) as stream:
-        for number, line in enumerate(read_lines_leniently(stream, str(path)), 1):
+        for number, line in enumerate(read_lines_leniently(stream, f"{path}"), 1):
             try:
                 value = float(line.text)
             except ValueError:
@@ -317,6 +323,7 @@ def stress(
     """
     if _are_translations(run):
         raise ConfigError("--stress needs a run, not translations")
+    run, src, ref = map(pinned_side, (run, src, ref))
     ticker = Ticker(QuietOptions.taken_from(changes).quiet)
     device = DeviceOptions.taken_from(changes).device
     translator = _loaded(run, device)
@@ -348,6 +355,12 @@ def stress(
 def _scoring(changes: dict[str, Any]) -> tuple[ScoreOptions, Ticker]:
     """Take the options of scoring out of ``changes``; return them and a ticker for progress."""
     return ScoreOptions.taken_from(changes), Ticker(QuietOptions.taken_from(changes).quiet)
+
+
+def _warned(changes: dict[str, Any]) -> WarningOptions:
+    """Take the options of warnings out of ``changes``; the list gets an absolute path, as it is opened later."""
+    warned = WarningOptions.taken_from(changes)
+    return replace(warned, warnings=None if warned.warnings is None else pinned(warned.warnings))
 
 
 def check_metrics(how: ScoreOptions) -> list[Metric]:
@@ -431,7 +444,7 @@ def _test_of(
     langs = plan.src_lang, plan.tgt_lang
     warnings = []
     if isinstance(src, Path | str):
-        warnings = check_sides(name or "the model", langs, options.from_lang, src, *_paths(*refs))
+        warnings = check_sides(name or "the model", langs, name_from(langs, options.from_lang), src, *_paths(*refs))
     lines, references = read(src, refs)
     if len(lines) >= SURELY_COPIED:
         same = [ref for ref, own in zip(refs, references, strict=True) if own == lines]
@@ -471,7 +484,7 @@ def _refuse_unused(options: TranslateOptions, src: Lines | None, tests: Sequence
 
 
 def _refuse_idle(systems: Sequence[System], how: ScoreOptions, warned: WarningOptions) -> None:
-    """Refuse a device and a list of warnings where nothing is translated, before the list is begun.
+    """Refuse a device and a list of warnings where nothing is translated.
 
     Raises:
         ConfigError: Such an option has no effect.
@@ -505,7 +518,7 @@ def _label_of(src: Lines | None) -> Callable[[int], str]:
 
 def _paths(*systems: System | None) -> list[Path]:
     """Return those that are names of files."""
-    return [Path(system) for system in systems if isinstance(system, Path | str)]
+    return [as_path(system) for system in systems if isinstance(system, Path | str)]
 
 
 def _are_texts(system: System) -> bool:

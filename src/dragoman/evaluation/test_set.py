@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from dragoman.data.corpus import read_lines, read_pairs
 from dragoman.errors import ConfigError, DataError
 from dragoman.languages.codes import language_of, primary
 from dragoman.languages.known import is_known
+from dragoman.ready import pinned_run
 
 Lines = Path | str | Sequence[str]
 """One side of a test set: the path of a file, or texts in memory."""
@@ -28,6 +30,11 @@ def is_file(lines: object) -> bool:
     return isinstance(lines, Path | str)
 
 
+def pinned_side(side: Any) -> Any:
+    """Return the path of a run or a file made absolute; anything else as it is."""
+    return pinned_run(side) if is_file(side) else side
+
+
 def references_of(ref: References | None, in_memory: bool) -> list[Lines]:
     """Return each set of references: the path of a file, or texts.
 
@@ -40,15 +47,15 @@ def references_of(ref: References | None, in_memory: bool) -> list[Lines]:
     if ref is None:
         raise ConfigError("ref is missing: give the references, a file or a list of texts, as ref=...")
     if isinstance(ref, Path | str):
-        return [ref]
+        return [pinned_side(ref)]
     entries = list(ref)
     if not entries:
         raise ConfigError("ref must name at least one file of references, got none")
     if not all(isinstance(entry, str) for entry in entries):
-        return [entry if isinstance(entry, Path | str) else list(entry) for entry in entries]
+        return [pinned_side(entry) if isinstance(entry, Path | str) else list(entry) for entry in entries]
     texts = [str(entry) for entry in entries]
     is_text = in_memory or (any(" " in text.strip() for text in texts) and not any(_exists(text) for text in texts))
-    return [texts] if is_text else [*texts]
+    return [texts] if is_text else [pinned_side(text) for text in texts]
 
 
 def _exists(name: str) -> bool:
@@ -68,8 +75,8 @@ def read(src: Lines, refs: Sequence[Lines], name: str = "src") -> tuple[list[str
         DataError: There are no lines, or the numbers of lines differ.
     """
     names = [named(src, name), *(named(ref, "ref" if len(refs) == 1 else f"ref {i}") for i, ref in enumerate(refs, 1))]
-    if is_file(src) and is_file(refs[0]):
-        pairs = list(read_pairs(str(src), str(refs[0])))
+    if isinstance(src, Path | str) and isinstance(refs[0], Path | str):
+        pairs = list(read_pairs(src, refs[0]))
         sides = [[line for line, _ in pairs], [reference for _, reference in pairs]]
     else:
         sides = [_texts(side) for side in (src, refs[0])]
@@ -94,7 +101,7 @@ def read(src: Lines, refs: Sequence[Lines], name: str = "src") -> tuple[list[str
 
 def named(lines: Lines, name: str) -> str:
     """Return the path of a file, or the name of a list of texts."""
-    return str(lines) if is_file(lines) else name
+    return f"{lines}" if is_file(lines) else name
 
 
 def language_of_side(lines: Lines) -> str | None:

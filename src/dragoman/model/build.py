@@ -17,9 +17,10 @@ EncoderDecoder = Transformer | RecurrentModel | ConvolutionalModel
 
 
 class InFloat32(TorchFunctionMode):
-    """Makes new tensors float32 where torch would take its default dtype, which the program around us may have set.
+    """Makes empty, zeros and ones float32, of which our models are made, and not of torch's default dtype.
 
-    That default itself is left alone: it is of the whole process, so a change would be seen in other threads.
+    The program around us may have set that default. It is of the whole process, so a change would be seen in other
+    threads.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -26,6 +26,17 @@ function refused(status, message) {
   return new Failure(() => problemIn(ui, status, message));
 }
 
+/** The content of an answer, and the message of one that refuses; a proxy in front of the server sends other pages. */
+async function contentOf(answer) {
+  const found = await answer.json().catch((error) => {
+    if (error.name !== "SyntaxError") throw error;
+    if (answer.ok) throw refused(answer.status, "");
+    return {};
+  });
+  const error = found?.error; // LibreTranslate's answers, and those of early refusals, are a text
+  return { found, message: answer.ok ? "" : (typeof error === "string" ? error : error?.message) || found?.message || "" };
+}
+
 function say(name, ...values) {
   const text = SAYS[ui][name];
   return typeof text === "function" ? text(...values) : text;
@@ -173,14 +184,14 @@ async function translate() {
   }
   try {
     const answer = await ask("v1/translate", asked, mine.signal);
-    const found = await answer.json();
+    const { found, message } = await contentOf(answer);
     if (mine !== asking) return;
     $("access").hidden = answer.status !== 401 && answer.status !== 403;
     if (answer.ok) {
       read = text;
       show({ ...NOTHING, ...found, found: found.translations[0], source: asked.text, from: found.translations[0].source ?? found.source, to: found.target });
-    } else if (answer.status === 429) later(Number(answer.headers.get("retry-after")), found.error.message);
-    else fail(refused(answer.status, found.error.message).text);
+    } else if (answer.status === 429) later(Number(answer.headers.get("retry-after")), message);
+    else fail(refused(answer.status, message).text);
   } catch (error) {
     if (error.name !== "AbortError" && mine === asking) fail(error.text || (() => say("offline")));
   }
@@ -251,8 +262,8 @@ async function ask(route, asked, signal) {
 // --- what the model looked at: the explorer, with the server as its model ---------------------------------------------
 
 async function json(answer) {
-  const found = await answer.json();
-  if (!answer.ok) throw refused(answer.status, found.error.message);
+  const { found, message } = await contentOf(answer);
+  if (!answer.ok) throw refused(answer.status, message);
   return found;
 }
 
@@ -266,7 +277,7 @@ const view = explorer($("explorer"), {
   page: async (trace) => {
     const asked = new URLSearchParams({ text: trace.source, source: looked.from, target: looked.to, translation: trace.translation });
     const answer = await fetch(`explain?${asked}`, { headers: access() });
-    if (!answer.ok) throw refused(answer.status, (await answer.json()).error.message);
+    if (!answer.ok) throw refused(answer.status, (await contentOf(answer)).message);
     return answer.text();
   },
 });
@@ -444,10 +455,10 @@ async function translateDocument(chosen, column) {
   for (const box of $("document-options").querySelectorAll("input:checked")) if (read.includes(box.name)) form.append(box.name, box.value);
   form.append("file", chosen);
   const told = async (answer) => {
-    const found = await answer.json();
+    const { found, message } = await contentOf(answer);
     $("access").hidden = answer.status !== 403;
     if (answer.status === 403 && mine === sending) denied = [chosen, column];
-    if (!answer.ok) throw refused(answer.status, found.message);
+    if (!answer.ok) throw refused(answer.status, message);
     return found;
   };
   try {
@@ -466,7 +477,7 @@ async function translateDocument(chosen, column) {
     }
     if (status.status === "error") throw new Failure(() => say("refused", status.error_message));
     const answer = await patiently(`${where}/result`, owned);
-    if (!answer.ok) throw refused(answer.status, (await answer.json()).message);
+    if (!answer.ok) throw refused(answer.status, (await contentOf(answer)).message);
     link.href = URL.createObjectURL(await answer.blob());
     link.download = chosen.name.replace(/(\.[^.]*)?$/, (suffix) => `.${to}${suffix}`);
     link.hidden = false;

@@ -18,6 +18,11 @@ const SAYS = {
     busy: (n) => `The server is busy. The page asks again in ${n} ${n === 1 ? "second" : "seconds"}.`, "unknown-key": "this API key is not known", line: (number) => `Line ${number}: `,
     "too-long": (n, most) => `${n.toLocaleString("en")} characters are more than the ${most.toLocaleString("en")} of one request: translate the text in parts, or as a document.`,
     problems: {}, refused: (message) => message, // the messages of the server are English
+    proxy: (status) => ({
+      413: "This is larger than a proxy in front of the server lets through.",
+      502: "A proxy cannot reach the server. Try again later.", 503: "A proxy cannot reach the server. Try again later.",
+      504: "A proxy in front of the server has not waited for its answer. Try again, or with less at a time.",
+    }[status] || `A proxy in front of the server has answered in its place (status ${status}). Load the page again, or try again later.`),
     notes_of: {},
     document: "Document", choose: "Choose a document", left: "Left as it is",
     "document-help": "Drop one anywhere on this page, or choose it: Word, PowerPoint, OpenDocument, HTML, Markdown, subtitles, .po, XLIFF, tables (.csv), text. It keeps its shape.",
@@ -46,11 +51,15 @@ const SAYS = {
     busy: (n) => `服务器繁忙。页面将在 ${n} 秒后重试。`, "unknown-key": "API 密钥不正确：请在页面下方重新填写。", line: (number) => `第 ${number} 行：`,
     "too-long": (n, most) => `共 ${n.toLocaleString("en")} 个字符，超过单次请求的上限 ${most.toLocaleString("en")}：请分段翻译，或作为文档上传。`,
     problems: {
-      401: "需要 API 密钥：请在页面下方填写。", 403: "API 密钥不正确：请在页面下方重新填写。", 404: "服务器上没有这份文档，请重新上传。",
+      401: "需要 API 密钥：请在页面下方填写。", 403: "请求被拒绝：API 密钥不正确（请在页面下方重新填写），或代理没有传递 Host 头。", 404: "服务器上没有这份文档，请重新上传。",
       408: "上传太慢，服务器已中断，请重试。", 413: "内容超过服务器的上限。", 415: "服务器不支持这种格式。", 429: "服务器繁忙，请稍后再试。",
-      500: "服务器内部错误。", 503: "服务器未能完成翻译，请重试。", 507: "服务器存储空间已满，请稍后再试。",
+      500: "服务器内部错误。", 503: "服务器未能完成翻译，请重试；若仍失败，请联系管理员。", 507: "服务器存储空间已满，请稍后再试。",
     },
     refused: (message) => `服务器无法处理：${message}`,
+    proxy: (status) => ({
+      413: "内容超过服务器前的代理允许的大小。", 502: "代理无法连接服务器，请稍后再试。", 503: "代理无法连接服务器，请稍后再试。",
+      504: "代理等待服务器超时：请重试，或减少每次的内容。",
+    }[status] || `服务器前的代理代为返回了状态码 ${status}：请刷新页面，或稍后再试。`),
     notes_of: {
       unseen: (note) => `模型没见过的词：${note.words.join("、")}`,
       unknown: () => "原文含有模型不认识的字符。",
@@ -81,8 +90,9 @@ function repaired(note, what) {
   return note.left ? "译文有误（重复、照抄或遗漏），没有找到更好的译文，请对照原文。" : `${what}，已重新翻译。`;
 }
 
-/** Why a request failed, in the language of the page; message is the server's, which is English. */
+/** Why a request failed, in the language of the page; message is the server's, which is English, or "" from a proxy. */
 function problemIn(ui, status, message) {
+  if (!message) return SAYS[ui].proxy(status);
   return SAYS[ui].problems[status] || SAYS[ui].refused(message);
 }
 

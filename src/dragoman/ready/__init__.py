@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dragoman.errors import ConfigError, as_command
-from dragoman.files import standing
+from dragoman.files import as_path, pinned, standing
 
 FOLDER = Path(__file__).parent
 NAMES = {"demo": "en-de", "demo-zh": "en-zh", "en-de": "en-de", "en-zh": "en-zh"}
@@ -20,8 +20,13 @@ NAMES = {"demo": "en-de", "demo-zh": "en-zh", "en-de": "en-de", "en-zh": "en-zh"
 
 def run_folder(run: Path | str) -> Path:
     """Return the folder of a ready bundle if ``run`` is its name and nothing here is called so; else ``run``."""
-    path = Path(run)
+    path = as_path(run)
     return FOLDER / NAMES[str(path)] if is_ready(path) else path
+
+
+def pinned_run(run: Path | str) -> Path | str:
+    """Return the path of a run made absolute, as ``files.pinned`` does; the name of a ready bundle stays."""
+    return run if is_ready(run) else pinned(run)
 
 
 def refuse_to_change(run: Path | str) -> None:

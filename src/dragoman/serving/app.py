@@ -21,7 +21,7 @@ from starlette.middleware.cors import CORSMiddleware
 from dragoman import __version__
 from dragoman.errors import ConfigError, DragomanError, shortened
 from dragoman.options import refusals
-from dragoman.serving import api_page, connections, explaining, pages
+from dragoman.serving import api_page, connections, explaining, pages, parsing
 from dragoman.serving.admission import Places
 from dragoman.serving.apis import deepl, deepl_glossaries, deepl_v3, libretranslate, native
 from dragoman.serving.apis.api import Api, error_of
@@ -183,7 +183,8 @@ def _operations(app: FastAPI) -> None:
     )
     async def readyz(request: Request) -> PlainTextResponse:
         state = state_of(request)
-        reasons = [state.service.unready] if state.service.unready else state.watchdog.problems()
+        unready = state.service.unready
+        reasons = [unready] if unready else [*state.watchdog.problems(), *await parsing.problems()]
         text = f"not ready: {'; '.join(reasons)}" if reasons else "ok"
         return PlainTextResponse(text, status_code=503 if reasons else 200)
 

@@ -39,6 +39,7 @@ from dragoman.serving.storage import (
     Disk,
     Outlines,
     fill,
+    has_room,
     is_full,
     make_private,
     opened,
@@ -163,14 +164,27 @@ class Jobs:
         with self._making:  # first uploads that come together must not make one each
             if self._lock >= 0 and self._folder is not None and _is_gone(self._folder):
                 # A program that clears old files away has deleted it.
-                os.close(self._lock)
-                self._folder, self._lock = None, -1
+                self._unlock()
+                self._folder = None
             while self._folder is None:
                 made = Path(tempfile.mkdtemp(prefix=TEMPORARY))
                 with contextlib.suppress(FileNotFoundError, BlockingIOError):  # another server took it for a dead one's
                     self._lock = acquire(made / SERVER)
                     self._folder = made
             return self._folder
+
+    def _unlock(self) -> None:
+        lock, self._lock = self._lock, -1
+        with contextlib.suppress(OSError):  # as from a quota on NFS; the lock is free all the same
+            os.close(lock)
+
+    def has_room(self, n_bytes: int) -> bool:
+        """Return True if ``n_bytes`` are free for documents; see ``storage.has_room``."""
+        try:
+            return has_room(self.folder, n_bytes)
+        except OSError as error:
+            logger.warning("no temporary folder can be made for documents: %s", error)
+            return False
 
     def now(self) -> float:
         """Return the time of the clock that gives the files their times, in seconds since 1970."""
@@ -413,16 +427,20 @@ class Jobs:
     def remove(self, id_: str) -> bool:
         """Delete a job's folder; return False if it cannot be, as on a disk that has become read-only."""
         self._unstored.pop(id_, None)
-        shutil.rmtree(self.path(id_), ignore_errors=True)
-        return not os.path.lexists(self.path(id_))
+        with contextlib.suppress(OSError):
+            folder = self.path(id_)
+            with contextlib.suppress(OSError):  # of ``close``, which ``rmtree`` does not ignore
+                shutil.rmtree(folder, ignore_errors=True)
+            return not os.path.lexists(folder)
+        return True  # there is no folder of jobs
 
     def close(self) -> None:
         """Store what is not stored yet, and delete a temporary folder."""
         self._store_late()
         if self._lock >= 0 and self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            os.close(self._lock)
-            self._lock = -1
+            with contextlib.suppress(OSError):
+                shutil.rmtree(self._folder, ignore_errors=True)
+            self._unlock()
 
     def path(self, id_: str) -> Path:
         """Return the folder of a job.

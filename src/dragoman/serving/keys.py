@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import FileIO
 from pathlib import Path
 
@@ -57,9 +57,7 @@ def make_key(path: Path, name: str, show: Callable[[str], object] = lambda key: 
 
 def _remove(path: Path, line: bytes) -> None:
     """Remove a line from a file, which needs no room on the disk."""
-    descriptor = acquire(Path(os.path.realpath(path)), wait=True, mode=0o600)
-    with os.fdopen(descriptor, "r+b", buffering=0) as file:
-        file.seek(0)
+    with _alone(path) as file:
         before, found, after = file.read().partition(line)
         if found:
             file.seek(len(before))
@@ -69,9 +67,7 @@ def _remove(path: Path, line: bytes) -> None:
 
 def _added(path: Path, name: str, hash_: str) -> bool:
     """Add a line to a file; return False if an editor has put another file in its place meanwhile."""
-    descriptor = acquire(Path(os.path.realpath(path)), wait=True, mode=0o600)  # another process may want the same name
-    with os.fdopen(descriptor, "r+b", buffering=0) as file:
-        file.seek(0)
+    with _alone(path) as file:
         hashes, n_cut = _parsed(file.read(MOST_BYTES + 1), path)
         known = hashes.get(name)
         if known not in (None, hash_):  # the same, if the editor has saved a copy with the new line
@@ -87,8 +83,21 @@ def _added(path: Path, name: str, hash_: str) -> bool:
                 file.truncate(size)  # half a line would make the whole file invalid
                 raise
         with contextlib.suppress(FileNotFoundError):
-            return os.path.samestat(path.stat(), os.fstat(descriptor))
+            return os.path.samestat(path.stat(), os.fstat(file.fileno()))
     return False
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[FileIO]:
+    """Open a file to change it while no other process does, which may want the same name."""
+    descriptor = acquire(Path(os.path.realpath(path)), wait=True, mode=0o600)
+    try:
+        with os.fdopen(descriptor, "r+b", buffering=0, closefd=False) as file:
+            file.seek(0)
+            yield file
+    finally:
+        with contextlib.suppress(OSError):  # as from a quota on NFS: what was written has been flushed
+            os.close(descriptor)
 
 
 def _write_whole(file: FileIO, line: bytes) -> None:

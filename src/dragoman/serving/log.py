@@ -17,6 +17,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dragoman.progress import say
+
 MOST_LINES = 10_000
 """Largest number of lines that wait to be written; further ones are lost."""
 
@@ -30,6 +32,16 @@ ALIKE_S = 10.0
 """Time in which lines of one place in the code are counted together, in seconds."""
 
 Line = tuple[logging.Handler, logging.LogRecord]
+
+
+class _Saying(logging.Handler):
+    """Prints a line without its time and place."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.getMessage())
+
+
+_SAYING = _Saying()
 
 
 class Log:
@@ -63,6 +75,10 @@ class Log:
             self._lines.put_nowait((handler, record))
         except queue.Full:
             self.n_lost += 1
+
+    def say(self, line: str) -> None:
+        """Print a line soon, as ``progress.say`` does; never wait for the reader of a pipe."""
+        self.put(_SAYING, logging.LogRecord(__name__, logging.INFO, __file__, 0, "%s", (line,), None))
 
     def close(self) -> None:
         """Write what waits, for ``LAST_S`` seconds at most."""

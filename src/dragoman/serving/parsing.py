@@ -7,17 +7,19 @@ own, so nobody's request waits for another one's documents.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.budget import Budget, StartError, StoppedError, Values, Workers
+from dragoman.budget import Budget, ReplacedError, StartError, StoppedError, Values, Workers
 from dragoman.documents import markup, opening
 from dragoman.documents.document import DocumentInfo
 from dragoman.documents.opening import fields_of
+from dragoman.errors import DragomanError
 from dragoman.serving.pieces import Pieces
-from dragoman.serving.refusals import BusyError, UnfinishedError
+from dragoman.serving.refusals import BusyError, OutdatedError, UnfinishedError
 from dragoman.translation.assemble import Translation
 
 logger = logging.getLogger("dragoman.serving")
@@ -50,12 +52,15 @@ MOST_WAITING = 64
 AGAIN_AFTER_S = 2.0
 """Advice to a client that has too many parsings waiting."""
 
+TRIED_S = 2.0
+"""Longest time in seconds for which ``problems`` waits for a worker."""
+
 UPLOADED = "the document"
 """Name of an upload in messages of the workers, which the log may get: the name of its file is the client's."""
 
 PRELOAD = opening.__name__
-TEXTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS["texts"], short_s=SHORT_S)
-DOCUMENTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS["documents"])
+TEXTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS["texts"], short_s=SHORT_S, tell=logger.error)
+DOCUMENTS = Workers(COUNT, preload=PRELOAD, niceness=NICENESS["documents"], tell=logger.error)
 
 
 async def warm() -> None:
@@ -64,7 +69,23 @@ async def warm() -> None:
     Raises:
         DataError: The system lets no process start.
     """
-    await asyncio.wrap_future(TEXTS.submit(TEXT, "", opening.tagged_texts, sources=[""], kind="html", elements={}))
+    await _tried(TEXTS)
+
+
+async def _tried(workers: Workers) -> None:
+    await asyncio.wrap_future(workers.submit(TEXT, "", opening.tagged_texts, sources=[""], kind="html", elements={}))
+
+
+async def problems() -> list[str]:
+    """Return why no worker can be started now, in sentences for the operator.
+
+    A start that failed is tried again: a server that is not ready may get no more requests that would do it.
+    """
+    for workers in (TEXTS, DOCUMENTS):
+        if workers.problem and not workers.n_waiting(""):
+            with contextlib.suppress(DragomanError, RuntimeError, TimeoutError):  # told already
+                await asyncio.wait_for(_tried(workers), TRIED_S)
+    return sorted({workers.problem for workers in (TEXTS, DOCUMENTS)} - {""})
 
 
 async def survey(data: bytes, info: DocumentInfo, owner: str) -> tuple[list[str], int]:
@@ -165,8 +186,7 @@ async def _parsed(
     try:
         return await asyncio.wrap_future(workers.submit(budget, name, function, owner=owner, **arguments))
     except StartError as error:
-        logger.error("%s", error)
-        raise BusyError(AGAIN_AFTER_S) from None
+        raise (OutdatedError() if isinstance(error, ReplacedError) else BusyError(AGAIN_AFTER_S)) from None
     except StoppedError as error:
         logger.error("%s", error)
         raise UnfinishedError from None

@@ -150,6 +150,15 @@ class UnstorableError(LaterError):
         super().__init__("the server cannot store this now: try again later", 30.0)
 
 
+class OutdatedError(LaterError):
+    """The files of the program were replaced while the server ran, so it can parse nothing until it is restarted."""
+
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("the server was upgraded and must be restarted to read this: try again later", 30.0)
+
+
 class UnfinishedError(RefusalError):
     """The search or parsing of a request was given up: its thread died or had no end, or its process was stopped."""
 

@@ -21,7 +21,6 @@ import torch
 import uvicorn
 
 from dragoman.errors import ConfigError
-from dragoman.progress import say
 from dragoman.serving import parsing
 from dragoman.serving.app import build
 from dragoman.serving.connections import BACKLOG, QUEUE, PatientProtocol, bound_connections, keep_few_unsent
@@ -113,8 +112,12 @@ def _listen(host: str, port: int) -> socket.socket:
         keep_few_unsent(listener)
         listener.bind(address)
     except (OSError, OverflowError) as error:
-        raise ConfigError(f"cannot listen on {host}:{port} ({error}): choose another --port or --host") from None
+        raise _no_listener(host, port, error) from None
     return listener
+
+
+def _no_listener(host: str, port: int, error: Exception) -> ConfigError:
+    return ConfigError(f"cannot listen on {host}:{port} ({error}): choose another --port or --host")
 
 
 def configured(app: Any, grace_s: float, **more: Any) -> uvicorn.Config:
@@ -127,6 +130,10 @@ def configured(app: Any, grace_s: float, **more: Any) -> uvicorn.Config:
 
 
 async def _run(app: Any, state: State, options: ServeOptions, listener: socket.socket, log: Log) -> int:
+    try:  # two servers that start together can both have the port until one of them listens
+        listener.listen(QUEUE)
+    except OSError as error:
+        raise _no_listener(options.host, options.port, error) from None
     server = _Server(configured(app, options.grace), state, log)
     state.watchdog.end = server.end
     state.watchdog.patience = replace(state.watchdog.patience, interpreter_s=SILENT_S)
@@ -142,7 +149,7 @@ async def _run(app: Any, state: State, options: ServeOptions, listener: socket.s
     if not server.should_exit:  # a signal has come meanwhile
         shown = f"[{host}]" if ":" in host else host
         pairs = ", ".join(pair.name for pair in state.service.pairs)
-        say(f"serving {pairs} on http://{shown}:{port}  (Ctrl-C ends)")
+        log.say(f"serving {pairs} on http://{shown}:{port}  (Ctrl-C ends)")
     await running
     failure = state.watchdog.failure
     if not await asyncio.to_thread(state.service.batcher.close, options.grace if failure is None else 0.0):

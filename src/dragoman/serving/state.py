@@ -34,7 +34,7 @@ class State:
         limits = self.service.limits
         n_bytes = room_of(limits.document) + room_of_pieces(limits.document)
         jobs, stored = self.documents.jobs, self.glossaries
-        room = {"documents": await jobs.disk.run("", lambda: has_room(jobs.folder, n_bytes))}
+        room = {"documents": await jobs.disk.run("", jobs.has_room, n_bytes)}
         if stored is not None:
             room["glossaries"] = await stored.disk.run("", has_room, stored.folder, limits.body)
         return room

@@ -266,12 +266,13 @@ def reserve(path: Path, n_bytes: int) -> None:
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
     try:
-        _allocate(descriptor, n_bytes)
+        try:
+            _allocate(descriptor, n_bytes)
+        finally:
+            os.close(descriptor)
     except BaseException:
         path.unlink()
         raise
-    finally:
-        os.close(descriptor)
 
 
 def _allocate(descriptor: int, n_bytes: int) -> None:

@@ -225,7 +225,8 @@ class Gate:
         reads = scope["method"] in ("GET", "HEAD")
         if scope["method"] != "OPTIONS" and self.hosts.is_foreign(headers, reads=reads):
             raise OriginError(
-                "pages of other sites may not use this server: its operator can allow them (--cors-origin)"
+                "pages of other sites may not use this server: its operator can allow them (--cors-origin); if this is "
+                "its own page, a proxy must pass the header Host on"
             )
         # Each field takes time, however short it is.
         if (n := scope["query_string"].count(b"&")) >= MOST_FIELDS:

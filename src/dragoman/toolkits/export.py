@@ -25,18 +25,20 @@ from dragoman.bundle import Bundle, find_bundle, is_unfinished, load_bundle
 from dragoman.errors import BundleError, ConfigError, DragomanError, UnreadableError, listing
 from dragoman.files import (
     MANIFEST,
+    as_path,
     check_name,
     check_sealed,
     explained,
     final_name,
     flush,
+    pinned,
     read_manifest,
     sealed_folder,
     sha256,
     temporary_folder,
 )
 from dragoman.locks import one_at_a_time
-from dragoman.ready import is_ready
+from dragoman.ready import is_ready, pinned_run
 from dragoman.toolkits.toolkit import Writer
 from dragoman.toolkits.writing import check, format_of
 
@@ -87,22 +89,23 @@ def export(
         DragomanError: The folder cannot be written.
     """
     form = format_of(to, quantization)
-    folder = export_folder(run, to, quantization) if out is None else Path(out)
+    named = export_folder(run, to, quantization) if out is None else Path(out)
+    run, folder = pinned_run(run), pinned(named)
     check_name(folder)
     if not is_one_file(folder, form):
         _refuse_what_is_no_export(folder)
-    if folder.name in ("", ".."):
+    if named.name in ("", ".."):
         raise ConfigError(f"{out}: --out must name a folder, not '.' or '..'")
     bundle = load_bundle(run)
     check(to, bundle.sizes, quantization)
     if is_one_file(folder, form):
         _write_file(bundle, folder, to, quantization)
-        return folder
+        return named
     with explained(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with one_at_a_time(folder.parent):
             write(bundle, folder, to, quantization)
-    return folder
+    return named
 
 
 def _write_file(bundle: Bundle, file: Path, to: str, quantization: str) -> None:
@@ -157,7 +160,7 @@ def export_folder(run: Path | str, to: str, quantization: str) -> Path:
     """Return the folder of a kept export of a run, a bundle outside a run, or a ready bundle (in ``exports/NAME``)."""
     if is_ready(run):
         return Path("exports") / run / f"{to}-{quantization}"
-    owner = Path(run)
+    owner = as_path(run)
     if not is_unfinished(owner):
         bundle = find_bundle(owner)
         owner = bundle.parent if bundle.name in ("bundle", ".bundle.old") else bundle
@@ -170,7 +173,7 @@ def write(bundle: Bundle, folder: Path, to: str, quantization: str) -> None:
     An older export's comparison does not stay: the new one has none until it is compared itself.
     """
     form = check(to, bundle.sizes, quantization)
-    facts = _facts(bundle, to, quantization)
+    facts = {**_facts(bundle, to, quantization), **bundle.config.model_dump(mode="json", include={"decode"})}
     with sealed_folder(folder, facts, bundle.n_bytes, unsealed=(CARD, CERTIFICATE)) as aside:
         form.write(bundle, aside, quantization)
         if (aside / CARD).is_file():
@@ -190,7 +193,7 @@ def kept_export(bundle: Bundle, run: Path | None, to: str, quantization: str) ->
             if _is_of(folder, facts):
                 return KeptExport(folder, None)
             if folder.exists() and (why := _why_kept(folder)):
-                logger.warning("%s: %s; it is left unchanged, a temporary folder is used", folder, why)
+                logger.warning("%s: %s; it is left unchanged, a temporary folder is used", f"{folder}", why)
             else:
                 folder.parent.mkdir(exist_ok=True)
                 with one_at_a_time(folder.parent):

@@ -31,7 +31,7 @@ def try_headers(source: Path) -> None:
     Raises:
         DataError: They exceed ``HEADERS``, or crash the worker.
     """
-    run_within(HEADERS, str(source), tried, path=str(source))
+    run_within(HEADERS, f"{source}", tried, path=str(source))
 
 
 def tried(path: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from dragoman.config import Config
 from dragoman.data.corpus import read_lines
 from dragoman.data.sentencepiece_check import is_unigram
 from dragoman.errors import BundleError, ConfigError, UnreadableError, parsing
-from dragoman.files import MANIFEST, check_files, explained, final_name, read_manifest, unreadable
+from dragoman.files import MANIFEST, check_files, explained, final_name, pinned, read_manifest, unreadable
 from dragoman.locks import one_at_a_time
 from dragoman.model.weights import shapes
 from dragoman.toolkits import TOOLKITS
@@ -61,9 +61,10 @@ def import_model(
         ConfigError: ``out`` already exists, or the name cannot be downloaded.
         DataError: A text cannot be read; or the files of the model exceed what parsing them may take.
     """
-    run = Path(out)
+    run = pinned(out)
     _refuse_existing(run)
-    folder, name = Path(source), str(source)
+    folder, name = pinned(source), str(source)
+    keep_pieces_of = [pinned(path) for path in keep_pieces_of]
     if not folder.exists():
         download = next(toolkit.download for toolkit in TOOLKITS if toolkit.download is not None)
         folder, name = download()(name, revision)
@@ -93,7 +94,7 @@ def import_model(
                 run / BUNDLE, config, model.model, model.weights, model.src_tokenizer, model.tgt_tokenizer,
                 model.facts,
             )  # fmt: skip
-    return run
+    return Path(out)
 
 
 def _with_subwords(model: Imported) -> Config:

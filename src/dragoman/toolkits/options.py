@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Self
 
 from pydantic import field_validator, model_validator
 
 from dragoman import toolkits
+from dragoman.errors import ConfigError
 from dragoman.options import PRECISIONS, Precision, SearchOptions, either, must, option, option_group
 
 
@@ -53,7 +55,20 @@ class FastOptions(EngineOptions):
     @model_validator(mode="after")
     def _check_fast(self) -> Self:
         if self.fast and (self.engine is not None or self.precision != "fp32" or self.patience is not None):
-            raise ValueError(
-                "fast already chooses engine, precision and patience: leave out fast, or leave out these options"
-            )
+            raise ValueError(BESIDE_FAST)
         return self
+
+    def refuse_given(self, names: Collection[str]) -> None:
+        """Refuse options of the command line that ``fast`` would overrule, also where their values are the defaults.
+
+        Args:
+            names: Names of the options that were given.
+
+        Raises:
+            ConfigError: One of them is what ``fast`` chooses.
+        """
+        if self.fast and not {"engine", "precision", "patience"}.isdisjoint(names):
+            raise ConfigError(BESIDE_FAST)
+
+
+BESIDE_FAST = "fast already chooses engine, precision and patience: leave out fast, or leave out these options"

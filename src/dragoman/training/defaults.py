@@ -14,6 +14,7 @@ from dragoman.config import (
     PRESETS,
     Config,
     DataConfig,
+    OneFile,
     PairOfFiles,
     TextFiles,
     each,
@@ -39,6 +40,7 @@ from dragoman.data.texts import (
     texts_named,
 )
 from dragoman.errors import ConfigError
+from dragoman.files import as_path, pinned
 from dragoman.languages.codes import language_of
 from dragoman.options import flags
 from dragoman.progress import Ticker
@@ -91,7 +93,7 @@ class Inputs(NamedTuple):
 
 
 def split_inputs(config_or_text: ConfigOrText, options: TrainOptions) -> Inputs:
-    """Split the arguments of ``train`` into configuration and text.
+    """Split the arguments of ``train`` into configuration and text, with absolute paths.
 
     Raises:
         ConfigError: A side is missing, a text is named twice, or an argument is none of the forms of text.
@@ -101,7 +103,7 @@ def split_inputs(config_or_text: ConfigOrText, options: TrainOptions) -> Inputs:
     if isinstance(config_or_text, Config):
         config = config_or_text
     elif config_or_text is not None:
-        words = [Path(config_or_text)] if isinstance(config_or_text, str | Path) else list(map(Path, config_or_text))
+        words = list(map(as_path, [config_or_text] if isinstance(config_or_text, str | Path) else config_or_text))
     if words and words[0].suffix.lower() in (".yaml", ".yml"):
         config = words.pop(0)
     columns = options.two_columns
@@ -112,12 +114,12 @@ def split_inputs(config_or_text: ConfigOrText, options: TrainOptions) -> Inputs:
     ):
         pair: tuple[PairOfFiles, ...] = ()
         if options.has_both_sides(text, src, tgt):
-            pair = (PairOfFiles(src=Path(getattr(options, src)), tgt=Path(getattr(options, tgt))),)
+            pair = (PairOfFiles(src=as_path(getattr(options, src)), tgt=as_path(getattr(options, tgt))),)
         if pair and named:
             raise ConfigError(f"{named[0]}: name the text once, as an argument or with {flags(src, tgt)}")
         texts_by_side.append((*pair, *texts_named(named, columns)))
     refuse_stray_columns(columns, chain.from_iterable(texts_by_side))
-    return Inputs(config, *texts_by_side)
+    return Inputs(config, *map(with_pinned_paths, texts_by_side))
 
 
 def resolve(
@@ -150,12 +152,21 @@ def resolve(
     where = named_with(config, options.overrides) if isinstance(config, Path) else "configuration"
     settings = with_overrides(settings, overrides)
     resolved = Config.from_mapping(settings if parent is None else inherit(settings, parent), where)
+    texts = {name: with_pinned_paths(getattr(resolved.data, name)) for name in ("train", "valid")}
+    resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=texts)})
     if parent is not None:
         refuse_another_shape(resolved, parent, options.new_subwords)
         refuse_other_names(settings["data"], resolved.data, parent.data, options.from_run)
     if not task_of(resolved).translates:  # a parser has one language, which nothing uses
         return Resolved(resolved, config is None, speed)
     return Resolved(resolved.model_copy(update={"data": with_languages(resolved.data)}), config is None, speed)
+
+
+def with_pinned_paths(texts: Any) -> Any:
+    """Return the same text, or texts, with absolute paths: each file is opened several times."""
+    if isinstance(texts, PairOfFiles | OneFile):
+        return texts.model_copy(update={name: pinned(path) for name, path in texts if isinstance(path, Path)})
+    return texts and tuple(map(with_pinned_paths, texts))
 
 
 def with_languages(data: DataConfig) -> DataConfig:
@@ -187,7 +198,7 @@ def with_languages(data: DataConfig) -> DataConfig:
     known = dict.fromkeys(text.tgt_lang for text in train)
     for text in (*train, *valid) if len(known) > 1 else ():
         if text.tgt_lang is None or text.tgt_lang not in known:
-            where = " and ".join(map(str, paths_of([text])))
+            where = " and ".join(map(format, paths_of([text])))
             what = (
                 f"{text.tgt_lang} is no target language of data.train"
                 if text.tgt_lang

@@ -22,6 +22,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 import uuid
@@ -206,20 +207,34 @@ def check_same_weights(world: World, model: torch.nn.Module) -> None:
         )
 
 
+def ranks_that_differ(world: World, what: str, value: str) -> list[int]:
+    """Return the ranks whose ``value`` is another one than that of rank 0; all ranks call it, and need no group yet.
+
+    Args:
+        what: Name of the value, used once.
+    """
+    if world.size == 1:
+        return []
+    with failures_named(world):
+        world.store.set(f"{what} of {world.rank}", value)
+        first, *others = [world.store.get(f"{what} of {rank}") for rank in range(world.size)]
+    return [rank for rank, other in enumerate(others, start=1) if other != first]
+
+
 def launch_name() -> str | None:
-    """Return a name of this call of torchrun, the same after each of its restarts; None without torchrun."""
+    """Return a name of this call of torchrun and its command, the same after each restart; None without torchrun."""
     job = os.environ.get("TORCHELASTIC_RUN_ID")
     if job is None:
         return None
-    launcher = os.getppid()
+    launcher, command = os.getppid(), ascii(sys.argv)
     # A process number may be reused, so the name includes the start of the launcher: field 22 of its stat, in clock
     # ticks since boot. The fields are counted after the command name, which may contain spaces.
     try:
         fields = Path(f"/proc/{launcher}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
-        return f"{job} {socket.gethostname()} {launcher}"
-    return f"{job} {socket.gethostname()} {boot} {launcher} {fields[19]}"
+        return f"{job} {socket.gethostname()} {launcher} {command}"
+    return f"{job} {socket.gethostname()} {boot} {launcher} {fields[19]} {command}"
 
 
 def _rendezvous() -> World:

@@ -126,7 +126,7 @@ def parent_words(run: Path) -> list[object]:
     beside, there = run.parent / parent["name"], parent["name"]
     if PATH in parent:
         noted = Path(os.path.normpath(run.resolve() / parent[PATH]))
-        noted = noted if run.is_absolute() else Path(os.path.relpath(noted))
+        noted = noted if Path(f"{run}").is_absolute() else Path(os.path.relpath(noted))  # as the run was named
         there = beside if beside.exists() and not noted.exists() else noted
     elif not parent.get("is_ready", is_ready(parent["name"]) and not beside.exists()):  # not noted by older versions
         there = beside

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import re
 import shutil
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +16,7 @@ from torch import Tensor
 
 from dragoman.bundle import load_tokenizers
 from dragoman.config import Config
+from dragoman.data.store import ABOUT
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.errors import BundleError, ConfigError, DragomanError
@@ -21,7 +24,7 @@ from dragoman.files import remove_leftovers, write_text
 from dragoman.locks import LOCK, LOCK_PREFIX, locked, refuse_if_locked
 from dragoman.progress import Ticker
 from dragoman.training.checkpoint import list_checkpoints, step_of
-from dragoman.training.distributed import launch_name
+from dragoman.training.distributed import World, launch_name, ranks_that_differ
 from dragoman.training.finetune import PARENT, PARENT_WORDS
 from dragoman.training.given_text import FOLDER as GIVEN
 from dragoman.training.preparation import (
@@ -346,12 +349,26 @@ def _settings(section: Mapping[str, Any], path: str = "") -> dict[str, Any]:
     return settings
 
 
+PROCESS = uuid.uuid4().hex
+"""Name of this process. A training that it has begun itself is not restarted by it."""
+
+
+def mark_launch(run: Path) -> None:
+    """Write down which call of torchrun trains in the folder, if any, and in which process."""
+    if launch := launch_name():
+        write_text(run / LAUNCH, f"{PROCESS}\n{launch}")
+
+
 def is_restart(run: Path, ticker: Ticker) -> bool:
     """Return True if this call of torchrun began the run and was restarted, and there is a checkpoint to resume from.
 
     Without a checkpoint the folder is cleared, to begin again.
     """
-    if not _is_of_this_launch(run):
+    launch, mark = launch_name(), run / LAUNCH
+    if launch is None or not mark.is_file():
+        return False
+    process, _, begun_by = mark.read_text(encoding="utf-8", errors="replace").partition("\n")
+    if begun_by != launch or process == PROCESS:
         return False
     if list_checkpoints(run / "checkpoints"):
         ticker.say("restarted by torchrun: resuming from the last checkpoint, as with --resume")
@@ -359,17 +376,6 @@ def is_restart(run: Path, ticker: Ticker) -> bool:
     ticker.say("restarted by torchrun before the first checkpoint: starting over")
     begin_again(run)
     return False
-
-
-def end_launch(run: Path) -> None:
-    """Note that the training of this call of torchrun has ended: another one in this folder is no restart of it."""
-    if _is_of_this_launch(run):
-        (run / LAUNCH).unlink()
-
-
-def _is_of_this_launch(run: Path) -> bool:
-    name, mark = launch_name(), run / LAUNCH
-    return name is not None and mark.is_file() and mark.read_text(encoding="utf-8", errors="replace") == name
 
 
 def begin_again(run: Path) -> None:
@@ -398,3 +404,22 @@ def read_prepared(run: Path) -> PreparedRun:
     except ConfigError as error:
         raise ConfigError(f"{error}; the run folder must be on a file system that all machines share") from None
     return PreparedRun(config, load_tokenizers(run / "store"))
+
+
+def check_same_folder(run: Path, tokenizers: tuple[Tokenizer, Tokenizer], world: World) -> None:
+    """Check that all ranks train with the same settings, subwords and text.
+
+    Raises:
+        ConfigError: A rank has another folder under the name of the run.
+    """
+    if world.size == 1:
+        return
+    digest = hashlib.sha256("".join(tokenizer.fingerprint for tokenizer in tokenizers).encode())
+    for name in ("config.yaml", f"store/{LEXICON}", *(f"store/{side}/{ABOUT}" for side in ("train", "valid"))):
+        path = run / name
+        digest.update(path.read_bytes() if path.is_file() else b"")
+    if differ := ranks_that_differ(world, "run folder", digest.hexdigest()):
+        raise ConfigError(
+            f"the run folder of rank {differ[0]} is another one, with other settings, subwords or text than that of "
+            f"rank 0: {run} must be on a file system that all machines share"
+        )

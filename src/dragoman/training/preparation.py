@@ -46,7 +46,7 @@ class Text(NamedTuple):
 
     def entry(self, data: DataConfig, tokenizer: Tokenizer, weight: float) -> Entry:
         """Return the entry for a store, drawn ``weight`` times an epoch."""
-        lang, name = self.setting.tgt_lang or data.tgt_lang, " and ".join(map(str, files_of(self.setting)))
+        lang, name = self.setting.tgt_lang or data.tgt_lang, " and ".join(map(format, files_of(self.setting)))
         begin = tokenizer.begin(lang, self.setting.tag)
         return Entry(self.pairs(), name, weight, begin, self.setting.src_lang or data.src_lang, lang)
 
@@ -63,10 +63,13 @@ def prepare(
         The configuration with the vocabulary size that was really learned, and the source and target tokenizers.
 
     Raises:
+        ConfigError: The folder of the stores is a link to those of a run.
         DataError: The corpus cannot be used.
     """
     data, folder = config.data, run / "store"
     check_readable(data)
+    if folder.is_symlink() and (folder / PREPARED).exists():
+        raise ConfigError(f"{folder}: is a link to prepared text of a run, which would be replaced; remove the link")
     with explained(folder):
         folder.mkdir(exist_ok=True)
         write_report(folder / PREPARED, {"settings": None}, ())  # by which the folder is known to be of a run
@@ -100,7 +103,7 @@ def prepare(
     # The validation set comes first: one that cannot be used is refused before the training text is encoded.
     sources = paths_of([text.setting for text in valid])
     entries = [text.entry(data, tokenizers[0], 1.0) for text in valid]  # in the validation text each pair counts once
-    name = "the held-out pairs" if held_out else f"the validation set ({' and '.join(map(str, sources[:2]))})"
+    name = "the held-out pairs" if held_out else f"the validation set ({' and '.join(map(format, sources[:2]))})"
     report = build_store(
         folder / "valid", entries, tokenizers, data, Origin(name, sources), keep_text=True, progress=ticker
     )
@@ -329,7 +332,7 @@ def _read_texts(config: Config, ticker: Ticker) -> _Texts:
     with ticker.task("reading the corpus"):
         counts = tuple(sum(1 for _ in task.read(setting)) for setting in settings)
     for setting, n in zip(settings, counts, strict=True) if len(settings) > 1 else ():
-        ticker.say(f"{' and '.join(map(str, files_of(setting)))}: {n:,} pairs")
+        ticker.say(f"{' and '.join(map(format, files_of(setting)))}: {n:,} pairs")
     if config.data.valid is not None:
         return _Texts(settings, counts, None)
     drawn = [setting for setting in settings if setting.weight > 0] or settings

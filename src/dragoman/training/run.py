@@ -49,27 +49,36 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.device import resolve_device, resolve_precision
 from dragoman.errors import BundleError, ConfigError, UnreadableError, as_command
 from dragoman.evaluation.metrics import signatures
-from dragoman.files import read_manifest, write_text
+from dragoman.files import as_path, pinned, read_manifest, write_text
 from dragoman.locks import refuse_if_locked
 from dragoman.model import build as architectures
 from dragoman.model.build import EncoderDecoder
 from dragoman.model.weights import load_into, untied
 from dragoman.options import takes
 from dragoman.progress import Ticker, duration
+from dragoman.ready import pinned_run
 from dragoman.training.advice import MOST_PASSES, divergence, longer, lower_rate_of, retrain
 from dragoman.training.checkpoint import list_checkpoints
-from dragoman.training.defaults import ConfigOrText, choose_steps, doubts, resolve, split_inputs, steps_an_epoch
-from dragoman.training.distributed import World, broadcast_from_rank_0, joined, launch_name, open_group, run_on_rank_0
+from dragoman.training.defaults import (
+    ConfigOrText,
+    choose_steps,
+    doubts,
+    resolve,
+    split_inputs,
+    steps_an_epoch,
+    with_pinned_paths,
+)
+from dragoman.training.distributed import World, broadcast_from_rank_0, joined, open_group, run_on_rank_0
 from dragoman.training.finetune import PARENT, PARENT_WORDS, PATH, adapt, parent_of, words_seen
 from dragoman.training.flops import training_flops
 from dragoman.training.folder import (
-    LAUNCH,
     PreparedRun,
+    check_same_folder,
     claimed,
-    end_launch,
     forget_training,
     has_only_begun,
     is_restart,
+    mark_launch,
     read_prepared,
     ready_to_resume,
     refuse_a_run,
@@ -158,8 +167,12 @@ def train(
     first = config if tgt is None or isinstance(config, str | Path) else None  # else it is text
     config, texts = GivenText.of(config, tgt, changes, options, None if out is None else Path(out))
     named = _checked(first if tgt is not None else config)
-    run = Path(out) if out is not None else Path("runs") / _default_name(named or _first_side(options, changes))
-    return _train(config, run, TrainOptions.of(options, changes | texts.paths(run)), texts, build)
+    run = as_path(out) if out is not None else Path("runs") / _default_name(named or _first_side(options, changes))
+    place = pinned(run)
+    options = TrainOptions.of(options, changes | texts.paths(place))
+    if options.from_run is not None:
+        options = replace(options, from_run=pinned_run(options.from_run))
+    return _train(config, place, options, texts, build)._replace(run=run)
 
 
 @checked
@@ -185,6 +198,8 @@ def _train(
             held.enter_context(texts.written(run))
             ready = ready_to_resume(run, overrides, options.accept_changed_text, ticker)
             held.enter_context(reopened(run, ready.config))
+            if not options.resume:
+                mark_launch(run)
         else:
             refuse_a_run(run)  # before text is counted and steps are timed, which may take long
             if texts.sides:  # two trainings would write over each other's text
@@ -195,10 +210,7 @@ def _train(
                 held.enter_context(claimed(run))
             ready = _prepare_run(plan, run, options, ticker, world.size)
         _wait_for_rank_0(world)
-        trained = _fit(ready, run, options.quiet, world, build)
-        if trained.reason != "signal":  # torchrun stops the ranks so to start them again with more or fewer
-            end_launch(run)
-        return trained
+        return _fit(ready, run, options.quiet, world, build)
 
 
 @contextlib.contextmanager
@@ -258,8 +270,9 @@ def _names_same_text(run: Path, what: ConfigOrText, options: TrainOptions) -> bo
         inputs, data = split_inputs(what, options), Config.from_yaml(run / "config.yaml").data
     except ConfigError:  # the text or the run does not exist
         return False
-    valid = () if data.valid is None else each(data.valid)
-    return inputs.config is None and inputs.train in ((), each(data.train)) and inputs.valid in ((), valid)
+    train = with_pinned_paths(each(data.train))
+    valid = () if data.valid is None else with_pinned_paths(each(data.valid))
+    return inputs.config is None and inputs.train in ((), train) and inputs.valid in ((), valid)
 
 
 @checked
@@ -329,8 +342,7 @@ def _prepare_run(plan: TrainingPlan, run: Path, options: TrainOptions, ticker: T
     """Write the folder of a new run: subwords, stores, the configuration, and the weights to start from."""
     config, parent = plan.config, plan.parent
     config, tokenizers = plan.earlier or prepare(config, run, ticker, _subwords_of_parent(plan, options))
-    if launch := launch_name():
-        write_text(run / LAUNCH, launch)
+    mark_launch(run)
     if plan.chosen:
         store = Store.open(run / "store/train")
         config = choose_steps(
@@ -391,14 +403,15 @@ FLOPS_AN_HOUR = {"cpu": 3e13, "cuda": 1e17}
 def _fit(ready: PreparedRun, run: Path, quiet: bool, world: World, build: Build | None) -> Trained:
     """Build the model, train it, and write the bundle."""
     config, tokenizers, start = ready.config, ready.tokenizers, ready.start
+    check_same_folder(run, tokenizers, world)
     open_group(world, resolve_device(config.train.device))
     resume = bool(broadcast_from_rank_0(world, ready.resume)[0])
     torch.manual_seed(config.train.seed)
     model_config = ModelConfig(
         **config.model.model_dump(), src_vocab_size=tokenizers[0].vocab_size, tgt_vocab_size=tokenizers[1].vocab_size
     )
-    with architectures.InFloat32():
-        model = (build or architectures.build)(model_config).to(config.train.device)
+    # A caller's own model may have the default dtype of the program; a bundle is float32.
+    model = (build or architectures.build)(model_config).to(config.train.device, torch.float32)
     if start is not None:
         load_into(model, start)
     train_store, valid_store = Store.open(run / "store/train"), Store.open(run / "store/valid")

@@ -7,40 +7,52 @@ from pathlib import Path
 
 from dragoman.bundle import Bundle
 from dragoman.data.sides import Side, refuse_by_name, warnings_about
+from dragoman.files import pinned
 from dragoman.languages.codes import variety
 from dragoman.languages.known import is_unspaced
 
 Langs = tuple[str | None, str | None]
 
 
-def check_sides(run: object, langs: Langs, from_lang: str | None, src: Path | str, *tgt: Path | str) -> list[str]:
+RENAME = "rename it if the name misleads"
+"""Advice of a command that cannot be told the source language."""
+
+
+def name_from(langs: Langs, from_lang: str | None) -> str | None:
+    """Return the advice of a command that has ``--from``; None if it was given."""
+    if from_lang is not None:
+        return None
+    return f"add --from {langs[0]} if the name is wrong" if langs[0] else ""
+
+
+def check_sides(run: object, langs: Langs, advice: str | None, src: Path | str, *tgt: Path | str) -> list[str]:
     """Compare files with the languages of a translation; return warnings about their texts, the source's first.
 
     Args:
         run: Name of the run, for messages.
         langs: Languages that it translates from and into.
-        from_lang: The source language, if it was named: then names of files are not compared.
+        advice: How to say that a name misleads; None: names of files are not compared.
         src: The file to translate.
         tgt: References or translations of it.
 
     Raises:
         ConfigError: The name of a file tells another language.
     """
-    return warnings_about(check_names(run, langs, from_lang, src, *tgt))
+    return warnings_about(check_names(run, langs, advice, src, *tgt))
 
 
-def check_names(run: object, langs: Langs, from_lang: str | None, src: Path | str, *tgt: Path | str) -> list[Side]:
+def check_names(run: object, langs: Langs, advice: str | None, src: Path | str, *tgt: Path | str) -> list[Side]:
     """Return files with the languages that they should be in.
 
     Raises:
-        ConfigError: The name of a file tells another language, and ``from_lang`` is None.
+        ConfigError: The name of a file tells another language, and ``advice`` is not None.
     """
     sides = [
-        Side(Path(src), langs[0], f"{run} translates from"),
-        *(Side(Path(path), langs[1], f"{run} translates into") for path in tgt),
+        Side(pinned(src), langs[0], f"{run} translates from"),
+        *(Side(pinned(path), langs[1], f"{run} translates into") for path in tgt),
     ]
-    if from_lang is None:
-        refuse_by_name(sides, f"add --from {langs[0]} if the name is wrong" if langs[0] else "")
+    if advice is not None:
+        refuse_by_name(sides, advice)
     return sides
 
 

@@ -8,14 +8,16 @@ with NoteReport(WarningOptions(warnings="warnings.txt")) as report:
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
-from dragoman.errors import BYTES_OF_NAMES
-from dragoman.files import check_output, explained
+from dragoman.errors import BYTES_OF_NAMES, ConfigError
+from dragoman.files import check_output, explained, pinned
 from dragoman.options import Options, option, option_group
 from dragoman.progress import say
 from dragoman.translation.notes import Kind, Note
@@ -63,7 +65,7 @@ class NoteReport:
 
     def __init__(
         self, options: WarningOptions, *, name: str = "", say: Callable[[str], object] = say, unit: str = "lines",
-        begins_list: bool = True,
+        begins_list: bool = False,
     ) -> None:  # fmt: skip
         """Begin a report.
 
@@ -72,9 +74,10 @@ class NoteReport:
             name: Name of the run, where there is more than one.
             say: Prints a line.
             unit: Name of what is counted.
-            begins_list: False to add to the file of warnings, which an earlier report of the command has begun.
+            begins_list: True for the first report of a command: the file of warnings is emptied before the first note.
         """
         self.options, self.unit = options, unit
+        self._list = None if options.warnings is None else pinned(options.warnings)
         self.n_lines: int | None = None
         self._prefix, self._say = f"{name}: " if name else "", say
         self._file: TextIO | None = None
@@ -140,12 +143,13 @@ class NoteReport:
         self._n_notes, self._first = 0, []
 
     def _opened(self) -> TextIO | None:
-        """Open the file of warnings at the first note: what is refused before leaves the list of another command."""
-        if self._file is None and self.options.warnings is not None:
-            with explained(self.options.warnings):
-                self._file = self.options.warnings.open(
-                    "w" if self._begins_list else "a", encoding="utf-8", errors=BYTES_OF_NAMES
-                )
+        """Open the file of warnings at the first note: a command that is refused does not empty that of another one."""
+        if self._file is None and self._list is not None:
+            with explained(self._list):
+                # To add, line by line, even after emptying: another process that writes there must not be written over.
+                self._file = self._list.open("a", 1, encoding="utf-8", errors=BYTES_OF_NAMES)
+                if self._begins_list and self._list.is_file():
+                    self._file.truncate(0)
             self._begins_list = False
         return self._file
 
@@ -162,9 +166,17 @@ def check_list(options: WarningOptions, *inputs: Path | None) -> None:
     """Check the file of warnings before anything is computed.
 
     Raises:
-        ConfigError: It cannot be written, or it is an input.
+        ConfigError: It cannot be written, it is an input, or it is the file to which the command prints.
     """
-    if options.warnings is not None:
-        check_output(options.warnings, *inputs)
-        with explained(options.warnings):
-            options.warnings.open("a", encoding="utf-8").close()
+    path = options.warnings
+    if path is None:
+        return
+    check_output(path, *inputs)
+    if path.exists() and not path.is_file():  # a pipe's reader would take a trial for the end
+        return
+    with explained(path):
+        path.open("a", encoding="utf-8").close()
+    for stream in (1, 2):
+        with suppress(OSError):  # it is closed
+            if os.path.samestat(path.stat(), os.fstat(stream)):
+                raise ConfigError(f"{path}: the command prints to this file too: name another file for its warnings")

@@ -7,7 +7,7 @@ Until OUT is complete, there are next to it
 A window is flushed to the disk before the journal names it; output that the journal does not name is made again. When
 all is done, OUT.partial is renamed to OUT. In .gz and .zst files, each window is a member or frame of its own. Windows
 always begin at the same lines, so the result has the same bytes with or without a kill. A file OUT.journal without the
-mark belongs to another program, and is left alone.
+mark belongs to another program, as does OUT.partial without a journal, and is left alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dragoman.data.compression import compressor, refuse_a_pipe
 from dragoman.data.corpus import Line, open_corpus, read_lines_leniently
 from dragoman.errors import DataError, DragomanError
 from dragoman.files import check_name, explained, flush_name, refuse_an_input, sha256
-from dragoman.locks import acquire
+from dragoman.locks import acquire, unlock
 from dragoman.translation.notes import Note
 
 logger = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ def make_file(
             return done.lines
         if done.lines:
             logger.info("%s: resuming after line %s", out, f"{done.lines:,}")
-        lines = read_lines_leniently(stream, str(src))
+        lines = read_lines_leniently(stream, f"{src}")
         for _ in islice(lines, done.lines):
             pass
         n_lines = _make_rest(iter(lambda: list(islice(lines, window)), []), done, output, work, warn)
@@ -244,7 +244,8 @@ def _refusal(out: Path, what: str) -> UnfinishedFileError:
 @contextlib.contextmanager
 def _locked(out: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """Open and lock the partial file and journal of ``out``; after an error, remove them if they are empty."""
-    path = _sibling(out, "journal")
+    path, unfinished = _sibling(out, "journal"), _sibling(out, "partial")
+    was_there = path.exists()
     try:
         descriptor = acquire(path)
     except BlockingIOError:
@@ -259,15 +260,20 @@ def _locked(out: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
                 "finish the file with that version; otherwise move it away or choose another name"
             )
         try:
-            with _opened(acquire(_sibling(out, "partial"), wait=True)) as partial:
+            with _opened(acquire(unfinished, wait=True)) as partial:
+                if not was_there and not first and partial.seek(0, os.SEEK_END):  # dragoman makes the journal first
+                    raise DragomanError(
+                        f"{unfinished}: exists and has no journal of dragoman; move it away or choose another name"
+                    )
                 yield partial, journal
         except BaseException:
             # refused, or nothing could be written: leave no empty files
             if not os.fstat(descriptor).st_size:
-                path.unlink()
                 with contextlib.suppress(OSError):
-                    if not _sibling(out, "partial").lstat().st_size:
-                        _sibling(out, "partial").unlink()
+                    if not unfinished.lstat().st_size:
+                        unfinished.unlink()
+                if not (was_there and unfinished.exists()):  # by its journal, even an empty one, it is known as ours
+                    path.unlink()
             raise
 
 
@@ -278,6 +284,9 @@ def _opened(descriptor: int) -> Iterator[BinaryIO]:
     try:
         yield file
     finally:
+        with contextlib.suppress(OSError):
+            file.flush()  # after a full disk there may be something left to write
+        unlock(descriptor)
         with contextlib.suppress(OSError):
             file.close()
 

@@ -27,6 +27,7 @@ from dragoman.data.tokenizer import EOS_ID, Tokenizer
 from dragoman.decoding.request import Progress, Sampling, SearchSettings
 from dragoman.device import device_type, n_threads
 from dragoman.errors import BundleError, ConfigError, DecodeError
+from dragoman.files import pinned
 from dragoman.languages.codes import match
 from dragoman.languages.known import is_unspaced
 from dragoman.options import not_among, takes
@@ -84,7 +85,7 @@ class Translator:
             BundleError, ConfigError: As ``load``.
         """
         if run is None and not isinstance(model, Bundle) and not is_ready(model):
-            run = Path(model)
+            run = model = pinned(model)  # engines and the ledger use its folder later
         members = _opened((model, *others), device)
         bundle = members[0]
         self.config, self.manifest = bundle.config, bundle.manifest
@@ -206,9 +207,10 @@ class Translator:
             sampling = Sampling(**{name: value for name, value in settings.items() if value is not None})
         elif options.n_best > decode.beam_size and not trees:
             raise ConfigError(f"n_best must be at most beam_size = {decode.beam_size}, got {options.n_best}")
-        needs, workers = self._needs(options), options.threads or self._usual_workers(options)
+        needs, threads = self._needs(options), options.threads or self._usual_threads
+        workers = 1 if options.deterministic and not options.threads else threads  # more may change torch's rounding
         name = self._engines.choose(options.chosen_engine, needs)
-        engine = self._engines.get(name, options.precision, workers)
+        engine = self._engines.get(name, options.precision, threads)
         # a parser needs its whole beam, as hypotheses that are trees come first
         n_best = max(options.n_best, decode.beam_size) if trees and not options.sample else options.n_best
         search = SearchSettings(
@@ -221,7 +223,7 @@ class Translator:
         return Plan(
             options=options, needs=needs, engine=engine, search=search,
             constrained=ConstrainedSearch(
-                lambda: engine if second == name else self._engines.get(second, second_precision, workers),
+                lambda: engine if second == name else self._engines.get(second, second_precision, threads),
                 replace(search, sampling=None, with_spare=False, shortlist=False),
             ),
             model=PlannedModel(
@@ -246,9 +248,10 @@ class Translator:
             constraints=options.constrains, shortlist=options.shortlist,
         )  # fmt: skip
 
-    def _usual_workers(self, options: TranslateOptions) -> int:
-        """Return the number of parallel batches: one for each CPU core; 1 where threads must not change rounding."""
-        return n_threads() if self._models.device_type == "cpu" and not options.deterministic else 1
+    @property
+    def _usual_threads(self) -> int:
+        """Number of threads, each of which decodes a batch: on a CPU one for each core."""
+        return n_threads() if self._models.device_type == "cpu" else 1
 
     def _fastest(self, options: TranslateOptions) -> TranslateOptions:
         """Replace the option ``fast`` by the options that it chooses here, and log them."""
@@ -563,6 +566,7 @@ class Translator:
             DecodeError: Lines ran out of memory; ``out`` is complete, they are blank, and a warning names each.
         """
         at_least_1("read_ahead", read_ahead)
+        src, out = pinned(src), pinned(out)
         plan, form = self._plan_of_lines(options, changes), form or TEXT
         n_failed = 0
 
@@ -579,8 +583,8 @@ class Translator:
             translations = self.translate_planned([line.text for line in lines], plan, of_window, before)
             return [form.line(before + i, translation) for i, translation in enumerate(translations, 1)]
 
-        n_lines = make_file(Path(src), Path(out), self.facts(plan, form.name), work, listen, restart, read_ahead)
-        _raise_if(n_failed, str(src))
+        n_lines = make_file(src, out, self.facts(plan, form.name), work, listen, restart, read_ahead)
+        _raise_if(n_failed, f"{src}")
         return n_lines
 
     @checked

@@ -17,7 +17,7 @@ from dragoman.documents.gettext.catalogue import Entry, Style, entries, quoted, 
 from dragoman.documents.gettext.finishing import finished, keeps_placeholders
 from dragoman.documents.gettext.inline import is_rst
 from dragoman.documents.gettext.message import Kind, Message, message_of, obstacle
-from dragoman.documents.gettext.placeholders import USUAL, syntax_of
+from dragoman.documents.gettext.placeholders import USUAL, WHY_REJECTED, syntax_of
 from dragoman.documents.units import Part, Translations, units_of, write
 from dragoman.errors import DataError
 from dragoman.languages.codes import variety
@@ -90,7 +90,7 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     pieces.append(text.text[at:])
     return Document(
         _parts(pieces), _save(pieces, text, file), tuple(left), _reject(pieces), text.read_as,
-        why_rejected="its translation would lose a placeholder, or mix up placeholders without numbers",
+        why_rejected=WHY_REJECTED,
     )  # fmt: skip
 
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+WHY_REJECTED = "its translation would lose a placeholder, or mix up placeholders without numbers"
+"""Reason why a translation stays out of a catalogue."""
+
 Numbering = Literal["dollar", "brace", "bracket", ""]
 
 _WIDTH = r"(?:\d++|\*(?:\d++\$)?)?(?:\.(?:\d++|\*(?:\d++\$)?)?)?"

@@ -39,7 +39,7 @@ def read(
                 _unpack(source, folder)
             return _read(folder, name, texts, languages)
         except DragomanError as error:  # names the package, and not the folder that is about to vanish
-            raise type(error)(str(error).replace(str(folder), str(source))) from None
+            raise type(error)(str(error).replace(str(folder), f"{source}")) from None
 
 
 def _read(
@@ -54,7 +54,7 @@ def _read(
         raise BundleError(f"{name}: has {kind}; only packages with SentencePiece can be imported")
     src, tgt = (str(about.get(name) or "") for name in ("from_code", "to_code"))
     codes = (languages[0] or CODES.get(src, src) or None, languages[1] or CODES.get(tgt, tgt) or None)
-    return from_ctranslate2.read(folder / "model", name, texts, codes, [subwords])
+    return from_ctranslate2.read(folder / "model", name, texts, codes, from_ctranslate2.Package([subwords], about))
 
 
 def _unpack(source: Path, folder: Path) -> None:

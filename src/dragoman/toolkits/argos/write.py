@@ -74,6 +74,7 @@ def write(bundle: Bundle, folder: Path, quantization: str = "float32") -> None:
     about = dict(
         package_version="1.0", argos_version=ARGOS_VERSION, from_code=codes[0], from_name=known(codes[0]).name,
         to_code=codes[1], to_name=known(codes[1]).name,
+        **bundle.config.model_dump(mode="json", include={"decode"}),  # for an import; Argos itself ignores it
     )  # fmt: skip
     readme = f"{about['from_name']} to {about['to_name']}, {quantization}, made with dragoman {__version__}.\n"
     if bundle.tgt_tokenizer.byte_ids:

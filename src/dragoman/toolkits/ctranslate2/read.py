@@ -13,12 +13,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from dragoman.config import Config, ModelConfig
+from dragoman.config import Config, DecodeConfig, ModelConfig
 from dragoman.errors import BundleError, listing
 from dragoman.files import MANIFEST
 from dragoman.toolkits.ctranslate2.model_bin import SINCE_CONFIG, Variables
@@ -51,21 +51,29 @@ LANGUAGE = re.compile("__[a-z]{2,3}__|[a-z]{3}_[A-Z][a-z]{3}|[a-z]{2}_[A-Z]{2}")
 WANTED = "a model of CTranslate2 has it"
 
 
+class Package(NamedTuple):
+    """What a package of Argos has of a model."""
+
+    subwords: Sequence[Path]  # its SentencePiece models, one or two, where names of ``SUBWORDS`` would be tried
+    about: Mapping[str, Any]  # instead of the manifest of an export of ours: languages and search
+
+
 def read(
     source: Path, name: str, texts: Sequence[str] | None, languages: tuple[str | None, str | None],
-    subwords: Sequence[Path] = (),
+    package: Package | None = None,
 ) -> Imported:  # fmt: skip
     """Read a folder; see ``toolkit.Reader``.
 
     Args:
-        subwords: Paths of its SentencePiece models, one or two; none: the names of ``SUBWORDS`` are tried.
+        package: The package of Argos that it lies in.
     """
+    subwords, export = ((), None) if package is None else package
     variables = Variables(source / "model.bin")
     about = _about(variables, source)
     lists = _lists(source)
     _refuse_language_tokens(lists, source)
     paths = subwords or _subwords(source)
-    models = [read_model(read_bytes(path, WANTED), str(path)) for path in paths]
+    models = [read_model(read_bytes(path, WANTED), f"{path}") for path in paths]
     pieces = None if texts is None else needed(models, texts)
     src_eos = _has_source_eos(about, variables, source)
     from_zero = variables.flag("decoder/start_from_zero_embedding")
@@ -80,16 +88,25 @@ def read(
         )
     of_models = lists if len(models) == len(lists) else [[piece for listed in lists for piece in listed]] * len(models)
     for path, spm, listed in zip(paths, models, of_models, strict=True):
-        check_belongs(spm, listed, str(path))
+        check_belongs(spm, listed, f"{path}")
     if about.get("add_source_bos"):
         raise BundleError(f"{source}/config.json: add_source_bos = true is not supported, only false")
-    src, tgt = tokenizers(models, vocabularies, str(source))
+    src, tgt = tokenizers(models, vocabularies, f"{source}")
     options, weights = _model(variables, about, vocabularies)
     if not src_eos:
         options["src_eos"] = False
         logger.info("%s: its sources do not end with eos (as OpenNMT-py's): model.src_eos = false", name)
     variables.refuse_unread()
-    lang_codes = _languages(source, languages)
+    if export is None:
+        export = read_object(source / MANIFEST, WANTED) if (source / MANIFEST).is_file() else {}
+    lang_codes = [chosen or export.get(f"{side}_lang") for side, chosen in zip(("src", "tgt"), languages, strict=True)]
+    if "decode" not in export:
+        own = DecodeConfig()
+        logger.info(
+            "%s: does not tell how to search: beam_size = %d and length_penalty = %g (%s), as in the paper; "
+            "--beam-size and --length-penalty of translate replace them",
+            name, own.beam_size, own.length_penalty, own.length_penalty_form,
+        )  # fmt: skip
     config = Config.from_mapping(
         {
             "model": options,
@@ -98,8 +115,9 @@ def read(
                 max_tokens=max(1, min(256, options.get("max_len", 1024) - 1)),
                 tokenizer=dict(joint=len(lists) == 1),
             ),
+            "decode": export.get("decode", {}),
         },
-        str(variables.path),
+        f"{variables.path}",
     )  # fmt: skip
     model = ModelConfig(**config.model.model_dump(), src_vocab_size=src.vocab_size, tgt_vocab_size=tgt.vocab_size)
     rounded = {"rounded_to": variables.kind} if variables.kind != "float32" else {}
@@ -116,7 +134,7 @@ def refuse_by_small_files(folder: Path) -> None:
     """
     _refuse_language_tokens(_lists(folder), folder)
     for path in _subwords(folder):
-        read_model(read_bytes(path, WANTED), str(path))
+        read_model(read_bytes(path, WANTED), f"{path}")
 
 
 def _about(variables: Variables, folder: Path) -> dict[str, Any]:
@@ -349,7 +367,7 @@ def _lists(folder: Path) -> list[list[str]]:
     if len(lists) < len(both):
         raise BundleError(f"{folder}: lacks shared_vocabulary.json, or source_ and target_vocabulary.json")
     for pieces in lists:
-        check_pieces(pieces, str(folder))
+        check_pieces(pieces, f"{folder}")
     return folded(lists)
 
 
@@ -433,10 +451,3 @@ def _has_source_eos(about: Mapping[str, Any], variables: Variables, folder: Path
             "write add_source_eos = true there"
         )
     return False
-
-
-def _languages(folder: Path, chosen: tuple[str | None, str | None]) -> tuple[str | None, str | None]:
-    """Return the chosen languages, or those of the manifest if it is an export of ours."""
-    manifest = read_object(folder / MANIFEST, WANTED) if (folder / MANIFEST).is_file() else {}
-    src, tgt = (manifest.get(f"{side}_lang") for side in ("src", "tgt"))
-    return chosen[0] or src, chosen[1] or tgt

@@ -14,9 +14,11 @@ A hypothesis that reaches the limit of its sentence unfinished is ended there, a
 from __future__ import annotations
 
 import math
+import os
 import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import version
@@ -102,6 +104,16 @@ def check(precision: str, device: str) -> None:
         )
 
 
+def _close_own(temporary: ExitStack, pid: int) -> None:
+    """Remove a temporary folder, unless this is a forked child that ends."""
+    if pid == os.getpid():
+        temporary.close()
+
+
+_OF_PARENT: list[object] = []
+"""Engines that a forked child has from its parent: CTranslate2 would wait for their threads before it frees them."""
+
+
 class CTranslate2:
     """Model that CTranslate2 has loaded."""
 
@@ -123,6 +135,7 @@ class CTranslate2:
         self.n_positions: int | None = None  # rows of the table of positions; None: it needs none, or is not known
         self.folder: Path | None = None  # of an export that is compared with its model
         self._changes: Versions = []  # of the converted weights
+        self._pid = os.getpid()
 
     @classmethod
     def obstacle(cls, models: Models, needs: Needs) -> str:
@@ -162,16 +175,14 @@ class CTranslate2:
         """See ``Engine``; the model is first written in CTranslate2's format, unless that was done before.
 
         Args:
-            workers: On a CPU at least as many as torch has threads: two batches on one thread each are faster than one
-                batch on two.
+            workers: Number of batches searched at a time, each on one thread: two batches on one thread each are
+                faster than one batch on two.
 
         Raises:
             ConfigError: See ``open_folder``.
             DragomanError: No folder can be written.
         """
         bundle, device, changes = models.bundles[0], models.device_type, models.changes
-        if device == "cpu":
-            workers = max(workers, n_threads())
         check(PRECISIONS[precision], device)  # before anything is written
         # The export in the run's folder has the weights on disk: it serves only if they were not changed in memory.
         export, translator = load_kept_export(
@@ -182,12 +193,12 @@ class CTranslate2:
         engine.export, engine._changes = export, changes
         engine.n_positions = None if bundle.sizes.positions == "rotary" else n_positions(bundle)
         if export.temporary is not None:
-            weakref.finalize(engine, export.temporary.close)
+            weakref.finalize(engine, _close_own, export.temporary, engine._pid)
         return engine
 
     def is_of(self, models: Models) -> bool:
-        """See ``Engine``."""
-        return self._changes == models.changes
+        """See ``Engine``; its threads are not in a forked child of the program, which loads it again."""
+        return self._changes == models.changes and self._pid == os.getpid()
 
     def can_search(self, rules: Rules) -> bool:
         """See ``Engine``: under the guard's own rules, but not with words of which it would need the spelling."""
@@ -224,7 +235,9 @@ class CTranslate2:
 
     def close(self) -> None:
         """See ``Engine``."""
-        if self.export is not None and self.export.temporary is not None:
+        if self._pid != os.getpid():
+            _OF_PARENT.append(self)
+        elif self.export is not None and self.export.temporary is not None:
             self.export.temporary.close()
 
     def search(

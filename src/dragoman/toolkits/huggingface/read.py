@@ -70,7 +70,7 @@ def read(folder: Path, name: str, texts: Sequence[str] | None, languages: tuple[
     _refuse_onnx(folder)
     small = small_files(folder, texts)
     theirs, lists, vocabularies = small.config, small.lists, small.vocabularies
-    src, tgt = tokenizers(small.models, vocabularies, str(folder))
+    src, tgt = tokenizers(small.models, vocabularies, f"{folder}")
     raw, digest = _weights(folder)
     tables = _tables(theirs, lists)
     _refuse_other_tables(tables, raw, folder)
@@ -100,12 +100,12 @@ def small_files(folder: Path, texts: Sequence[str] | None = None) -> SmallFiles:
     theirs = read_object(folder / "config.json", WANTED)
     _refuse_what_is_not_held(theirs, folder)
     paths = [folder / f"{side}.spm" for side in ("source", "target")]
-    models = [read_model(read_bytes(path, WANTED), str(path)) for path in paths]
+    models = [read_model(read_bytes(path, WANTED), f"{path}") for path in paths]
     first = folder / "vocab.json"
     second = folder / "target_vocab.json"
     lists = folded([_listed(first), *([_listed(second)] if second.is_file() else [])])
     for path, spm, listed in zip(paths, models, (lists[0], lists[-1]), strict=True):
-        check_belongs(spm, listed, str(path))
+        check_belongs(spm, listed, f"{path}")
     pieces = None if texts is None else needed(models, texts)
     vocabularies = _vocabularies(theirs, lists, models, pieces, folder)
     never = (theirs["pad_token_id"], theirs["decoder_start_token_id"], lists[-1].index(UNKNOWN))
@@ -154,7 +154,7 @@ def _refuse_what_is_not_held(theirs: Mapping[str, Any], folder: Path) -> None:
 
 def _listed(path: Path) -> list[str]:
     """Return the pieces of a vocabulary file in the order of their ids."""
-    return numbered(read_object(path, WANTED), str(path))
+    return numbered(read_object(path, WANTED), f"{path}")
 
 
 def _vocabularies(

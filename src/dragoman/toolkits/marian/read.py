@@ -98,7 +98,7 @@ def read(
     ]
     for spm, listed, side in zip((models[0], models[-1]), (lists[0], lists[-1]), ("source", "target"), strict=True):
         check_belongs(spm, listed, f"{folder}/{side}.spm")
-    src, tgt = tokenizers(models, vocabularies, str(folder))
+    src, tgt = tokenizers(models, vocabularies, f"{folder}")
     settings, weights = _model(arrays, options, norm, vocabularies)
     arrays.refuse_unread()
     config = Config.from_mapping(
@@ -113,7 +113,7 @@ def read(
                 length_penalty_form="power",  # Marian divides by n ** normalize
             ),
         },
-        str(file),
+        f"{file}",
     )  # fmt: skip
     model = ModelConfig(**config.model.model_dump(), src_vocab_size=src.vocab_size, tgt_vocab_size=tgt.vocab_size)
     return Imported(config, model, weights, src, tgt, facts_of(name, "marian", arrays.digest, models))
@@ -209,7 +209,8 @@ def _model_file(folder: Path) -> Path:
         several = f" ({', '.join(models[:4])})" if models else ""
         raise BundleError(f"{folder}: has {len(models)} models{several}; give the .npz of one")
     if others := [name for name in names if _is_a_step_of(name, models[0]) and not name.endswith(".optimizer.npz")]:
-        logger.info("%s: %s is imported; to import another step, give %s", folder, models[0], " or ".join(others))
+        several = " or ".join(others)
+        logger.info("%s: %s is imported; to import another step, give %s", f"{folder}", models[0], several)
     return folder / models[0]
 
 
@@ -232,10 +233,10 @@ def _search(file: Path) -> dict[str, Any]:
     search = _merged(file, (f"{file.name}.yml", "decoder.yml", f"{file.name}.decoder.yml"))
     _refuse_other_searches(search, file)
     if search.get("shortlist"):
-        logger.info("%s: its shortlist is ignored: each translation is chosen from the whole vocabulary", file)
+        logger.info("%s: its shortlist is ignored: each translation is chosen from the whole vocabulary", f"{file}")
     for name, value in DEFAULTS.items():
         if name not in search:
-            logger.info("%s: its settings lack %s; Marian's default, %s, is used", file, name, value)
+            logger.info("%s: its settings lack %s; Marian's default, %s, is used", f"{file}", name, value)
     return DEFAULTS | search
 
 
@@ -248,7 +249,7 @@ def _yaml(path: Path) -> dict[str, Any]:
     """Return the settings of a file; none if there is no such file."""
     if not path.is_file():
         return {}
-    settings = _parsed(read_bytes(path, WANTED), str(path))
+    settings = _parsed(read_bytes(path, WANTED), f"{path}")
     return settings if isinstance(settings, dict) else {}
 
 
@@ -346,7 +347,8 @@ def _vocabulary_path(file: Path, name: Path, folders: Sequence[Path]) -> Path:
         raise BundleError(f"{file}: its vocabulary {str(name)[:80]} is missing; put {name.name[:80]} next to the model")
     for other in there[1:]:
         if _differ(there[0], other):
-            logger.warning("%s: its vocabulary is read from %s, not from %s, which differs", file, there[0], other)
+            names = (f"{path}" for path in (file, there[0], other))
+            logger.warning("%s: its vocabulary is read from %s, not from %s, which differs", *names)
     return there[0]
 
 
@@ -399,11 +401,11 @@ def _lists(paths: Sequence[Path], folder: Path, sizes: Sequence[int | None]) -> 
         sizes: As ``_sizes``. Marian leaves out what a list has beyond them; see ``load`` of its default_vocab.cpp.
     """
     if paths[0].suffix == ".spm":
-        models = [read_model(read_bytes(path, WANTED), str(path)) for path in paths]
+        models = [read_model(read_bytes(path, WANTED), f"{path}") for path in paths]
         lists = [[piece.text.decode() for piece in model.pieces] for model in models]
     else:
         spm = [folder / f"{side}.spm" for side in ("source", "target")]
-        models = [read_model(read_bytes(path, WANTED), str(path)) for path in spm]
+        models = [read_model(read_bytes(path, WANTED), f"{path}") for path in spm]
         lists = [_listed(path)[:n] for path, n in zip_longest(paths, sizes[: len(paths)])]
     return folded(lists), models
 
@@ -418,7 +420,7 @@ def _listed(path: Path) -> list[str]:
         ids = json.loads(text) if text.startswith("{") else pieces_of_yaml(text)
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{path}: not a vocabulary of Marian ({error}); copy it again") from None
-    return numbered(ids, str(path))
+    return numbered(ids, f"{path}")
 
 
 def pieces_of_yaml(text: str) -> dict[str, int]:
