@@ -52,7 +52,7 @@ WANTED = "a model of CTranslate2 has it"
 
 
 class Package(NamedTuple):
-    """What a package of Argos has of a model."""
+    """Files and facts of a model in a package of Argos."""
 
     subwords: Sequence[Path]  # its SentencePiece models, one or two, where names of ``SUBWORDS`` would be tried
     about: Mapping[str, Any]  # instead of the manifest of an export of ours: languages and search
