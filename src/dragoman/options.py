@@ -131,6 +131,16 @@ class Options:
         """
         return cls(**{name: changes.pop(name) for name in cls.names() if name in changes})
 
+    def refuse_given(self, names: Collection[str]) -> None:
+        """Refuse options that a user gave though they have no effect here, also where their values are the defaults.
+
+        Args:
+            names: Names of the options that were given.
+
+        Raises:
+            ConfigError: One of them has no effect; a group that has such options says so.
+        """
+
     def of_group(self, group: type[Options]) -> dict[str, Any]:
         """Return the values of the options that ``group`` has, by name."""
         return {name: getattr(self, name) for name in group.names()}

@@ -53,6 +53,19 @@ def test_units_become_pairs_and_what_is_left_out_is_counted(tmp_path: Path, capl
     assert list(read_tmx(packed, EN_DE)) == pairs
 
 
+def test_further_texts_of_a_language_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    two = '<tu><tuv xml:lang="en"><seg>bank</seg></tuv><tuv xml:lang="de"><seg>Bank</seg></tuv>'
+    two += '<tuv xml:lang="de"><seg>Ufer</seg></tuv><tuv xml:lang="fr"><seg>banque</seg></tuv></tu>'
+    same = unit(en_US="lift", en_GB="lift", de="Aufzug")
+    regions = unit(en_US="color", en_GB="colour", de_DE="Tüte", de_AT="Sackerl")
+    path = memory(tmp_path, two, same, regions)
+    with caplog.at_level(logging.INFO, "dragoman"):
+        assert list(read_tmx(path, EN_DE)) == [("bank", "Bank"), ("lift", "Aufzug"), ("color", "Tüte")]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path}: 3 texts left out: their unit has another one in en or de"
+    ]
+
+
 def test_regions(tmp_path: Path) -> None:
     path = memory(tmp_path, unit(en_US="color", en_GB="colour", de="Farbe"))
     assert list(read_tmx(path, ("en", "de-AT"))) == [("color", "Farbe")]

@@ -134,6 +134,25 @@ def test_a_table_with_tabs_may_have_quotes_or_not() -> None:
     assert result == 'id\ttext\n1\t"а\tдог"\n2\t"а" дог\n3\t5" пипе\n4\t"а ""цат"""\n'
 
 
+@pytest.mark.parametrize(
+    ("translation", "cell"),
+    [
+        ('"Ja" und "Nein"', '"""Ja"" und ""Nein"""'),
+        (' "Ja"', '" ""Ja"""'),
+        ('das "Ja"', 'das "Ja"'),
+        ("Ja", "Ja"),
+    ],
+)
+def test_a_translation_that_begins_with_a_mark_is_one_cell_for_spreadsheets(translation: str, cell: str) -> None:
+    source = "id\ttext\n1\tyes and no\n"
+    for name, written in (("a.csv", cell), ("a.tsv", translation)):
+        opened = open_document(source.encode(), DocumentInfo(name, "en", "de", ("text",)))
+        result, _ = opened.finish({"yes and no": Translation(translation, 0.0)})
+        assert result.decode() == f"id\ttext\n1\t{written}\n"
+    rows = list(csv.reader(io.StringIO(f"id\ttext\n1\t{cell}\n"), "excel-tab"))
+    assert rows[1] == ["1", translation]
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("name", ["a.tsv", "a.csv"])
 def test_two_quotation_marks_of_a_table_with_tabs_are_no_cell_over_two_rows(name: str, end: str) -> None:

@@ -349,7 +349,10 @@ def test_deepl_says_its_languages_and_usage(live: Any) -> None:
     assert live("/v2/languages").json == [{"language": "EN", "name": "English"}]
     targets = live("/v2/languages", form={"type": "target"}, method="GET").json
     assert targets == [{"language": "DE", "name": "German", "supports_formality": False}]
+    assert live("/v2/languages", form={"type": "target"}).json == targets  # older clients ask so
+    assert live("/v2/languages", {}).json == live("/v2/languages").json
     assert set(live("/v2/usage").json) == {"character_count", "character_limit"}
+    assert live("/v2/usage", form={}, method="POST").json == live("/v2/usage").json
     pairs = live("/v2/glossary-language-pairs").json["supported_languages"]
     assert pairs == [{"source_lang": "en", "target_lang": "de"}]
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow
 import pytest
+import torch
 import yaml
 from pandas import DataFrame, Series
+from safetensors.torch import load_file
 
 import dragoman
 from benchmarks.first_lines import SIZES
@@ -256,3 +261,26 @@ def test_a_training_that_is_refused_leaves_no_text_behind(tmp_path: Path) -> Non
     with pytest.raises(ConfigError):
         dragoman.train(SRC, TGT, out=run, overrides=["train.no_such=1"], quiet=True)
     assert not run.exists()
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [torch.no_grad, torch.inference_mode, partial(torch.autocast, "cpu", torch.bfloat16)],
+    ids=["no_grad", "inference_mode", "autocast"],
+)
+def test_modes_of_the_calling_program_do_not_change_a_training(
+    tmp_path: Path, toy_sentences: Any, mode: Callable[[], AbstractContextManager[Any]]
+) -> None:
+    src, tgt = map(list, zip(*toy_sentences(130, 1), strict=True))
+    settings = {"overrides": [*SIZES, "train.max_steps=2", "train.precision=fp32"], "quiet": True}
+    plain = dragoman.train(src, tgt, out=tmp_path / "plain", **settings)
+    translations = dragoman.Translator.load(plain.run, "cpu").score(src[:9], tgt[:9])
+    with mode():
+        before = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")
+        within = dragoman.train(src, tgt, out=tmp_path / "within", **settings)
+        assert dragoman.Translator.load(within.run, "cpu").score(src[:9], tgt[:9]) == translations
+        assert (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")) == before
+    weights = [load_file(trained.run / "bundle/model.safetensors") for trained in (plain, within)]
+    assert weights[0].keys() == weights[1].keys()
+    assert all(torch.equal(tensor, weights[1][name]) for name, tensor in weights[0].items())
+    assert within.validation.loss == plain.validation.loss

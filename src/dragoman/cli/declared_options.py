@@ -48,8 +48,7 @@ def with_options(
                 if value is not None and value != defaults[name]
             }
             group: Any = declared(**changes)
-            if "fast" in names:
-                group.refuse_given([name for name in names if not _is_default(context, name)])
+            group.refuse_given([name for name in names if not _is_default(context, name)])
             if CONTEXT in own:  # a group of another decorator
                 values["context"] = context
             return command(**values, **{into: group})

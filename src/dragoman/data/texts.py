@@ -74,6 +74,11 @@ def files_of(text: TextFiles) -> tuple[Path, ...]:
     return (text.src, text.tgt) if isinstance(text, PairOfFiles) else (text.file,)
 
 
+def files_shown(text: TextFiles | None) -> str:
+    """Return the names of the files of a text, for messages; "" for no text."""
+    return "" if text is None else " and ".join(map(format, files_of(text)))
+
+
 def languages_of(texts: Sequence[TextFiles]) -> Langs:
     """Return source and target language by file names, headings or translation memories; None if not named.
 
@@ -88,9 +93,9 @@ def languages_of(texts: Sequence[TextFiles]) -> Langs:
             old = langs[side]
             if lang is not None and old is not None and _differ(lang, old):
                 raise ConfigError(
-                    f"{_named(text)}: {lang} where {_named(named_by[side])} has {old}; give one pair of languages in "
-                    "one direction, of a table or a translation memory by its columns; for one model of several target "
-                    "languages write tgt_lang in each entry of data.train"
+                    f"{files_shown(text)}: {lang} where {files_shown(named_by[side])} has {old}; give one pair of "
+                    "languages in one direction, of a table or a translation memory by its columns; for one model of "
+                    "several target languages write tgt_lang in each entry of data.train"
                 )
             if langs[side] is None:
                 langs[side], named_by[side] = lang, text
@@ -122,8 +127,8 @@ def refuse_reversed(text: TextFiles, langs: Langs) -> None:
         return
     if isinstance(text, PairOfFiles):
         raise ConfigError(
-            f"{_named(text)}: {named[0]} to {named[1]} by their names, where {langs[0]} to {langs[1]} is wanted; swap "
-            "the two files, correct src_lang and tgt_lang, or rename the files if their names mislead"
+            f"{files_shown(text)}: {named[0]} to {named[1]} by their names, where {langs[0]} to {langs[1]} is wanted; "
+            "swap the two files, correct src_lang and tgt_lang, or rename the files if their names mislead"
         )
     is_memory = form_of(text.file) == ".tmx"
     tgt, src = (text.columns or named) if is_memory else table_headings(text.file, text.columns)
@@ -158,11 +163,6 @@ def refuse_other_languages(text: TextFiles, langs: Langs, expected_by: str, advi
 def _differ(lang: str, other: str) -> bool:
     """True if two file name endings are known codes of different languages; unknown endings may mean anything."""
     return variety(lang) != variety(other) and is_known(lang.lower()) and is_known(other.lower())
-
-
-def _named(text: TextFiles | None) -> str:
-    """Return the file names of a text, for a message."""
-    return " and ".join(map(format, files_of(text))) if text is not None else ""
 
 
 def texts_named(words: Sequence[Path | str], columns: tuple[str, str] | None = None) -> list[TextFiles]:

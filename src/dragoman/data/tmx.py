@@ -40,6 +40,8 @@ Unit = list[tuple[str, str]]
 def read_tmx(path: Path, languages: Languages) -> Iterator[tuple[str, str]]:
     """Yield source and target of each unit that has both; the number of other units is logged.
 
+    Of several texts in one language a unit gives the first; the number of further ones is logged.
+
     Args:
         languages: Source and target. "en" also matches en-US; "en-GB" also matches plain en, but no other region.
 
@@ -47,22 +49,27 @@ def read_tmx(path: Path, languages: Languages) -> Iterator[tuple[str, str]]:
         DataError: The file cannot be read, is not TMX, declares entities, or no unit has both languages.
     """
     memory = _Memory(path)
-    pairs = left_out = 0
+    pairs = left_out = further = 0
     seen: Counter[str] = Counter()
     for unit in memory.units():
         seen.update(variety(lang) for lang, _ in unit)
-        src, tgt = (_variant(unit, lang) for lang in languages)
-        if src is None or tgt is None:
+        sources, targets = (_variants(unit, lang) for lang in languages)
+        if not sources or not targets:
             left_out += 1
             continue
         pairs += 1
-        yield src, tgt
+        further += len(sources) - 1 + len(targets) - 1
+        yield sources[0], targets[0]
     if not pairs:
         available = ", ".join(sorted(seen)[:20]) or "no unit at all"
         raise DataError(f"{path}: no unit has both {languages[0]} and {languages[1]}; there is: {available}")
     if left_out:
         total = f"{pairs + left_out:,}"
         logger.info("%s: %s of %s units left out: they lack %s or %s", f"{path}", f"{left_out:,}", total, *languages)
+    if further:
+        logger.info(
+            "%s: %s texts left out: their unit has another one in %s or %s", f"{path}", f"{further:,}", *languages
+        )
     if memory.tags:
         logger.info("%s: %s inline tags left out of the text", f"{path}", f"{memory.tags:,}")
 
@@ -107,16 +114,16 @@ def tmx_varieties(path: Path) -> Languages:
     return variety(src), variety(tgt)
 
 
-def _variant(unit: Unit, wanted: str) -> str | None:
-    """Return the text of the variant that has the language's name, else of the first without another region."""
-    alike = None
+def _variants(unit: Unit, wanted: str) -> list[str]:
+    """Return the texts of a language, each once: those with its very name, then those without another region."""
+    named, alike = [], []
     for lang, text in unit:
-        if lang.replace("_", "-").lower() == wanted.replace("_", "-").lower():
-            return text
         regions = {tag_of(tag).region for tag in (lang, wanted)} - {""}
-        if alike is None and variety(lang) == variety(wanted) and len(regions) < 2:
-            alike = text
-    return alike
+        if lang.replace("_", "-").lower() == wanted.replace("_", "-").lower():
+            named.append(text)
+        elif variety(lang) == variety(wanted) and len(regions) < 2:
+            alike.append(text)
+    return list(dict.fromkeys([*named, *alike]))
 
 
 class _Memory:

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from dragoman.bundle import load_bundle
 from dragoman.config import Config, ModelConfig, OneFile, TextFiles, each, named_with, read_yaml, with_overrides
-from dragoman.data.texts import Langs, files_of, languages_of, refuse_reversed, texts_named
+from dragoman.data.texts import Langs, files_of, files_shown, languages_of, refuse_reversed, texts_named
 from dragoman.doctor.facts import corpus_facts, fact_lines, quantiles
 from dragoman.doctor.findings import FIT, MEND, Finding, ranked, report, verdict
 from dragoman.doctor.memory import batch_findings
 from dragoman.doctor.mending import MENDABLE, Mended
-from dragoman.doctor.mixture import Part, entry_name, entry_sizes, merge_examinations, mixture_findings
+from dragoman.doctor.mixture import Part, entry_sizes, merge_examinations, mixture_findings
 from dragoman.doctor.page import page
 from dragoman.doctor.paired_lines import Pairs, Reading, chunks
 from dragoman.doctor.repeats import overlap_findings
@@ -191,7 +191,7 @@ def diagnose_text(
     for name in ("valid", "test"):
         entries = sets.get(name, ())
         for entry in entries:
-            label = entry_name(entry) if len(entries) > 1 else ""
+            label = files_shown(entry) if len(entries) > 1 else ""
             reading, of_bytes = examine_set(entry, name)
             overlap = overlap_findings(examination.digests, entry, name, reading)
             findings += (

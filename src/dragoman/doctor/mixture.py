@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dragoman.config import TextFiles
-from dragoman.data.texts import files_of
+from dragoman.data.texts import files_shown
 from dragoman.doctor.findings import Finding
 from dragoman.doctor.repeats import count_shared_pairs
 from dragoman.doctor.text_checks import Examination
@@ -33,17 +33,12 @@ class Part(NamedTuple):
     @property
     def name(self) -> str:
         """Names of its files, for findings."""
-        return entry_name(self.entry)
+        return files_shown(self.entry)
 
     @property
     def drawn(self) -> float:
         """Number of its pairs that an epoch draws on average: pairs times weight."""
         return self.examination.pairs * self.entry.weight
-
-
-def entry_name(entry: TextFiles) -> str:
-    """Return the names of an entry's files, for findings."""
-    return " and ".join(map(str, files_of(entry)))
 
 
 def mixture_findings(parts: Sequence[Part]) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 from dragoman.data.rows import cells, is_position, separator_line
@@ -59,8 +60,10 @@ def read(data: bytes, info: DocumentInfo) -> Document:
         left = [*(Untranslated(cell, _HEADING) for cell in chosen if has_letters(cell)), *left]
     parts = [part for piece in pieces for part in (piece.parts if isinstance(piece, _Bare) else [piece])]
 
+    written = partial(_Bare.written, separator=separator, can_quote=not info.name.lower().endswith(".tsv"))
+
     def save(render: Callable[[Sequence[Part]], str]) -> bytes:
-        own = (piece.written(render, separator) if isinstance(piece, _Bare) else render([piece]) for piece in pieces)
+        own = (written(piece, render) if isinstance(piece, _Bare) else render([piece]) for piece in pieces)
         return text.encode("".join(own))
 
     return Document(parts, save, tuple(left), read_as=text.read_as)
@@ -73,9 +76,18 @@ class _Bare:
     raw: str
     parts: Sequence[Part]
 
-    def written(self, render: Callable[[Sequence[Part]], str], separator: str) -> str:
+    def written(self, render: Callable[[Sequence[Part]], str], separator: str, can_quote: bool) -> str:
         """Return the translated cell."""
-        return _quoted_if_needed(render(self.parts), separator, self.raw)
+        text, source = render(self.parts), self.raw
+        if text == source:
+            return source
+        opens, source_opens = (string.lstrip().startswith('"') for string in (text, source))
+        if separator == "\t":  # here a quotation mark may be text, also at the beginning
+            text = text.replace("\t", " ")
+            needs_quotes = can_quote and opens and not source_opens
+        else:
+            needs_quotes = separator in text or opens or ('"' in text and '"' not in source)
+        return f'"{_doubled(text)}"' if needs_quotes else text
 
 
 _Piece = Part | _Bare
@@ -211,14 +223,3 @@ def _unit_in_quotes(raw: str) -> Unit:
 def _doubled(text: str) -> str:
     """Return text with its quotation marks as they stand in quotes."""
     return text.replace('"', '""')
-
-
-def _quoted_if_needed(text: str, separator: str, source: str) -> str:
-    """Return a cell in quotes if it holds the separator, or a quotation mark that its source has not."""
-    if text == source:
-        return source
-    if separator == "\t":
-        return text.replace("\t", " ")
-    if separator in text or ('"' in text and '"' not in source) or text.lstrip().startswith('"'):
-        return f'"{_doubled(text)}"'
-    return text

@@ -23,11 +23,18 @@ from typing import Any, TypeVar
 from dragoman.documents.document import DocumentInfo, DocumentOptions
 from dragoman.errors import DragomanError
 from dragoman.serving import parsing
-from dragoman.serving.jobs import FULL, STOPPED, Job, Jobs
+from dragoman.serving.jobs import FULL, STOPPED, UPGRADED, Job, Jobs
 from dragoman.serving.limits import Shares
 from dragoman.serving.pairs import Pair
 from dragoman.serving.pieces import Pieces, room_of_pieces
-from dragoman.serving.refusals import BusyError, FullError, MalformedError, UnfinishedError, UnknownError
+from dragoman.serving.refusals import (
+    BusyError,
+    FullError,
+    MalformedError,
+    OutdatedError,
+    UnfinishedError,
+    UnknownError,
+)
 from dragoman.serving.service import Service
 from dragoman.serving.turns import Turn, Turns
 from dragoman.translation.options import TranslateOptions
@@ -219,6 +226,8 @@ class Documents:
                     self._translated(job.pair, job.n_chars, job.owner)
             except FullError:
                 job = replace(job, status="error", error=FULL)
+            except OutdatedError:
+                job = replace(job, status="error", error=UPGRADED)
             except DragomanError as error:
                 job = replace(job, status="error", error=str(error))
             except Exception:

@@ -66,6 +66,7 @@ MOST_JOBS = 200
 """Largest number of stored jobs of all keys together."""
 
 STOPPED = "the server has stopped: upload the document again"
+UPGRADED = "the server was upgraded while it had this document: upload it again once the server has been restarted"
 FULL = "the server has no room for the translation: upload the document again later"
 
 WORK = ("source", "pieces", "room")

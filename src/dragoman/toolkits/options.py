@@ -59,14 +59,7 @@ class FastOptions(EngineOptions):
         return self
 
     def refuse_given(self, names: Collection[str]) -> None:
-        """Refuse options of the command line that ``fast`` would overrule, also where their values are the defaults.
-
-        Args:
-            names: Names of the options that were given.
-
-        Raises:
-            ConfigError: One of them is what ``fast`` chooses.
-        """
+        """See ``Options``: ``fast`` overrules some."""
         if self.fast and not {"engine", "precision", "patience"}.isdisjoint(names):
             raise ConfigError(BESIDE_FAST)
 

@@ -31,6 +31,7 @@ from dragoman.data.texts import (
     FORMS,
     Langs,
     files_of,
+    files_shown,
     languages_of,
     paths_of,
     read_texts,
@@ -198,7 +199,7 @@ def with_languages(data: DataConfig) -> DataConfig:
     known = dict.fromkeys(text.tgt_lang for text in train)
     for text in (*train, *valid) if len(known) > 1 else ():
         if text.tgt_lang is None or text.tgt_lang not in known:
-            where = " and ".join(map(format, paths_of([text])))
+            where = files_shown(text)
             what = (
                 f"{text.tgt_lang} is no target language of data.train"
                 if text.tgt_lang

@@ -211,10 +211,9 @@ def ranks_that_differ(world: World, what: str, value: str) -> list[int]:
     """Return the ranks whose ``value`` is another one than that of rank 0; all ranks call it, and need no group yet.
 
     Args:
+        world: Of more than one rank.
         what: Name of the value, used once.
     """
-    if world.size == 1:
-        return []
     with failures_named(world):
         world.store.set(f"{what} of {world.rank}", value)
         first, *others = [world.store.get(f"{what} of {rank}") for rank in range(world.size)]

@@ -19,7 +19,7 @@ from dragoman.data.compression import refuse_a_pipe
 from dragoman.data.corpus import open_corpus
 from dragoman.data.noise import Lexicon, noised_pairs, sure_translations
 from dragoman.data.store import Entry, Origin, Store, build_store, check_store, fingerprint
-from dragoman.data.texts import files_of, paths_of
+from dragoman.data.texts import files_shown, paths_of
 from dragoman.data.tokenizer import Tokenizer, learn_tokenizers
 from dragoman.errors import BundleError, ConfigError, DataError
 from dragoman.files import explained, read_report, write_report, write_text
@@ -46,7 +46,7 @@ class Text(NamedTuple):
 
     def entry(self, data: DataConfig, tokenizer: Tokenizer, weight: float) -> Entry:
         """Return the entry for a store, drawn ``weight`` times an epoch."""
-        lang, name = self.setting.tgt_lang or data.tgt_lang, " and ".join(map(format, files_of(self.setting)))
+        lang, name = self.setting.tgt_lang or data.tgt_lang, files_shown(self.setting)
         begin = tokenizer.begin(lang, self.setting.tag)
         return Entry(self.pairs(), name, weight, begin, self.setting.src_lang or data.src_lang, lang)
 
@@ -332,7 +332,7 @@ def _read_texts(config: Config, ticker: Ticker) -> _Texts:
     with ticker.task("reading the corpus"):
         counts = tuple(sum(1 for _ in task.read(setting)) for setting in settings)
     for setting, n in zip(settings, counts, strict=True) if len(settings) > 1 else ():
-        ticker.say(f"{' and '.join(map(format, files_of(setting)))}: {n:,} pairs")
+        ticker.say(f"{files_shown(setting)}: {n:,} pairs")
     if config.data.valid is not None:
         return _Texts(settings, counts, None)
     drawn = [setting for setting in settings if setting.weight > 0] or settings

@@ -182,6 +182,7 @@ def _train(
     """Train in the folder ``run``; text that was given in memory is written there."""
     ticker = Ticker(options.quiet)
     with (
+        _usual_modes(),
         _report_interrupt(run, ticker),
         joined() as world,
         contextlib.ExitStack() as held,  # keeps the folder locked until the end
@@ -211,6 +212,17 @@ def _train(
             ready = _prepare_run(plan, run, options, ticker, world.size)
         _wait_for_rank_0(world)
         return _fit(ready, run, options.quiet, world, build)
+
+
+@contextlib.contextmanager
+def _usual_modes() -> Iterator[None]:
+    """Compute with gradients and without autocast, whatever modes of torch the calling program is in."""
+    with contextlib.ExitStack() as modes:
+        modes.enter_context(torch.inference_mode(False))
+        modes.enter_context(torch.enable_grad())
+        for device in filter(torch.is_autocast_enabled, ("cpu", "cuda")):
+            modes.enter_context(torch.autocast(device, enabled=False))
+        yield
 
 
 @contextlib.contextmanager

@@ -168,6 +168,7 @@ class LanguagesRequest(BaseModel):
     type: Literal["source", "target"] = Field("source", description="Whether to list source or target languages.")
 
 
+@router.post("/languages", openapi_extra=body_of(LanguagesRequest), summary="Served languages, for older clients")
 @router.get("/languages", openapi_extra=query_of(LanguagesRequest), summary="Served languages")
 async def languages(request: Request) -> Any:
     """Return the source languages, or with ``type=target`` the target languages."""
@@ -181,6 +182,7 @@ def _code(code: str) -> str:
     return code.replace("_", "-").upper()
 
 
+@router.post("/usage", summary="Number of translated characters, for older clients")
 @router.get("/usage", summary="Number of translated characters")
 async def usage(request: Request) -> dict[str, int]:
     """Return the characters translated for this key since the server started; there is no limit."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -109,11 +109,11 @@ def _members(models: Models) -> list[Any]:
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[Any]:
     """Return a context that computes in ``fp32`` or ``bf16``; weights, norms and probabilities stay fp32.
 
+    A program that calls this may have autocast on by itself.
+
     Raises:
         ConfigError: The precision is unknown, or the device lacks it.
     """
     if precision not in ("fp32", "bf16"):
         raise not_among("precision", precision, ("fp32", "bf16"))
-    if resolve_precision(precision, device) == "fp32":
-        return nullcontext()
-    return torch.autocast(device.type, torch.bfloat16)
+    return torch.autocast(device.type, torch.bfloat16, enabled=resolve_precision(precision, device) == "bf16")
