@@ -62,8 +62,22 @@ def test_further_texts_of_a_language_are_counted(tmp_path: Path, caplog: pytest.
     with caplog.at_level(logging.INFO, "dragoman"):
         assert list(read_tmx(path, EN_DE)) == [("bank", "Bank"), ("lift", "Aufzug"), ("color", "Tüte")]
     assert [record.getMessage() for record in caplog.records] == [
-        f"{path}: 3 texts left out: their unit has another one in en or de"
+        f"{path}: left out further texts of a unit in en or de: 3"
     ]
+
+
+@pytest.mark.parametrize(
+    ("segment", "text"),
+    [
+        ("First line<ph>&lt;mq:ch val='\n'/&gt;</ph>second", "First line second"),
+        ("First line <ph/>second<ph/><ph/>third.<ph/>", "First line second third."),
+        ("a <bpt i='1'>b</bpt>bo<sub>x</sub>ld<ept i='1'>/b</ept>er (<ph/>)", "a bolder ()"),
+        ("a<ph>x <sub>y</sub></ph>b", "a b"),
+    ],
+)
+def test_a_placeholder_between_words_keeps_them_apart(tmp_path: Path, segment: str, text: str) -> None:
+    """A line break that memoQ wrote joined two words to one."""
+    assert list(read_tmx(memory(tmp_path, unit(en=segment, zh="一<ph/>二")), ("en", "zh"))) == [(text, "一二")]
 
 
 def test_regions(tmp_path: Path) -> None:

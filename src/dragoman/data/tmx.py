@@ -22,6 +22,7 @@ from dragoman.data.corpus import MAX_LINE_BYTES
 from dragoman.data.encodings import check_known
 from dragoman.errors import DataError
 from dragoman.languages.codes import tag_of, variety
+from dragoman.languages.known import is_unspaced
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +32,9 @@ BUILT_IN = ("utf-8", "utf-16", "iso-8859-1", "us-ascii")
 ALL_BYTES = bytes(range(256))
 KEPT_INSIDE = ("seg", "hi")
 """Elements whose text belongs to the segment; bpt, ept, it, ph, ut and sub hold code of other formats."""
+_PLACE = "\0"
+"""Place of a ``ph``, such as a line break or a picture. XML has no such character."""
+_BETWEEN_WORDS = re.compile(rf"(?<=\w){_PLACE}+(?=\w)")
 
 Languages = tuple[str, str]
 Unit = list[tuple[str, str]]
@@ -68,7 +72,7 @@ def read_tmx(path: Path, languages: Languages) -> Iterator[tuple[str, str]]:
         logger.info("%s: %s of %s units left out: they lack %s or %s", f"{path}", f"{left_out:,}", total, *languages)
     if further:
         logger.info(
-            "%s: %s texts left out: their unit has another one in %s or %s", f"{path}", f"{further:,}", *languages
+            "%s: left out further texts of a unit in %s or %s: %s", f"{path}", *languages, f"{further:,}"
         )
     if memory.tags:
         logger.info("%s: %s inline tags left out of the text", f"{path}", f"{memory.tags:,}")
@@ -201,6 +205,8 @@ class _Memory:
             self._inside.append(name)
             self._dropped += name not in KEPT_INSIDE
             self.tags += 1
+            if name == "ph" and self._dropped == 1:
+                self._text.append(_PLACE)
         elif name == "seg":
             self._inside, self._text, self._size = ["seg"], [], 0
         elif name == "tuv":
@@ -215,7 +221,8 @@ class _Memory:
         if self._inside:
             self._dropped -= self._inside.pop() not in KEPT_INSIDE
             if not self._inside:
-                self._unit.append((self._lang, re.sub("[ \t\r\n]+", " ", "".join(self._text)).strip(" ")))
+                text = _BETWEEN_WORDS.sub("" if is_unspaced(self._lang) else " ", "".join(self._text))
+                self._unit.append((self._lang, re.sub("[ \t\r\n]+", " ", text.replace(_PLACE, "")).strip(" ")))
         elif name == "tu":
             self._units.append(self._unit)
             self._unit = []

@@ -31,6 +31,7 @@ def kinds(text: str) -> list[str]:
         "Hij was a.h.w. weg; m.h.t. dette, ca. a.c./d.c., h.c. og c.c. e.h.",
         r"a \\hline\hline b \\cline\toprule c \\newline\n d \\bf\it e \\textbf\x",
         r"and\or, \alpha and \beta; a \\ \hline, \\alpha, ^\s*\w+\\w$ or \\s+\\w\\s, TCP\\IP\x, a\\b\c",
+        "Note :this, x * | y, [[see the dog]], a < % b > c, [ [a] ], x* |y| *z, |a| <%>",
         "the a\u00ad4 or a\x017 or b\x01\x7f7 or QM6\x0f7",  # read as a4, a7, b7 and QM67
     ],
 )  # fmt: skip
@@ -54,6 +55,8 @@ def test_ordinary_text_has_nothing_to_protect(text: str) -> None:
          ["{b}", "{{x}}", "{{ x.y }}", "{0}", "{}", "${HOME}", "$name"]),
         ("{n, plural, one {# dog} other {# {x} dogs}} here", ["{n, plural, one {# dog} other {# {x} dogs}}"]),
         ("%s %(name)d %1$s %-5.2f %d%% 100% sure, 5 % dear", ["%s", "%(name)d", "%1$s", "%-5.2f", "%d", "100%", "5 %"]),
+        ("[[name]] @name@ #name# <%= name %> <% end %> $t(a.b) *|FNAME|* a #tag, @user",
+         ["[[name]]", "@name@", "#name#", "<%= name %>", "<% end %>", "$t(a.b)", "*|FNAME|*", "#tag", "@user"]),
         ('[X7X] [1] __init__ <x id="7"/> <b>bold</b> <br> &amp; &#39;',
          ["[X7X]", "[1]", "__init__", '<x id="7"/>', "<b>", "</b>", "<br>", "&amp;", "&#39;"]),
         ("See https://a.org/x_(y)?q=1&b=2. (http://b.de/c) www.c.com/, e.org/f!",
@@ -117,7 +120,8 @@ def test_each_kind_is_named() -> None:
     "text",
     ["aaaa" * 25_000, "<a " * 20_000, "{" * 50_000, "http://" + "(" * 50_000, "1." * 50_000, "a." * 50_000,
      "+1" * 40_000, "ab-" * 30_000 + ".", "`" * 9_999,
-     "{a,plural " * 5_000, ":a" * 30_000, "00 1 " * 20_000, "a_" * 40_000, "@" * 20_000],
+     "{a,plural " * 5_000, ":a" * 30_000, "00 1 " * 20_000, "a_" * 40_000, "@" * 20_000, "@a" * 30_000, "#a-" * 20_000, "[[a." * 20_000, "<% " * 20_000,
+     "*|a" * 20_000, "$t(" * 20_000],
 )  # fmt: skip
 def test_no_text_takes_long(text: str) -> None:
     with cpu_limit():  # a pattern that backtracks takes minutes

@@ -117,7 +117,12 @@ PATTERNS = {
         r"(?<![\d%])%\(\w++\)[#0+-]*+\d*+(?:\.\d++)?+[diouxXeEfFgGcrsa]",
         r"(?<![\d%])%(?:\d++\$)?+[#0+-]*+\d*+(?:\.\d++)?+(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsap@](?![A-Za-z0-9])",
         rf"{_START}(?<!%)%[A-Za-z_][A-Za-z0-9_.-]{{0,60}}[A-Za-z0-9_]%(?!{_W}|%)",  # of Symfony, of Windows
+        r"\$t\([^()\s]{1,64}\)",  # of i18next
         rf"{_START}(?<!\$)\$[A-Za-z_]{_W}*",
+        r"<%[=-]?[^<>%]{1,100}%>",  # of templates: ERB, EJS
+        r"\[\[\w(?:[\w.:-]{0,62}\w)?\]\]",
+        r"\*\|[^|\s]{1,64}\|\*",  # of Mailchimp
+        rf"{_START}(?P<sign>[@#])[A-Za-z_][A-Za-z0-9_.-]{{0,60}}(?P=sign)(?!{_W})",  # @name@, #name#
         r"\[[A-Z0-9_]+\]",
         rf"{_START}__[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__(?!{_W})",
     ),
@@ -165,7 +170,7 @@ _ALL = cache(
 )
 _KINDS = {f"k{i}": kind for i, kind in enumerate(PATTERNS)}
 _MAY_HAVE_ONE = re.compile(
-    r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be<>&@/\\{}%$\[\]#_`:;=^\u203c-\u2bff\U0001f000-\U0001faff]|www\.|\.\w|[xX]D\b"
+    r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be<>&@/\\{}%$|\[\]#_`:;=^\u203c-\u2bff\U0001f000-\U0001faff]|www\.|\.\w|[xX]D\b"
 )
 
 _JOINED = re.compile(rf"(?<![^\W_])\d++(?:[{INVISIBLE}]++\d++)++|(?<=[^\W_])[{INVISIBLE}]++(?=\d)")
