@@ -469,6 +469,28 @@ def test_a_column_whose_heading_is_not_utf_8_is_sent_by_its_number(open_page: Ca
     assert b'name="column"\r\n\r\n2\r\n' in asked.value.post_data_buffer
 
 
+@pytest.mark.parametrize("fault", ["abort", "502"])
+def test_one_question_that_fails_does_not_give_a_document_up(browser: Any, url: str, fault: str) -> None:
+    page = browser.new_page(locale="en-US")  # whose console names the request that fails
+    page.goto(url)
+    faults = [fault, fault]
+
+    def answered(route: Any) -> None:
+        if not faults:
+            route.continue_()
+        elif faults.pop() == "abort":
+            route.abort()
+        else:
+            route.fulfill(status=502, body="Bad Gateway")
+
+    page.route("**/v2/document/*", answered)
+    page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"the dog"})
+    page.locator("#document-result:not([hidden])").wait_for(timeout=20_000)
+    assert page.inner_text("#document-state").startswith("1 of 1 segments translated.")
+    assert not faults
+    page.close()
+
+
 def test_of_several_dropped_documents_the_first_is_taken_and_that_is_said(
     open_page: Callable[..., Any], url: str
 ) -> None:

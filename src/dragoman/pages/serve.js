@@ -325,6 +325,8 @@ let sending = null; // the document that is under way
 let paper = NO_PAPER; // what is shown of it
 let denied = null; // a document that waits for an API key, and its column
 const ASK_AGAIN_MS = 500;
+const ASK_FAILED_S = 3;
+const MOST_FAILURES = 10; // in half a minute
 const SAMPLE_ROWS = 100; // by which the separator of a table is recognised
 const MOST_WORDS = 6; // of a heading
 
@@ -427,12 +429,19 @@ async function take(chosen, several = 1) {
 
 const wait = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
-/** Ask after a document; a busy server is asked again when it says: the work on the document goes on meanwhile. */
+/** Ask after a document. The work on it goes on meanwhile: a busy server is asked again when it says, and one that
+    cannot be reached, or whose proxy cannot reach it, a few times. */
 async function patiently(where, asked) {
-  for (;;) {
-    const answer = await fetch(where, asked);
-    const seconds = Number(answer.headers.get("retry-after"));
-    if (answer.status !== 429 || !seconds) return answer;
+  for (let failures = 0; ;) {
+    let seconds = ASK_FAILED_S;
+    try {
+      const answer = await fetch(where, asked);
+      const isBusy = answer.status === 429 && answer.headers.has("retry-after");
+      if (isBusy) seconds = Number(answer.headers.get("retry-after")) || 1;
+      else if (![502, 503, 504].includes(answer.status) || ++failures > MOST_FAILURES) return answer;
+    } catch (error) {
+      if (error.name === "AbortError" || ++failures > MOST_FAILURES) throw error;
+    }
     await wait(seconds * 1000);
   }
 }
