@@ -207,6 +207,16 @@ def test_an_ordinary_sentence_is_translated_at_once(name: str, right: tuple[str,
     assert Translator.load(name).translate("Can you help me?").text in right
 
 
+def test_a_list_stays_a_list() -> None:
+    translator = Translator.load("demo")
+    entries = ["a man sleeps", "A man is sitting on a bench."]
+    right = [one.text for one in translator.translate(entries)]
+    for mark in ("- ", "* ", "• ", "> ", "# ", "- [ ] ", "a) ", "  – ", "2) "):
+        assert [one.text for one in translator.translate([mark + entry for entry in entries])] == [
+            mark + text for text in right
+        ]
+
+
 def test_the_frozen_test_is_the_one_that_was_written_down() -> None:
     for name in ("tatoeba.en", "lecture.en"):
         assert frozen.sha256(frozen.FOLDER / name) == frozen.SUMS[name]

@@ -71,9 +71,7 @@ def read_tmx(path: Path, languages: Languages) -> Iterator[tuple[str, str]]:
         total = f"{pairs + left_out:,}"
         logger.info("%s: %s of %s units left out: they lack %s or %s", f"{path}", f"{left_out:,}", total, *languages)
     if further:
-        logger.info(
-            "%s: left out further texts of a unit in %s or %s: %s", f"{path}", *languages, f"{further:,}"
-        )
+        logger.info("%s: left out further texts of a unit in %s or %s: %s", f"{path}", *languages, f"{further:,}")
     if memory.tags:
         logger.info("%s: %s inline tags left out of the text", f"{path}", f"{memory.tags:,}")
 

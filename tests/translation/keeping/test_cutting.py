@@ -47,6 +47,10 @@ def back(text: str, unspaced: bool = False) -> str:
         ("Nr.5 lives", "Nummer lebt", "0-0 1-1", "Nummer 5 lebt"),
         ("Nr.5 lives", "Nr. lebt", "0-0 1-1", "Nr.5 lebt"),
         ("a dog – 2007 – runs", "ein Hund – – läuft", "0-0 1-1 2-2 3-3 4-4", "ein Hund – 2007 – läuft"),
+        ("- A dog runs", "Heute läuft ein Hund", "0-2 1-3 2-1", "- Heute läuft ein Hund"),
+        ("> > - [x] 3 dogs", "Hunde", "0-0", "> > - [x] 3 Hunde"),
+        ("- {name} is what it is", "Es ist, was es ist", "0-1 1-2 2-0 3-4", "- {name} Es ist, was es ist"),
+        ("a)\u00a0“A dog.”", "„Ein Hund.“", "0-0 1-1", "a)\u00a0„Ein Hund.“"),
         ("l'an 2007 était bon", "the year was good", "0-1 1-2 2-3", "the year 2007 was good"),
         ("4, 12, 17 and 20 dogs", "und Hunde", "0-0 1-1", "4, 12, 17 und 20 Hunde"),
         ("Dogs: <b>5</b>.", "Hunde:.", "0-0", "Hunde: <b>5</b>."),
@@ -179,6 +183,7 @@ def test_in_any_other_text_no_word_is_glued_to_it_and_nothing_else_changes() -> 
             start = text.index(cut.text, place)
             rest, place = rest + text[place:start], start + len(cut.text)
             left, right = rest.rsplit(" ", 1)[-1], re.split(r"\s", text[place:], maxsplit=1)[0]
+            right = "" if cut.text[-1].isspace() else right  # the mark of a list has a space of its own
             for glued, once in ((left[-1:], cut.before), (right[:1], cut.after)):
                 if in_word(glued) and cut.kind not in ("markup", "emoji"):  # only to the word it was glued to
                     assert once in ({left[-len(once) :], right[: len(once)]} - {""}), (line, tgt, text)

@@ -63,7 +63,8 @@ def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
         # the mark belongs to the number in "1. Go." and in '5"'
         if (not bare.strip() and _LIST_MARK.match(text, end)) or (kind == "number" and _is_unit(text, end)):
             end += 1
-        last, before, after = end, _touching(text, start, -1), _touching(text, end, 1)
+        last, before = end, _touching(text, start, -1)
+        after = "" if kind == "list mark" else _touching(text, end, 1)  # its space is a part of it
         if kind == "number" and _HYPHENED.match(text, end):  # "year-old" of "21-year-old" stays
             last, after = end + 1, "-" + _touching(text, end + 1, 1)
         follows = text[last : last + 1]
@@ -88,7 +89,7 @@ def _parts(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int, str]]:
         if kind:
             between = text[end:first]
             marks_only = "markup" not in (kind, span.kind) and not any(map(str.isalnum, between))
-            if between and not marks_only:
+            if kind == "list mark" or (between and not marks_only):
                 yield start, end, kind
                 kind = ""
         start, end, kind = start if kind else first, last, span.kind
@@ -351,6 +352,8 @@ def _space(left_part: str | Cut, right_part: str | Cut, gap: str, unspaced: tupl
         gap: White space at this place of the translation.
     """
     left, right = (part if isinstance(part, str) else part.text for part in (left_part, right_part))
+    if left[-1:].isspace():  # of a list mark
+        return ""
     before, after = _touching(left, len(left), -1), _touching(right, 0, 1)
     if (isinstance(left_part, str) and before == _OPENS) or (isinstance(right_part, str) and after == _CLOSES):
         return gap

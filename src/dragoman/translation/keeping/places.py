@@ -23,7 +23,7 @@ _NO_SPACES = frozenset(UNSPACED + BINDER + MARKS)
 def closed_places(text: str, held: Iterable[tuple[int, int]] = ()) -> set[int]:
     """Return the places inside words, protected spans, abbreviations and the parts that ``held`` names."""
     closed = {place for place in range(1, len(text)) if divides_word(text, place)}
-    for start, end in [*((span.start, span.end) for span in find(text)), *held]:
+    for start, end in [*((span.start, span.end) for span in find(text) if span.kind != "list mark"), *held]:
         closed.update(range(start + 1, end))
     return closed | _in_abbreviations(text)
 

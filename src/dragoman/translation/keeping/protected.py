@@ -1,4 +1,4 @@
-"""Protected spans, which must arrive unchanged: numbers, addresses, placeholders, markup, emoji, codes.
+"""Protected spans, which must arrive unchanged: numbers, addresses, placeholders, markup, emoji, codes, list marks.
 
 ``find`` returns the spans of a text, by one table of patterns; ``missing`` those that a translation lacks. All but
 numbers must be there character by character. A number may be written differently: with other separators ("1,000.5" and
@@ -173,6 +173,12 @@ _MAY_HAVE_ONE = re.compile(
     r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be<>&@/\\{}%$|\[\]#_`:;=^\u203c-\u2bff\U0001f000-\U0001faff]|www\.|\.\w|[xX]D\b"
 )
 
+_LIST_MARK = re.compile(
+    r"\s*+((?:[-\u2010-\u2015*+>#\u2022\u2023\u2043\u25aa\u25e6\u00b7]{1,6}[ \u00a0]++)++(?:\[[ xX]\][ \u00a0]++)?+"
+    r"|\(?(?:[A-Za-z]|[ivx]{2,5}|[IVX]{2,5})\)[ \u00a0]++)(?=\S)"
+)
+"""What stands before an entry of a list, a heading or a quotation, with the space behind it: ``- [x]``, ``#``."""
+
 _JOINED = re.compile(rf"(?<![^\W_])\d++(?:[{INVISIBLE}]++\d++)++|(?<=[^\W_])[{INVISIBLE}]++(?=\d)")
 """What nobody sees between the digits of a number, or between a word and digits that are read as a part of it."""
 
@@ -191,7 +197,7 @@ def _as_read(text: str) -> str:
 class Span(NamedTuple):
     """A protected part of a text."""
 
-    kind: str  # one of ``PATTERNS``
+    kind: str  # one of ``PATTERNS``, or list mark
     text: str
     start: int
 
@@ -208,15 +214,17 @@ class Span(NamedTuple):
 
 def find(text: str) -> list[Span]:
     """Return the protected spans of ``text``, in order; they do not overlap."""
-    if not _MAY_HAVE_ONE.search(text):  # the usual case
+    mark = _LIST_MARK.match(text)
+    if mark is None and not _MAY_HAVE_ONE.search(text):  # the usual case
         return []
-    return [Span(kind, text[start:end], start) for kind, start, end in _places(text)]
+    marks, begin = ([], 0) if mark is None else ([Span("list mark", mark[1], mark.start(1))], mark.end())
+    return [*marks, *(Span(kind, text[start:end], start) for kind, start, end in _places(text, begin))]
 
 
-def _places(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield kind, start and end of each span; a chain of numbers, as 1億2000万, is one span."""
+def _places(text: str, begin: int = 0) -> Iterator[tuple[str, int, int]]:
+    """Yield kind, start and end of each span from ``begin`` on; a chain of numbers, as 1億2000万, is one span."""
     kind, start, end, chained = "", 0, 0, 0
-    for match in _ALL().finditer(_as_read(text)):
+    for match in _ALL().finditer(_as_read(text), begin):
         if match.start() < chained:  # a further number of the chain, perhaps with its unit
             end = max(end, match.end())
             continue
