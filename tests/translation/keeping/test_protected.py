@@ -55,6 +55,8 @@ def test_ordinary_text_has_nothing_to_protect(text: str) -> None:
          ["{b}", "{{x}}", "{{ x.y }}", "{0}", "{}", "${HOME}", "$name"]),
         ("{n, plural, one {# dog} other {# {x} dogs}} here", ["{n, plural, one {# dog} other {# {x} dogs}}"]),
         ("%s %(name)d %1$s %-5.2f %d%% 100% sure, 5 % dear", ["%s", "%(name)d", "%1$s", "%-5.2f", "%d", "100%", "5 %"]),
+        ("A **big** dog, ~~b~~ ***c d***! x**2, a ** b, a ~~ b, f(**kw)",
+         ["**", "**", "~~", "~~", "***", "***", "2", "**"]),
         ("[[name]] @name@ #name# <%= name %> <% end %> $t(a.b) *|FNAME|* a #tag, @user",
          ["[[name]]", "@name@", "#name#", "<%= name %>", "<% end %>", "$t(a.b)", "*|FNAME|*", "#tag", "@user"]),
         ('[X7X] [1] __init__ <x id="7"/> <b>bold</b> <br> &amp; &#39;',
@@ -148,8 +150,8 @@ def test_each_kind_is_named() -> None:
     ["aaaa" * 25_000, "<a " * 20_000, "{" * 50_000, "http://" + "(" * 50_000, "1." * 50_000, "a." * 50_000,
      "+1" * 40_000, "ab-" * 30_000 + ".", "`" * 9_999,
      "{a,plural " * 5_000, ":a" * 30_000, "00 1 " * 20_000, "a_" * 40_000, "@" * 20_000, "@a" * 30_000, "#a-" * 20_000,
-     "[[a." * 20_000, "<% " * 20_000,
-     "*|a" * 20_000, "$t(" * 20_000, "- " * 40_000, "* [ ] " * 20_000, " " * 90_000],
+     "[[a." * 20_000, "<% " * 20_000, "*|a" * 20_000, "$t(" * 20_000, "- " * 40_000, "a**" * 30_000, "**" * 40_000,
+     "~~a" * 30_000, "* [ ] " * 20_000, " " * 90_000],
 )  # fmt: skip
 def test_no_text_takes_long(text: str) -> None:
     with cpu_limit():  # a pattern that backtracks takes minutes

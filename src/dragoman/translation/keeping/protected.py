@@ -98,6 +98,8 @@ PATTERNS = {
         # Without a value, more than four words are no tag but text in angle brackets.
         r"</?[A-Za-z][\w:.-]*(?:(?:\s+[^\s<>]{1,60}){0,3}\s*|\s[^<>=]{0,300}=[^<>]{0,1000})/?>",
         r"&(?:#\d{1,7}|#x[0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
+        # emphasis of Markdown
+        r"(?<![\w*])\*{2,3}(?=[^\W_])|(?<=[^\s*])\*{2,3}(?![\w*])|(?<![\w~])~~(?=\w)|(?<=[^\s~])~~(?![\w~])",
     ),
     "url": (
         rf"(?<![A-Za-z0-9])(?:https?|ftp|file)://{_URL_INSIDE}*{_URL_LAST}",
@@ -170,7 +172,7 @@ _ALL = cache(
 )
 _KINDS = {f"k{i}": kind for i, kind in enumerate(PATTERNS)}
 _MAY_HAVE_ONE = re.compile(
-    r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be<>&@/\\{}%$|\[\]#_`:;=^\u203c-\u2bff\U0001f000-\U0001faff]|www\.|\.\w|[xX]D\b"
+    r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be<>&@/\\{}%$|*~\[\]#_`:;=^\u203c-\u2bff\U0001f000-\U0001faff]|www\.|\.\w|[xX]D\b"
 )
 
 _LIST_MARK = re.compile(
