@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dragoman.languages.sentences import ends_column, sentences
+from dragoman.languages.sentences import sentences
 from limits import cpu_limit
 
 CUT = {
@@ -212,29 +212,8 @@ def test_nothing_is_lost(text: str, lang: str) -> None:
         "г. ",
         "5 г. ",
         "。2",
-        "a\t",
-        "\t",
-        " ",
     ],
 )
 def test_a_line_of_any_length_is_cut_in_time_that_grows_with_it(unit: str) -> None:
     with cpu_limit():
         sentences(unit * 40_000, "en")
-
-
-@pytest.mark.parametrize(
-    ("text", "columns"),
-    [
-        ("red house\tblue dog", ["red house\t", "blue dog"]),
-        ("1.\tThe dog.", ["1.\t", "The dog."]),
-        ("\tA dog. \t \t(b)\t", ["\tA dog. \t \t", "(b)\t"]),
-        ("Mr.\tSmith said\t5", ["Mr.\t", "Smith said\t", "5"]),
-        ("狗\t猫。好", ["狗\t", "猫。", "好"]),
-        (" \t ", [" \t "]),
-    ],
-)
-def test_tabs_part_columns(text: str, columns: list[str]) -> None:
-    """They were white space within a sentence, and a model made one sentence of a row."""
-    assert sentences(text, "en") == columns
-    assert ends_column("a \t ")
-    assert not ends_column("a\tb ")

@@ -70,14 +70,6 @@ def test_as_many_sentences_as_a_training_line_has_stay_together(tiny_run: Path) 
     assert parts(short, " ".join([sentence] * 3)) == [sentence] * 3  # but no more than the tokens of one
 
 
-def test_columns_apart_by_tabs_never_stay_together(tiny_run: Path) -> None:
-    echo = echo_of(tiny_run, usual_src_sentences=9)
-    row = "\t1.\tthe dog. a cat.\t\tred house \t\tno\t"
-    assert parts(echo, row) == ["\t1.", "the dog. a cat.", "red house", "no\t"]
-    assert [one.text for one in echo.translate([row], **GUARD_OFF)] == [row]
-    assert parts(echo, row, sentence_split=False) == [row]
-
-
 def test_what_is_asked_for_decides(tiny_run: Path) -> None:
     assert parts(echo_of(tiny_run), JOINED, sentence_split=False) == [JOINED]
 

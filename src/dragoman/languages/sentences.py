@@ -19,7 +19,6 @@ from dragoman.languages.known import known
 from dragoman.languages.language import Language
 from dragoman.languages.sentence_ends import BRACKETS, COMMAS, SPEECH_CLOSERS, UNSPACED_ENDS, is_closing
 
-_GAP = re.compile(r"\s+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ITEM = re.compile(
     r"(?:^|[:;：；，、])[^\w:;：；，、]*+(?:\d++|[IVXLC]++|[ivxlc]++|[^\W\d_])[.)．）]\s*+$"
@@ -62,26 +61,10 @@ def sentences(text: str, lang: str | None) -> list[str]:
     """Return the sentences of ``text``, each with the spaces after it: joined they are ``text`` again.
 
     Args:
-        text: Any text; ``""`` has no sentence. Tabs part its columns, each of which has sentences of its own.
+        text: Any text; ``""`` has no sentence.
         lang: Language of the text; None: not known.
     """
-    return [sentence for column in _columns(text) for sentence in _sentences(column, known(lang))]
-
-
-def ends_column(sentence: str) -> bool:
-    """True if a tab stands behind a sentence of ``sentences``."""
-    return "\t" in sentence[len(sentence.rstrip()) :]
-
-
-def _columns(text: str) -> list[str]:
-    """Return the columns of a text, each with the white space behind it; the first also with that before it."""
-    if "\t" not in text:
-        return [text]
-    ends = [gap.end() for gap in _GAP.finditer(text) if "\t" in gap[0] and gap.start() > 0 and gap.end() < len(text)]
-    return [text[start:end] for start, end in pairwise([0, *ends, len(text)])]
-
-
-def _sentences(text: str, language: Language) -> list[str]:
+    language = known(lang)
     ends: list[int] = []  # end of each sentence so far
     start = end = 0
     has_letters = False  # True if the last sentence has letters

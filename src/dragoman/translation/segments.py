@@ -16,7 +16,7 @@ from dragoman.decoding.request import Hypothesis, Segment
 from dragoman.errors import ConfigError, DataError
 from dragoman.languages.scripts import is_blank
 from dragoman.languages.sentence_ends import ENDS_CLASS, UNSPACED_ENDS
-from dragoman.languages.sentences import ends_column, sentences
+from dragoman.languages.sentences import sentences
 from dragoman.languages.words import cluster_end, cluster_start
 from dragoman.translation.keeping.glossary import Match
 from dragoman.translation.keeping.protected import Span, find, has_letters, without_spans
@@ -208,8 +208,7 @@ def _groups(text: str, plan: Plan) -> list[str]:
     groups: list[list[str]] = []
     size = 0  # of the last one
     for sentence, more in zip(split, sizes, strict=True):
-        fits = groups and len(groups[-1]) < plan.facts.usual_sentences and size + more < plan.facts.usual_tokens
-        if fits and not ends_column(groups[-1][-1]):  # the model would lose the tab
+        if groups and len(groups[-1]) < plan.facts.usual_sentences and size + more < plan.facts.usual_tokens:
             groups[-1].append(sentence)
             size += more + 1  # one more for the text between
         else:
