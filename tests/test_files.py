@@ -545,3 +545,24 @@ def test_a_pinned_path_stays_the_same_file_and_is_shown_as_it_was_given(
     os.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     assert f"{run}" == f"{tmp_path}/one/runs/x"
+
+
+def test_what_replaces_a_file_or_folder_keeps_its_permissions(tmp_path: Path) -> None:
+    """A text that only its owner might read became readable to all."""
+    file, folder, new = tmp_path / "a.txt", tmp_path / "bundle", tmp_path / "new.txt"
+    umask = os.umask(0o022)
+    try:
+        for mode in (0o600, 0o640, 0o666, 0o400):
+            file.write_text("old")
+            file.chmod(mode)
+            write_text(file, "new")
+            assert (file.read_text(), stat.S_IMODE(file.stat().st_mode)) == ("new", mode | 0o600)
+        write_text(new, "new")
+        for content in ("old", "new"):
+            with sealed_folder(folder, {}) as aside:
+                (aside / "text").write_text(content)
+            folder.chmod(0o700)
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE(new.stat().st_mode) == 0o644
+    assert ((folder / "text").read_text(), stat.S_IMODE(folder.stat().st_mode)) == ("new", 0o700)

@@ -286,12 +286,31 @@ def _aside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
                 _remove(aside)
             raise
     try:
+        keep_access(descriptor, path)
         yield aside, descriptor
     except BaseException:
         _remove(aside)
         raise
     finally:
         release(descriptor)  # all that counts was flushed, and may stand in its place
+
+
+def keep_access(descriptor: int, path: Path) -> None:
+    """Give a file or folder that will replace ``path`` its permissions, and its owner and group as far as one may.
+
+    Else a text that was private would become readable to others. Its owner can always use it.
+    """
+    try:
+        older = path.stat()
+    except OSError:  # nothing is replaced
+        return
+    for owner in (older.st_uid, -1):
+        with contextlib.suppress(OSError):
+            os.fchown(descriptor, owner, older.st_gid)
+            break
+    with contextlib.suppress(OSError):  # as on a file system without permissions
+        own = 0o700 if stat.S_ISDIR(older.st_mode) else 0o600
+        os.fchmod(descriptor, stat.S_IMODE(older.st_mode) & 0o2777 | own)
 
 
 def _temporary_name(path: Path) -> Path:

@@ -85,6 +85,17 @@ def test_a_stopped_file_resumes_with_the_same_windows_and_warnings(src: Path, li
     assert (src.parent / "out").read_bytes() == WHOLE
 
 
+def test_a_private_file_stays_private_from_the_first_line_on(src: Path) -> None:
+    out, partial = src.with_name("out"), src.with_name("out.partial")
+    out.write_text("old")
+    out.chmod(0o600)
+    with pytest.raises(StoppedError):
+        make(src, Upper(stop_at=4), restart=True)
+    assert partial.stat().st_mode & 0o777 == 0o600
+    make(src, Upper())
+    assert (out.read_bytes(), out.stat().st_mode & 0o777) == (WHOLE, 0o600)
+
+
 @pytest.mark.parametrize("torn", [b"{", b'{"lines": 6, "bytes": 12, "sha'])
 def test_what_a_kill_tore_is_made_again(src: Path, torn: bytes) -> None:
     with pytest.raises(StoppedError):

@@ -27,7 +27,7 @@ from dragoman import __version__
 from dragoman.data.compression import compressor, refuse_a_pipe
 from dragoman.data.corpus import Line, open_corpus, read_lines_leniently
 from dragoman.errors import DataError, DragomanError
-from dragoman.files import check_name, explained, flush_name, refuse_an_input, sha256
+from dragoman.files import check_name, explained, flush_name, keep_access, refuse_an_input, sha256
 from dragoman.locks import acquire, unlock
 from dragoman.translation.notes import Note
 
@@ -265,6 +265,7 @@ def _locked(out: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
                     raise DragomanError(
                         f"{unfinished}: exists and has no journal of dragoman; move it away or choose another name"
                     )
+                keep_access(partial.fileno(), out)
                 yield partial, journal
         except BaseException:
             # refused, or nothing could be written: leave no empty files
