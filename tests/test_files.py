@@ -547,7 +547,9 @@ def test_a_pinned_path_stays_the_same_file_and_is_shown_as_it_was_given(
     assert f"{run}" == f"{tmp_path}/one/runs/x"
 
 
-def test_what_replaces_a_file_or_folder_keeps_its_permissions(tmp_path: Path) -> None:
+def test_X9_what_replaces_a_file_or_folder_keeps_its_permissions(
+    tmp_path: Path, figure: Callable[[str, str], None]
+) -> None:
     """A text that only its owner might read became readable to all."""
     file, folder, new = tmp_path / "a.txt", tmp_path / "bundle", tmp_path / "new.txt"
     umask = os.umask(0o022)
@@ -566,3 +568,4 @@ def test_what_replaces_a_file_or_folder_keeps_its_permissions(tmp_path: Path) ->
         os.umask(umask)
     assert stat.S_IMODE(new.stat().st_mode) == 0o644
     assert ((folder / "text").read_text(), stat.S_IMODE(folder.stat().st_mode)) == ("new", 0o700)
+    figure("X9", "4 files and a folder keep their permissions; a new file has the usual ones")

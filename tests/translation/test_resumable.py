@@ -85,7 +85,7 @@ def test_a_stopped_file_resumes_with_the_same_windows_and_warnings(src: Path, li
     assert (src.parent / "out").read_bytes() == WHOLE
 
 
-def test_a_private_file_stays_private_from_the_first_line_on(src: Path) -> None:
+def test_X9_a_private_file_stays_private_from_the_first_line_on(src: Path, figure: Callable[[str, str], None]) -> None:
     out, partial = src.with_name("out"), src.with_name("out.partial")
     out.write_text("old")
     out.chmod(0o600)
@@ -94,6 +94,7 @@ def test_a_private_file_stays_private_from_the_first_line_on(src: Path) -> None:
     assert partial.stat().st_mode & 0o777 == 0o600
     make(src, Upper())
     assert (out.read_bytes(), out.stat().st_mode & 0o777) == (WHOLE, 0o600)
+    figure("X9", "a translation that stops and goes on over a private file is private throughout")
 
 
 @pytest.mark.parametrize("torn", [b"{", b'{"lines": 6, "bytes": 12, "sha'])
