@@ -569,3 +569,18 @@ def test_X9_what_replaces_a_file_or_folder_keeps_its_permissions(
     assert stat.S_IMODE(new.stat().st_mode) == 0o644
     assert ((folder / "text").read_text(), stat.S_IMODE(folder.stat().st_mode)) == ("new", 0o700)
     figure("X9", "4 files and a folder keep their permissions; a new file has the usual ones")
+
+
+def test_what_the_group_of_a_replaced_file_might_do_is_not_for_another_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "fchown", refuse)
+    path = tmp_path / "a.txt"
+    for mode, given in ((0o660, 0o600), (0o664, 0o644), (0o604, 0o644)):
+        path.write_text("old")
+        path.chmod(mode)
+        write_text(path, "new")
+        assert stat.S_IMODE(path.stat().st_mode) == given

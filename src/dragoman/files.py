@@ -304,13 +304,15 @@ def keep_access(descriptor: int, path: Path) -> None:
         older = path.stat()
     except OSError:  # nothing is replaced
         return
-    for owner in (older.st_uid, -1):
-        with contextlib.suppress(OSError):
-            os.fchown(descriptor, owner, older.st_gid)
-            break
+    mode = stat.S_IMODE(older.st_mode) & 0o2777 | (0o700 if stat.S_ISDIR(older.st_mode) else 0o600)
+    try:
+        os.fchown(descriptor, -1, older.st_gid)
+    except OSError:  # another group may do what all others may
+        mode = mode & ~0o2070 | (mode & 0o007) << 3
+    with contextlib.suppress(OSError):
+        os.fchown(descriptor, older.st_uid, -1)
     with contextlib.suppress(OSError):  # as on a file system without permissions
-        own = 0o700 if stat.S_ISDIR(older.st_mode) else 0o600
-        os.fchmod(descriptor, stat.S_IMODE(older.st_mode) & 0o2777 | own)
+        os.fchmod(descriptor, mode)
 
 
 def _temporary_name(path: Path) -> Path:
