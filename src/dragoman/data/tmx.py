@@ -120,10 +120,9 @@ def _variants(unit: Unit, wanted: str) -> list[str]:
     """Return the texts of a language, each once: those with its very name, then those without another region."""
     named, alike = [], []
     for lang, text in unit:
-        regions = {tag_of(tag).region for tag in (lang, wanted)} - {""}
         if lang.replace("_", "-").lower() == wanted.replace("_", "-").lower():
             named.append(text)
-        elif variety(lang) == variety(wanted) and len(regions) < 2:
+        elif variety(lang) == variety(wanted) and len({tag_of(tag).region for tag in (lang, wanted)} - {""}) < 2:
             alike.append(text)
     return list(dict.fromkeys([*named, *alike]))
 
@@ -219,8 +218,11 @@ class _Memory:
         if self._inside:
             self._dropped -= self._inside.pop() not in KEPT_INSIDE
             if not self._inside:
-                text = _BETWEEN_WORDS.sub("" if is_unspaced(self._lang) else " ", "".join(self._text))
-                self._unit.append((self._lang, re.sub("[ \t\r\n]+", " ", text.replace(_PLACE, "")).strip(" ")))
+                text = "".join(self._text)
+                if _PLACE in text:
+                    between = "" if is_unspaced(self._lang) else " "
+                    text = _BETWEEN_WORDS.sub(between, text).replace(_PLACE, "")
+                self._unit.append((self._lang, re.sub("[ \t\r\n]+", " ", text).strip(" ")))
         elif name == "tu":
             self._units.append(self._unit)
             self._unit = []

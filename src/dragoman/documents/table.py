@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 
 from dragoman.data.rows import cells, is_position, separator_line
@@ -59,11 +58,13 @@ def read(data: bytes, info: DocumentInfo) -> Document:
     if not has_headings and not is_text:
         left = [*(Untranslated(cell, _HEADING) for cell in chosen if has_letters(cell)), *left]
     parts = [part for piece in pieces for part in (piece.parts if isinstance(piece, _Bare) else [piece])]
-
-    written = partial(_Bare.written, separator=separator, can_quote=not info.name.lower().endswith(".tsv"))
+    can_quote = not info.name.lower().endswith(".tsv")
 
     def save(render: Callable[[Sequence[Part]], str]) -> bytes:
-        own = (written(piece, render) if isinstance(piece, _Bare) else render([piece]) for piece in pieces)
+        own = (
+            piece.written(render, separator, can_quote) if isinstance(piece, _Bare) else render([piece])
+            for piece in pieces
+        )
         return text.encode("".join(own))
 
     return Document(parts, save, tuple(left), read_as=text.read_as)

@@ -31,7 +31,7 @@ _CLOSING = ".,;:!?…)]}。，、；：！？」』》〉】）］"
 _EITHER = "\"'“”‘’«»‹›"  # open or close, depending on spaces and language
 _ANY_MARK = frozenset(_OPENING + _CLOSING + _EITHER)
 _BEFORE_WORD = re.compile(rf"[{re.escape(_OPENING + _EITHER)}]*")
-_LIST_MARK = re.compile(r"[.)]\s")
+_BEHIND_NUMBER = re.compile(r"[.)]\s")
 _HYPHENED = re.compile(r"-(?=[^\W\d_])")
 _BEFORE_HYPHEN = re.compile(rf"(?=.*[^\W\d_])(?:[\w{MARKS}]++-)+")  # "mid-" of "mid-1990s", "2-for-" of "2-for-1"
 _AND_HYPHEN = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{MARKS}])*+-\w")  # "th-c" in "18th-century"
@@ -61,10 +61,10 @@ def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
             start, end = start - 1, end + 1
         bare += text[last:start]
         # the mark belongs to the number in "1. Go." and in '5"'
-        if (not bare.strip() and _LIST_MARK.match(text, end)) or (kind == "number" and _is_unit(text, end)):
+        if (not bare.strip() and _BEHIND_NUMBER.match(text, end)) or (kind == "number" and _is_unit(text, end)):
             end += 1
         last, before = end, _touching(text, start, -1)
-        after = "" if kind == "list mark" else _touching(text, end, 1)  # its space is a part of it
+        after = "" if text[end - 1].isspace() else _touching(text, end, 1)  # the mark of a list has its space
         if kind == "number" and _HYPHENED.match(text, end):  # "year-old" of "21-year-old" stays
             last, after = end + 1, "-" + _touching(text, end + 1, 1)
         follows = text[last : last + 1]

@@ -23,6 +23,7 @@ _NO_SPACES = frozenset(UNSPACED + BINDER + MARKS)
 def closed_places(text: str, held: Iterable[tuple[int, int]] = ()) -> set[int]:
     """Return the places inside words, protected spans, abbreviations and the parts that ``held`` names."""
     closed = {place for place in range(1, len(text)) if divides_word(text, place)}
+    # Where a part was cut out, what was within a text may begin it, and look like the mark of a list.
     for start, end in [*((span.start, span.end) for span in find(text) if span.kind != "list mark"), *held]:
         closed.update(range(start + 1, end))
     return closed | _in_abbreviations(text)
