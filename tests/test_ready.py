@@ -211,11 +211,83 @@ def test_X8_a_list_stays_a_list(figure: Callable[[str, str], None]) -> None:
     translator = Translator.load("demo")
     entries = ["a man sleeps", "A man is sitting on a bench."]
     right = [one.text for one in translator.translate(entries)]
-    for mark in ("- ", "* ", "• ", "> ", "# ", "- [ ] ", "a) ", "  – ", "2) "):
+    marks = [
+        "- ",
+        "* ",
+        "• ",
+        "> ",
+        "# ",
+        "- [ ] ",
+        "a) ",
+        "  – ",
+        "2) ",
+        "» ",
+        "aa) ",
+        "1.) ",
+        "[x] ",
+        "•",
+        ">",
+        "*",
+        "† ",
+        "① ",
+    ]
+    for mark in marks:
         assert [one.text for one in translator.translate([mark + entry for entry in entries])] == [
             mark + text for text in right
         ]
-    figure("X8", "9 marks before 2 entries: 18 of 18 arrive, the rest as without them")
+    figure("X8", "18 marks before 2 entries: 36 of 36 arrive, the rest as without them")
+
+
+CODES = [
+    "r2d2",
+    "x86",
+    "iPhone14",
+    "GPT-4",
+    "4x4",
+    "1920x1080",
+    "CO₂",
+    "C++",
+    "C#",
+    "--no-color",
+    "--out=a.txt",
+    "-v",
+    "≈",
+    "≠",
+    "→",
+    "->",
+    "=>",
+    "!=",
+    "©",
+    "™",
+    "s3://a/b",
+    "mailto:a@b.de",
+    "git@a.com:b/c.git",
+    "fe80::1",
+    "00:1A:2B:3C:4D:5E",
+    "10.1000/182",
+    "2023-01-02T10:30:00Z",
+    "3-16-148410-X",
+    "$E=mc^2$",
+    "\\(x\\)",
+    "x.php",
+    "<@U123>",
+    "~/.bashrc",
+    "C:/a/b",
+]
+
+
+def test_X10_codes_signs_and_names_with_digits_arrive(figure: Callable[[str, str], None]) -> None:
+    translator = Translator.load("demo")
+    lines = [line.format(code) for code in CODES for line in ("A man sits on {} in the park.", "{} is on the table.")]
+    texts = [one.text for one in translator.translate(lines)]
+    wanted = [code for code in CODES for _ in range(2)]
+    assert [code in text for code, text in zip(wanted, texts, strict=True)] == [True] * len(lines)
+    numbers = [f"We bought {word}37 and {word}42 today." for word in ("python", "chapter", "room")]
+    for one in translator.translate(numbers):
+        assert sorted(re.findall(r"\d+", one.text)) == ["37", "42"]
+    figure(
+        "X10", f"{len(CODES)} codes in 2 sentences: {len(lines)} of {len(lines)}; 6 of 6 numbers at the end of words"
+    )
 
 
 def test_the_frozen_test_is_the_one_that_was_written_down() -> None:

@@ -76,3 +76,25 @@ def test_a_file_that_cannot_be_read_is_no_error_that_names_it(tmp_path: Path) ->
     (tmp_path / "pieces").mkdir()
     with pytest.raises(UnstorableError, match="the server cannot store this now"):
         pieces.window()
+
+
+@pytest.mark.parametrize("most", [20, 40, 150])
+def test_a_sentence_that_is_too_long_is_cut_between_words_and_in_nothing_that_must_arrive(
+    most: int, tmp_path: Path
+) -> None:
+    """It was cut anywhere: the parts of a number, an address or a placeholder were joined again with a space."""
+    codes = [*(str(1_000_000 + 7919 * i) for i in range(60)), "https://a.de/b.html", "{a name}", "don't"]
+    text = f"The numbers are {', '.join(codes)} today."
+    pieces = Pieces.of([text], tmp_path / "pieces", most, "en")
+    windows = worked_through(pieces)
+    assert all(len(piece) <= most for window in windows for piece in window)
+    assert len(windows[0]) > 1
+    (source, translation, _), *more = pieces.translated("de")
+    assert (source, more) == (text, [])
+    assert str(translation).split() == text.upper().split()
+
+
+def test_a_text_without_spaces_is_cut_all_the_same(tmp_path: Path) -> None:
+    for lang, text in (("zh", "我们去公园" * 30), ("en", "a" * 100)):
+        windows = worked_through(Pieces.of([text], tmp_path / lang, 40, lang))
+        assert [len(piece) for window in windows for piece in window][:-1] == [40] * ((len(text) - 1) // 40)

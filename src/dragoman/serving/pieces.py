@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from dragoman.languages.known import is_unspaced
 from dragoman.languages.sentences import sentences
 from dragoman.serving.storage import opened, storing
 from dragoman.translation.assemble import Translation
+from dragoman.translation.keeping.protected import find
 from dragoman.translation.quality import Quality, of_text
 
 WINDOW = 64
@@ -182,9 +184,34 @@ def _cut(text: str, most_chars: int, lang: str) -> list[str]:
         return [text]
     pieces = [""]
     for sentence in sentences(text, lang):
-        for start in range(0, len(sentence), most_chars):
-            part = sentence[start : start + most_chars]
+        for part in _parts(sentence, most_chars):
             if len(pieces[-1]) + len(part) > most_chars:
                 pieces.append("")
             pieces[-1] += part
     return pieces
+
+
+def _parts(sentence: str, most_chars: int) -> Iterator[str]:
+    """Yield a sentence in parts of at most ``most_chars``, cut at spaces, and never in what must arrive unchanged.
+
+    Without a space it is cut between two characters; so is a span that is longer than a part may be.
+    """
+    if len(sentence) <= most_chars:
+        yield sentence
+        return
+    spans = [(span.start, span.end) for span in find(sentence)]
+    ends = [end for _, end in spans]
+    start = 0
+    while len(sentence) - start > most_chars:
+        last = start + most_chars
+        places = [place for place in range(last, start, -1) if sentence[place - 1].isspace()]
+        end = next((place for place in (*places, *range(last, start, -1)) if not _is_inside(place, spans, ends)), last)
+        yield sentence[start:end]
+        start = end
+    yield sentence[start:]
+
+
+def _is_inside(place: int, spans: Sequence[tuple[int, int]], ends: Sequence[int]) -> bool:
+    """True if a place lies inside one of some spans, whose ends are given too."""
+    i = bisect_right(ends, place)
+    return i < len(spans) and spans[i][0] < place

@@ -76,7 +76,8 @@ def link(src: Side, tgt: Side, alignment: Links | None, tag_places: Sequence[int
         alignment: Links of their words; without any, pieces are linked by their relative position.
         tag_places: Sorted places of tags in the source.
     """
-    src_spans, tgt_spans = find(src.text), find(tgt.text)
+    # a sign goes where the words around it go, with the spaces of its element
+    src_spans, tgt_spans = ([span for span in find(side.text) if span.kind != "sign"] for side in (src, tgt))
     src_words, tgt_words = _words(src, src_spans, tag_places), _words(tgt, tgt_spans, ())
     src_of, tgt_of = _by_number(src_words), _by_number(tgt_words)
     links = [pair for pair in alignment or () if pair[0] in src_of and pair[1] in tgt_of]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from string import ascii_letters
 from typing import NamedTuple, cast
 
 from dragoman.data.noise import N_MASKS
@@ -207,8 +208,17 @@ def _spans(segment: TextSegment, plan: Plan) -> list[Span]:
 
 
 def _without(segment: TextSegment, out: list[Span], plan: Plan) -> Without:
-    text, cuts = without(segment.text, out)
+    text, cuts = without(segment.text, [_with_its_word(span, segment.text, plan) for span in out])
     return Without(_with_text(segment, text, plan), out, cuts, {})
+
+
+def _with_its_word(span: Span, text: str, plan: Plan) -> Span:
+    """Return a number together with the word that it ends, as in "python3", if the model never saw this word."""
+    start = len(text[: span.start].rstrip(ascii_letters))
+    word, seen = text[start : span.start], plan.facts.seen_words
+    if span.kind != "number" or not word or seen is None or not seen.unseen(word):
+        return span
+    return Span("identifier", text[start : span.end], start)
 
 
 def _masked(segment: TextSegment, out: list[Span], plan: Plan) -> Without | None:

@@ -26,6 +26,7 @@ _PAIRS = {
     "(": ")", "[": "]", "{": "}", '"': '"', "'": "'", "“": '”"', "„": '“”"', "‘": "’", "‚": "‘’", "«": "»", "»": "«",
     "‹": "›", "›": "‹", "「": "」", "『": "』", "《": "》", "〈": "〉", "【": "】", "（": "）", "［": "］",
 }  # fmt: skip
+_BRACKETS = "([{「『《〈【（［"
 _OPENING = "([{¿¡„‚「『《〈【（［"
 _CLOSING = ".,;:!?…)]}。，、；：！？」』》〉】）］"
 _EITHER = "\"'“”‘’«»‹›"  # open or close, depending on spaces and language
@@ -59,6 +60,7 @@ def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
     for start, end, kind in _parts(text, spans):
         while last < start and text[start - 1] in _PAIRS and text[end : end + 1] in [*_PAIRS[text[start - 1]]]:
             start, end = start - 1, end + 1
+        end += _n_closing(text, start, end)
         bare += text[last:start]
         # the mark belongs to the number in "1. Go." and in '5"'
         if (not bare.strip() and _BEHIND_NUMBER.match(text, end)) or (kind == "number" and _is_unit(text, end)):
@@ -79,6 +81,20 @@ def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
             bare += " "
         cuts.append(Cut(text[start:end], kind, len(bare.rstrip()), before, after))
     return (bare + text[last:]).rstrip(), cuts
+
+
+def _n_closing(text: str, start: int, end: int) -> int:
+    """Return how many brackets right after a part close those that it opens: that of "(175°C" in "350°F (175°C)."."""
+    opened: list[str] = []
+    for character in text[start:end]:
+        if character in _BRACKETS:
+            opened.append(_PAIRS[character])
+        elif opened and character == opened[-1]:
+            opened.pop()
+    n = 0
+    while opened and text[end + n : end + n + 1] == opened.pop():
+        n += 1
+    return n
 
 
 def _parts(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int, str]]:
@@ -376,5 +392,5 @@ def _touches(kind: str, in_src: str, in_tgt: str, holder: str, unspaced: bool) -
         in_src, in_tgt: Neighbour in the source and in the translation, as from ``_touching``.
         holder: Mark that a tag does not keep from the source: "(" before it, ")" after it.
     """
-    like_a_tag = kind == "markup" or (kind == "emoji" and not unspaced)
+    like_a_tag = kind == "markup" or (kind in ("emoji", "sign", "list mark") and not unspaced)
     return bool(in_src) and (in_src == in_tgt or (like_a_tag and in_src != holder))

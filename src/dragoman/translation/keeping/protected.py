@@ -1,4 +1,4 @@
-"""Protected spans, which must arrive unchanged: numbers, addresses, placeholders, markup, emoji, codes, list marks.
+"""Protected spans, which must arrive unchanged: numbers, addresses, placeholders, markup, emoji, codes, signs, marks.
 
 ``find`` returns the spans of a text, by one table of patterns; ``missing`` those that a translation lacks. All but
 numbers must be there character by character. A number may be written differently: with other separators ("1,000.5" and
@@ -10,6 +10,7 @@ century in Roman numerals, an hour on the other clock (``dates``).
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -45,6 +46,7 @@ from dragoman.translation.keeping.same_numbers import (
 )
 from dragoman.translation.keeping.written_numbers import (
     NUMBERS,
+    SUPERSCRIPT,
     Context,
     Number,
     around,
@@ -73,10 +75,16 @@ _OWN_LETTER = rf"(?<![A-Za-z0-9)])[{_PARTICLES}]"  # /wiki/한국, but not the p
 _NOT_IN_URL = rf"\s<>\"'()\[\]{{}}{_CJK}{_PARTICLES}"
 _URL_INSIDE = rf"(?:[^{_NOT_IN_URL}]|{_OWN_LETTER}|\([^\s()<>{_CJK}]*\))"
 _URL_LAST = rf"(?:[^{_NOT_IN_URL}.,;:!?…]|{_OWN_LETTER}|\([^\s()<>{_CJK}]*\))"
-_DOMAINS = "com|org|net|edu|gov|io|info|dev|app|eu|de|at|ch|fr|uk|cn|jp"
+_DOMAINS = (
+    "com|org|net|edu|gov|io|info|dev|app|eu|de|at|ch|fr|uk|cn|jp|au|bg|br|ca|cz|dk|fi|gr|hk|hu|kr|mx|nl|nz|pl|ro|rs|ru|sk|tr|tw|"
+    "ua|vn|za"
+)
+"""Top-level domains that are no words behind a full stop without a space, as "no", "is" and "it" are."""
 _FILES = (
     "txt|pdf|csv|tsv|json|ya?ml|toml|xml|html?|css|js|ts|py|c|h|cpp|rs|go|java|sh|md|rst|log|ini|cfg|docx?|xlsx?|pptx?|odt|"
-    "zip|tar|gz|zst|png|jpe?g|gif|svg|webp|mp3|mp4|wav|srt|vtt|po|tmx|xliff?|exe|dll|so|db|sql"
+    "zip|tar|gz|zst|png|jpe?g|gif|svg|webp|mp3|mp4|wav|srt|vtt|po|tmx|xliff?|exe|dll|so|db|sql|7z|apk|avi|bak|bat|bib|bmp|bz2|"
+    "conf|cs|dmg|env|epub|flac|heic|ipynb|iso|jar|jsx|kt|lua|mkv|mov|odp|ods|ogg|php|ps1|psd|rar|rb|rtf|scss|sqlite|swift|tex|"
+    "tiff?|tsx|ttf|vue|webm|xz"
 )
 _ABBREVIATION = r"(?:[^\W\d_]\.)+[ch]\.(?!\w\w)"  # d.h., a.h.w., c.c.: no files of C
 _IN_PATH = rf"\([^\s\"<>|()]*\)|[^\s\"<>|){_MARK_OF_CJK}]"
@@ -85,12 +93,23 @@ _LATEX = (
 )
 _WINDOWS_PATH = rf"(?:{_IN_PATH})+(?<![.,;:!?])"
 _EMOJI = "[\u203c\u2049\u2190-\u21ff\u231a-\u23ff\u25a0-\u27bf\u2934\u2935\u2b00-\u2bff\U0001f000-\U0001faff]"
+_SIGN = (
+    "\u00a9\u00ac\u00ae\u00b6\u2020\u2021\u203b\u2042\u2100-\u2102\u2104-\u2108\u210a-\u2112\u2114\u2115\u2117-\u2129"
+    "\u212c-\u214f\u2200-\u2211\u2214-\u2235\u2237-\u22ff\u2300-\u2319\u2460-\u259f\u27c0-\u27ef\u2900-\u2933\u2936-\u2aff"
+)
+"""Signs of mathematics, of law and of footnotes, numbers in circles and lines of tables, but those that numbers have (a
+minus) and those that languages write differently (\u2116, \u2103)."""
+_BEFORE_OPTION = r"(?<![^\s(\[\"'\u201c\u2018=|/])"
 _EMOJI_UNIT = rf"{_EMOJI}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
 
 PATTERNS = {
     "code": (
         r"(?<!`)(?P<ticks>`+)(?!`)[^\n]{1,1000}?(?<!`)(?P=ticks)(?!`)",  # inline code of Markdown
         r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b",
+        # formulas of LaTeX; between single dollar signs, which may be prices, what has a sign of one
+        r"\\\([^\n]{1,300}?\\\)|\\\[[^\n]{1,300}?\\\]|\$\$[^$\n]{1,300}\$\$",
+        r"(?<![\w$])\$(?=[^\s$][^$\n]{0,200}?[\\^_{}=])[^$\n\"#;]{1,200}(?<!\s)\$(?![\w$])",
+        r"(?<=[\w.,:;!?)\"'])(?:\\[nrt])+(?=[A-Z\d\"'(]|\s*$)",  # of strings: "Hello\nWorld"
     ),
     "markup": (
         r"<!--(?:[^<]|<(?!!--)){0,2000}?-->",
@@ -102,7 +121,12 @@ PATTERNS = {
         r"(?<![\w*])\*{2,3}(?=[^\W_])|(?<=[^\s*])\*{2,3}(?![\w*])|(?<![\w~])~~(?=\w)|(?<=[^\s~])~~(?![\w~])",
     ),
     "url": (
-        rf"(?<![A-Za-z0-9])(?:https?|ftp|file)://{_URL_INSIDE}*{_URL_LAST}",
+        rf"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://{_URL_INSIDE}*{_URL_LAST}",
+        rf"(?<![A-Za-z0-9])(?:mailto|tel|magnet|urn|doi|arXiv|data:[a-z]{{1,20}}/[a-z]{{1,20}})[:;](?!/){_URL_INSIDE}*{_URL_LAST}",
+        rf"(?<![\w.])10\.\d{{4,9}}/{_URL_INSIDE}*{_URL_LAST}",  # DOI
+        # of git
+        r"(?<![\w.+-])[A-Za-z0-9][\w.-]{0,62}@[A-Za-z0-9][A-Za-z0-9.-]{0,252}:[\w.~-]{1,100}"
+        r"(?:/[\w.~-]{1,100}){1,20}(?<![.])",
         rf"(?<![A-Za-z0-9@.])www\.{_URL_INSIDE}*{_URL_LAST}",
     ),
     "e-mail address": (
@@ -125,6 +149,7 @@ PATTERNS = {
         r"\[\[\w(?:[\w.:-]{0,62}\w)?\]\]",
         r"\*\|[^|\s]{1,64}\|\*",  # of Mailchimp
         rf"{_START}(?P<sign>[@#])[A-Za-z_][A-Za-z0-9_.-]{{0,60}}(?P=sign)(?!{_W})",  # @name@, #name#
+        r"<[@#!][^\s<>]{1,80}>|<a?:\w{1,40}:\d{5,25}>",  # of Slack and Discord
         r"\[[A-Z0-9_]+\]",
         rf"{_START}__[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__(?!{_W})",
     ),
@@ -141,6 +166,8 @@ PATTERNS = {
     ),
     "path": (
         rf"{_START}(?<![/.~])(?:~|\.{{1,2}})?/(?:{_W}|[.+-])+/(?:[\w.+-]+/)*(?:{_W}|[.+-])*(?<![.,;:])",
+        rf"{_START}(?<![/.~])(?:~|\.{{1,2}})/(?:{_W}|[.+-])+(?<![.,;:])",
+        rf"{_START}[A-Za-z]:/(?=\w){_WINDOWS_PATH}",
         rf"{_START}[A-Za-z]:\\{_WINDOWS_PATH}",
         # \\server\share\a.txt; what has braces is LaTeX or a regular expression
         rf"{_START}(?<!\\)\\\\(?!(?:{_LATEX})\\)(?:[?.]|[A-Za-z0-9][\w.$@-]+)\\(?=\w)(?!\S{{0,80}}[{{}}]){_WINDOWS_PATH}",
@@ -152,14 +179,39 @@ PATTERNS = {
         rf"{_START}(?<!\.)[A-Za-z]{_W}*(?:\.{_W}+)*\(\)",
         rf"{_START}(?<!\.)[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?!{_W})",
         rf"{_START}(?<!\.)v\d+(?:\.\d+)+(?:-[A-Za-z0-9.]*[A-Za-z0-9])?(?!{_W})",  # versions
-        # A4, COVID-19, XK-2041-B
-        rf"{_START}(?<!-)[A-Z]++(?:-[A-Z0-9][A-Z]*+)*+\d[A-Z0-9]*+(?!{_W})(?:-[A-Z0-9]++(?!{_W}))*+",
+        # A4, COVID-19, XK-2041-B, GPT-4
+        rf"{_START}(?<!-)[A-Z]++(?:-[A-Z]++)*+-?+\d[A-Z0-9]*+(?:\.\d++)*+(?!{_W})(?:-[A-Z0-9]++(?!{_W}))*+",
+        # times of ISO 8601
+        rf"{_START}\d{{4}}-\d\d-\d\dT\d\d:?\d\d(?::?\d\d(?:[.,]\d{{1,9}})?)?(?:Z|[+-]\d\d:?\d\d)?(?!{_W})",
+        rf"{_START}\d(?:-?\d){{8}}-?[Xx](?!{_W})",  # ISBN
+        # addresses of IPv6 and of network cards
+        r"(?<![\w:.])(?:[0-9A-Fa-f]{1,4}:){1,7}(?::[0-9A-Fa-f]{1,4}){1,6}(?![\w:])",
+        r"(?<![\w:.])(?:[0-9A-Fa-f]{1,4}:){5,7}[0-9A-Fa-f]{1,4}(?![\w:])",
+        # r2d2, iPhone14, x86, C++, CO₂; what longer words end with is a number: python3, and the mark of a footnote
+        rf"{_START}(?<![.-])[A-Za-z]++(?:\d++[A-Za-z][A-Za-z0-9]*+(?!{_W})|\+\+(?![\w+])|"
+        rf"[\u00b2\u00b3]?+[\u2080-\u2089\u207a\u207b][A-Za-z\u2080-\u2089{SUPERSCRIPT}\u207a\u207b]*+)",
+        rf"{_START}(?<![.-])(?:[A-Z]++[a-z]++|[a-z]++)[A-Z][A-Za-z]*+\d++(?!{_W})",
+        rf"{_START}(?<![.-])(?!m[23])[A-Za-z]\d++(?:\.\d++)*+(?!{_W})|{_START}[A-Z]#(?![\w#])",
+        # 1920x1080
+        rf"{_START}(?!0[xX])\d++(?:[.,]\d++)?+(?:[xX]\d++(?:[.,]\d++)?+)++[A-Za-z]{{0,3}}(?!{_W})",
+        # options of commands: --no-color, --out=a.txt, -v; a single vowel may be a word behind a dash
+        rf"{_BEFORE_OPTION}--[a-z]\w*+(?:(?:-\w++)++(?!=)|[\w-]*+=[^\s,;)\]\"']*[^\s,;)\]\"'.!?:])",
+        r"(?<=[\s(\[\"'\u201c\u2018=|/])--[a-z]\w*+(?![\w=-])",
+        rf"{_BEFORE_OPTION}-[b-df-hj-np-tv-xz](?![\w'\u2019.-])",
         rf"{_START}(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{{7,64}}(?!{_W})",  # hashes
     ),
     "number": (
         rf"{_START}(?<!\+)(?:\+|00)\d{{1,3}}(?:[ ()./-]{{0,3}}\d){{6,14}}(?!\d)",  # telephone
         rf"{_START}\(\d{{2,5}}\)[ -]?\d(?:[ -]?\d){{4,9}}(?!\d)",
         *NUMBERS,
+    ),
+    "sign": (
+        rf"(?:[{_SIGN}][\ufe0e\ufe0f\u00aa]?)+",
+        r"(?<![^\s\w])(?:<?[-=]{1,2}>|<[-=]{1,2}|[<>=!:]=|={2,3}|&&|\|\|)(?![^\s\w])",
+        r"(?<![\w<>=~-])[~<>](?=\d)|(?<=\d)\+(?!\S)",  # ~3, 18+
+        # (a) or b), in a text
+        r"(?<![^\s\d)])\((?:[A-Za-z]|[ivx]{2,5}|[IVX]{2,5})\)|(?<= )(?:[a-z]|[ivx]{2,5})\)(?!\w)",
+        r"(?<!\S)[=+|/<>~\u00b1\u00d7\u00f7\u2212](?!\S)",
     ),
 }  # fmt: skip
 """Patterns of protected spans by kind. The earliest match is taken, of several the one of the first pattern."""
@@ -172,14 +224,20 @@ _ALL = cache(
 )
 _KINDS = {f"k{i}": kind for i, kind in enumerate(PATTERNS)}
 _MAY_HAVE_ONE = re.compile(
-    r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be<>&@/\\{}%$|*~\[\]#_`:;=^\u203c-\u2bff\U0001f000-\U0001faff]|www\.|\.\w|[xX]D\b"
+    r"[\d\u00a9\u00ac\u00ae\u00b1-\u00b3\u00b6\u00b9\u00bc-\u00be\u00d7\u00f7\u2020\u2021<>&@/\\{}%$|*~+)\[\]#_`:;=^\u203b-\u2bff"
+    r"\U0001f000-\U0001faff]|www\.|\.\w|[xX]D\b|-(?<![^\s(\[\"'\u201c\u2018=|/]-)[a-z-]"
 )
 
 _LIST_MARK = re.compile(
-    r"\s*+((?:[-\u2010-\u2015*+>#\u2022\u2023\u2043\u25aa\u25e6\u00b7]{1,6}[ \u00a0]++)++(?:\[[ xX]\][ \u00a0]++)?+"
-    r"|\(?(?:[A-Za-z]|[ivx]{2,5}|[IVX]{2,5})\)[ \u00a0]++)(?=\S)"
+    r"\s*+((?:(?:[-\u2010-\u2015*+>#\u2022\u2023\u2043\u25aa\u25e6\u00b7]{1,6}"
+    r"|[\u00bb\u203a](?![^\u00ab\u2039]*[\u00ab\u2039]))[ \u00a0]++)++"
+    r"(?:\[[ xX]\][ \u00a0]++)?+|\[[ xX]\][ \u00a0]++"
+    r"|\(?(?:[A-Za-z]|([a-z])\2|[ivx]{2,5}|[IVX]{2,5})\)[ \u00a0]++|[A-Za-z0-9]{1,2}\.\)[ \u00a0]++"
+    r"|(?:[\u2022\u2023\u2043\u25aa\u25e6\u00b7]{1,6}|>{1,6})(?=[^\W_])"
+    r"|[-\u2013-\u2015]{1,2}(?=[^\W\d_a-z])(?![^\W\d_]++-?\d)|\*{1,3}(?=[^\W_])(?![^*]*\*))(?=\S)"
 )
-"""What stands before an entry of a list, a heading or a quotation, with the space behind it: ``- [x]``, ``#``."""
+"""What stands before an entry of a list, a heading, a footnote, a quotation or speech, with the space behind it:
+``- [x]``, ``#``, the dash of "-Where?"."""
 
 _JOINED = re.compile(rf"(?<![^\W_])\d++(?:[{INVISIBLE}]++\d++)++|(?<=[^\W_])[{INVISIBLE}]++(?=\d)")
 """What nobody sees between the digits of a number, or between a word and digits that are read as a part of it."""
@@ -297,9 +355,39 @@ def _without_copies(spans: Sequence[Span], translation: str) -> tuple[list[Span]
             by_text.setdefault(span.text, []).append(span)
     # longest first: a span may contain another one
     for text, same in sorted(by_text.items(), key=lambda entry: -len(entry[0])):
-        lost += same[translation.count(text) :]
-        translation = translation.replace(text, "\n" * len(text), len(same))
+        # CO₂ may be written CO2, and (a) as a)
+        for form in dict.fromkeys((text, _SUBSCRIPTS.sub(_as_digit, text), _OPENED.sub("", text))):
+            n, translation = _without(form, translation, len(same))
+            same = same[n:]
+        lost += same
     return lost, translation
+
+
+def _without(part: str, text: str, most: int) -> tuple[int, str]:
+    """Put line ends in the places of a part, at most of ``most``; return their number, and the text.
+
+    Those that touch no letter or digit come first: the plus sign of "a + b" before that of "+25".
+    """
+    free, touching = [], []
+    start = text.find(part)
+    while start >= 0:
+        end = start + len(part)
+        touches = text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()
+        (touching if touches else free).append(start)
+        start = text.find(part, end)
+    chosen = sorted([*free, *touching][:most])
+    edges = [0, *(edge for start in chosen for edge in (start, start + len(part))), len(text)]
+    kept = [text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
+    return len(chosen), ("\n" * len(part)).join(kept)
+
+
+_SUBSCRIPTS = re.compile("[\u2080-\u2089]")
+_OPENED = re.compile(r"^\((?=\w{1,5}\))")
+
+
+def _as_digit(subscript: re.Match[str]) -> str:
+    """Return the digit of a subscript."""
+    return str(unicodedata.digit(subscript[0]))
 
 
 MOST_AS_WORD = 12

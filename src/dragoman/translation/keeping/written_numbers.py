@@ -28,7 +28,7 @@ _MINUS = "-\u2212\ufe63\uff0d\u2013"
 _SIGNS = _MINUS + "+\uff0b\u00b1\u2213"
 _PERCENT = "%\u066a\uff05\ufe6a\u2030\u0609\u2031\u060a"
 _FRACTIONS = "\u00bc-\u00be\u2150-\u215e\u2189"
-_SUPERSCRIPT = "\u2070\u00b9\u00b2\u00b3\u2074-\u2079"
+SUPERSCRIPT = "\u2070\u00b9\u00b2\u00b3\u2074-\u2079"
 _SPACE = " \u00a0\u2007\u2009\u202f"
 _SEPARATORS = ".,:/'’\\-\u2013\u00a0\u2007\u2009\u202f\u066b\u066c\u2044"
 _UNITS = (
@@ -36,7 +36,7 @@ _UNITS = (
     "km/h|mph|m/s|ha|ft|in|mi|yd|lbs?|oz|px|pt|dpi|rpm|t|K"
 )
 _NO_WORD = rf"(?![^\W{UNSPACED}])"  # after a unit or an exponent
-_EXPONENT = rf"[eE][-+\u2212]?\d{{1,4}}{_NO_WORD}|\^[-+\u2212]?\d{{1,4}}|[\u207a\u207b]?[{_SUPERSCRIPT}]+"
+_EXPONENT = rf"[eE][-+\u2212]?\d{{1,4}}{_NO_WORD}|\^[-+\u2212]?\d{{1,4}}|[\u207a\u207b]?[{SUPERSCRIPT}]+"
 _WIDE = "(?<=[\uff10-\uff19])[\uff0c\uff0e\uff1a\uff0f\uff0d](?=[\uff10-\uff19])"
 _CORE = (
     rf"\d{{1,2}}(?:h|[{_SPACE}]h[{_SPACE}]|[Hu])[0-5]\d{_NO_WORD}(?![{_SPACE}]?min)|"  # 15h30
@@ -49,8 +49,8 @@ _PERCENT_AFTER = rf"[{_PERCENT}](?![A-Za-z0-9({{%$])|[{_SPACE}][{_PERCENT}](?![-
 _MONEY_AFTER = rf"[{_SPACE}]?[{CURRENCY}](?![A-Za-z{{]|[{_SIGNS}]?\d)"
 _UNIT_AFTER = (
     rf"[{_SPACE}]?[°º](?:[{_SPACE}]?[CFK](?![A-Za-z]))?|[{_SPACE}]?[\u2103\u2109]|[\u2032\u2033]|"
-    rf"[{_SPACE}](?:{_UNITS})[\u207a\u207b]?[{_SUPERSCRIPT}]+{_NO_WORD}|"  # 50 m²
-    rf"(?:{_UNITS})(?:[\u207a\u207b]?[{_SUPERSCRIPT}]+)?{_NO_WORD}"
+    rf"[{_SPACE}](?:{_UNITS})[\u207a\u207b]?[{SUPERSCRIPT}]+{_NO_WORD}|"  # 50 m²
+    rf"(?:{_UNITS})(?:[\u207a\u207b]?[{SUPERSCRIPT}]+)?{_NO_WORD}"
 )
 _NO_SIGN_AFTER = rf"(?<![^\s(\[{{<>«„“”‚‘’\"'|=:~\u2248\u2264\u2265*_{UNSPACED}])"
 _CJK = "\u2e80-\u2fff\u3005\u3041-\u30fa\u30fc-\u30ff\u3400-\u9fff\uac00-\ud7a3"
@@ -65,8 +65,11 @@ NUMBERS = (
     rf"{_SIGN_BEFORE}?{_NO_LETTER}(?:[A-Z]{{0,3}}[{CURRENCY}][{_SPACE}]?[{_SIGNS}]?)?"
     rf"(?:(?:{_CORE})(?:[{_SPACE}]?[{_FRACTIONS}])?|[{_FRACTIONS}])"
     rf"(?:{_EXPONENT})?(?:{_PERCENT_AFTER}|{_MONEY_AFTER}|{_UNIT_AFTER})?",
-    rf"{_NO_LETTER}(?:{_UNITS})[\u207a\u207b]?[{_SUPERSCRIPT}]+",  # m²
-    rf"[\u207a\u207b]?[{_SUPERSCRIPT}]+",
+    rf"{_NO_LETTER}(?:{_UNITS})[\u207a\u207b]?[{SUPERSCRIPT}]+",  # m²
+    rf"[\u207a\u207b]?[{SUPERSCRIPT}]+",
+    # python3, Python3.11, iPhone15; not m2 or ft3, whose exponent may be raised
+    r"(?<=[^\W\d_\u00aa])(?<!\d[^\W\d_])(?<!\bm)(?<!\bft)(?<!\bin)(?<!\bmi)(?<!\byd)(?<!\b[kcdm]m)"
+    rf"\d++(?:\.\d++)*+(?![^\W_{UNSPACED}]|[.]?\d)",
 )
 """Patterns of numbers, but for telephone numbers."""
 
@@ -91,7 +94,7 @@ UNIT = "unit"
 
 UNIT_WITH_EXPONENT = "unit with exponent"
 """Symbol of a number of m² and the like."""
-_EXPONENT_OF_UNIT = re.compile(f"[{_SUPERSCRIPT}]")
+_EXPONENT_OF_UNIT = re.compile(f"[{SUPERSCRIPT}]")
 
 
 @dataclass(frozen=True)
@@ -246,7 +249,7 @@ _KNOWN_UNITS = {
 }  # fmt: skip
 """Units whose signs mean nothing else, with the beginnings of their names."""
 _KNOWN_UNIT = re.compile(
-    rf"[{_SPACE}]?(?:(?P<sign>[kcm]m|[km]g|[mg](?!\.)){_NO_WORD}(?![{_SUPERSCRIPT}/^'’])|"
+    rf"[{_SPACE}]?(?:(?P<sign>[kcm]m|[km]g|[mg](?!\.)){_NO_WORD}(?![{SUPERSCRIPT}/^'’])|"
     rf"(?P<degrees>[°º][{_SPACE}]?[CF](?![A-Za-z])|[\u2103\u2109])|(?i:"
     + "|".join(f"(?P<u{i}>{names})" for i, names in enumerate(_KNOWN_UNITS.values()) if names)
     + "))"
@@ -291,7 +294,7 @@ def has_symbol(symbol: str, number: Number, context: Context) -> bool:
 
 
 _LENGTH = re.compile(
-    rf"[{_SPACE}]?[kcm]?m(?![\w/^'’{_SUPERSCRIPT}])(?![{_SPACE}]?(?:kw|kv|carr|cuad|quad|kare|sz|кв))", re.IGNORECASE
+    rf"[{_SPACE}]?[kcm]?m(?![\w/^'’{SUPERSCRIPT}])(?![{_SPACE}]?(?:kw|kv|carr|cuad|quad|kare|sz|кв))", re.IGNORECASE
 )
 """A length, and not the beginning of an area such as "m kw." or "m carrés"."""
 
