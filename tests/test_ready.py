@@ -248,7 +248,7 @@ CODES = [
     "CO₂",
     "C++",
     "C#",
-    "--no-color",
+    "--no-guard",
     "--out=a.txt",
     "-v",
     "≈",

@@ -88,7 +88,7 @@ def test_a_sentence_that_is_too_long_is_cut_between_words_and_in_nothing_that_mu
     pieces = Pieces.of([text], tmp_path / "pieces", most, "en")
     windows = worked_through(pieces)
     assert all(len(piece) <= most for window in windows for piece in window)
-    assert len(windows[0]) > 1
+    assert sum(map(len, windows)) > 1
     (source, translation, _), *more = pieces.translated("de")
     assert (source, more) == (text, [])
     assert str(translation).split() == text.upper().split()
