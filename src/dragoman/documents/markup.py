@@ -16,7 +16,7 @@ from typing import Literal
 
 from dragoman.documents.html.tokens import SPACES
 from dragoman.documents.html.units import PageOptions, cut
-from dragoman.documents.units import Part, Tag, Unit
+from dragoman.documents.units import Part, Tag, Unit, part_words
 
 Kind = Literal["html", "xml"]
 
@@ -110,6 +110,7 @@ class _Units:
     def close(self) -> None:
         """End the open unit, since a sentence ends here."""
         if self._unit.text or self._unit.tags:
+            part_words(self._unit)
             self.parts.append(self._unit)
         self._unit = Unit()
 

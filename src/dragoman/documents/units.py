@@ -19,7 +19,7 @@ from dragoman.documents.tags.pieces import Side, WordSpan, has_words, link
 from dragoman.documents.tags.places import TagPlaces, tag_places
 from dragoman.documents.tags.spaces import SPECIAL, with_spaces
 from dragoman.documents.tags.tree import MOST_DEPTH
-from dragoman.languages.words import core, is_word_character
+from dragoman.languages.words import core, divides_word, is_word_character
 
 _TAG_LIKE = re.compile(r"<[^\W\d_]+(?: [^\W\d_]+)+>")
 
@@ -141,6 +141,23 @@ def join_points(unit: Unit) -> None:
         else:
             tags.append(tag)
     unit.tags = tags
+
+
+_PARTS_WORDS = re.compile(
+    r"<(?:br|lb|hr|img|image|tab|x|ph)(?=[\s/>])(?![^<>]*\b(?:break=[\"']no|id=[\"'](?:START|CLOSE)_))", re.IGNORECASE
+)
+"""A line break or picture, or an inline code of XLIFF that may be one, but no code of Angular that opens or closes."""
+
+
+def part_words(unit: Unit) -> None:
+    """Put a space behind line breaks and the like between two letters: "one<br/>two" is no word, and stays two."""
+    added = 0
+    for i, tag in enumerate(unit.tags):
+        place = tag.place + added
+        unit.tags[i] = replace(tag, place=place)
+        if _PARTS_WORDS.match(_source_of(tag)) and divides_word(unit.text, place):
+            unit.text = f"{unit.text[:place]} {unit.text[place:]}"
+            added += 1
 
 
 _ELEMENT = re.compile(r"<[^<>]*>")

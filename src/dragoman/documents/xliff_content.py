@@ -10,7 +10,7 @@ from itertools import pairwise
 from dragoman.documents.document import Untranslated
 from dragoman.documents.html.units import PageOptions, cut
 from dragoman.documents.icu import has_message, raw_of, with_messages
-from dragoman.documents.units import Part, Tag, Unit, escape
+from dragoman.documents.units import Part, Tag, Unit, escape, part_words
 from dragoman.documents.xml import Token
 from dragoman.languages.sentence_ends import ENDS
 
@@ -190,6 +190,7 @@ def _pair(token: Token) -> tuple[str, str] | None:
 def _finished(reading: _Reading, settings: Settings) -> list[Part] | None:
     """Return what was read as units: codes in pairs as elements, messages as tags, each line by itself."""
     unit = reading.unit
+    part_words(unit)
     _pair_up(reading)
     if has_message(unit.text):
         parsed = with_messages(unit, settings.tgt_lang, settings.is_old)

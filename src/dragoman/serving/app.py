@@ -131,7 +131,7 @@ def build(pairs: Pairs, options: ServeOptions, cores: int = 1) -> tuple[Any, Sta
             allow_headers=["authorization", "content-encoding", "content-type", "x-api-key"],
             expose_headers=["accept-encoding", "allow", "content-disposition", "retry-after"],
         )  # fmt: skip
-    return Envelope(outer, state.metrics), state
+    return Envelope(outer, error, state.metrics), state
 
 
 def _glossaries(options: ServeOptions, shares: Shares) -> Glossaries | None:

@@ -114,13 +114,17 @@ class LaterError(RefusalError):
         return {"retry-after": str(round(self.retry_after_s + 0.5))}
 
 
-class UnreadyError(RefusalError):
+START_S = 10.0
+"""Time that a server needs to start, in seconds."""
+
+
+class UnreadyError(LaterError):
     """The server starts or stops."""
 
     status = 503
 
     def __init__(self) -> None:
-        super().__init__("the server is starting or shutting down: try again later")
+        super().__init__("the server is starting or shutting down: try again later", START_S)
 
 
 class BusyError(LaterError):

@@ -34,6 +34,7 @@ from dragoman.serving.refusals import (
     RefusalError,
     SlowError,
     TooMuchError,
+    UnreadyError,
 )
 from dragoman.serving.request_json import MOST_FIELDS
 
@@ -61,6 +62,8 @@ HEADERS = {
 What a key may see may be in no cache, which would give it to another.
 """
 
+EVENTS = b"text/event-stream; charset=utf-8"
+
 ErrorBody = Callable[[str, str], Any]
 """Makes the JSON body of an error from the path of the request and the message; see ``apis.api.error_of``."""
 
@@ -68,25 +71,36 @@ ErrorBody = Callable[[str, str], Any]
 class Envelope:
     """Outermost layer: adds the security headers to every answer, and logs and counts every request."""
 
-    def __init__(self, app: App, metrics: Metrics) -> None:
-        self.app, self.metrics = app, metrics
+    def __init__(self, app: App, error: ErrorBody, metrics: Metrics) -> None:
+        self.app, self.error, self.metrics = app, error, metrics
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        started, status = time.perf_counter(), 0
+        started, status, is_stream = time.perf_counter(), 0, False
 
         async def answer(message: Message) -> None:
-            nonlocal status
+            nonlocal status, is_stream
             if message["type"] == "http.response.start":
                 status = message["status"]
+                is_stream = (b"content-type", EVENTS) in message["headers"]
                 own = {name for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *(h for h in HEADERS.items() if h[0] not in own)]
             await send(message)
 
         try:
             await self.app(scope, receive, answer)
+        except asyncio.CancelledError:  # the server ends, and the time for this request is over
+            unready = UnreadyError()
+            said = self.error(scope["path"], str(unready))
+            with contextlib.suppress(OSError):
+                if not status:
+                    await refuse(answer, unready.status, said, {"connection": "close", **unready.headers})
+                elif is_stream:
+                    last = f"event: error\ndata: {json.dumps(said)}\n\n".encode()
+                    await send({"type": "http.response.body", "body": last})
+            scope["failed"] = unready.status
         except Exception:
             status = 500  # also where the answer had begun
             raise

@@ -24,7 +24,7 @@ from dragoman.documents.html.spelling import Spelling
 from dragoman.documents.plain import WIDE
 from dragoman.documents.tags.pairs import pairs_of
 from dragoman.documents.tags.spaces import SPECIAL
-from dragoman.documents.units import Part, Tag, Unit, join_points
+from dragoman.documents.units import Part, Tag, Unit, join_points, part_words
 
 _PUNCTUATION = frozenset(",.;:!?)")
 _SEPARATORS = "|•·/\\»›>–—- \n\t"
@@ -431,4 +431,5 @@ def _made(nodes: Sequence[Node], quote: str) -> Unit:
     spelled = Spelling.of(source, is_attribute=bool(quote), quote=quote)
     unit = Unit("".join(text), tags, raw, spelled)
     join_points(unit)
+    part_words(unit)
     return unit
