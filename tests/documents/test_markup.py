@@ -61,6 +61,22 @@ def test_a_placeholder_comes_back_byte_for_byte_before_the_word_it_stood_before(
     assert upper("a <x>not me</x> cat", "xml", ignored=["x"]) == "A <x>not me</x> CAT"
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("<td>12</td><td>15</td><td>I like cats.</td>", ["12", "15", "I like cats."]),
+        ("<doc><title>A</title><para>B</para >< para>C</para></doc>", ["A", "B", "< para>C"]),
+        ("<r><k>Name</k><v>Tom</v> <w>here</w></r>", ["Name", "Tom", "here"]),
+        ("a <b>dog</b><i>s</i> <x1>a</x1><x2>b</x2>", ["a dogs ab"]),
+        ("I like cats.<br/>Where is<br/>it?", ["I like cats. Where is it?"]),
+        ("in<wbr/>side", ["inside"]),
+    ],
+)
+def test_elements_of_xml_that_touch_are_texts_of_their_own(source: str, expected: list[str]) -> None:
+    """Two numbers became one, and the words of two cells too."""
+    assert [unit.plain for unit in units_of(markup.parse(source, "xml")) if unit.plain] == expected
+
+
 def test_xml_keeps_lines_and_splits_where_it_is_told() -> None:
     assert upper("one\ntwo", "xml") == "ONE\nTWO"
     assert len(list(units_of(markup.parse("<a>x</a><c>y</c>", "xml", splitting=["a", "c"])))) == 2

@@ -251,6 +251,13 @@ def styled(text: str, properties: str) -> str:
     return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
 
 
+def test_the_raised_mark_of_a_note_is_no_part_of_a_word() -> None:
+    """The model read "house2", and the mark was lost."""
+    high = LOW.replace("sub", "super")
+    content, _ = word(f"<w:p>{run('a house')}{styled('2', high)}{run(' here')}</w:p>", backwards=True)
+    assert re.sub("<[^<>]*>", "", content) == "хере хоусе2 а"
+
+
 def test_a_part_of_a_word_keeps_its_style() -> None:
     """The "2" of "H2O" stays low, and where another word has it; of two letters the style that most have counts."""
     body = f"<w:p>{run('the H')}{styled('2', LOW)}{run('O of 13')}{styled('th', LOW)}{run(' May')}</w:p>"

@@ -80,6 +80,29 @@ def test_codes_in_pairs_enclose_their_words() -> None:
     assert new_target('<sc id="1"/>a<ec startRef="1"/> b') == '<sc id="1"/>а<ec startRef="1"/> б'
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        '<x id="1" ctype="lb"/>',
+        '<x id="1"/>',
+        '<ph id="1">&lt;br/&gt;</ph>',
+        '<x id="LINE_BREAK" equiv-text="&lt;br/&gt;"/>',
+    ],
+)
+def test_a_code_between_two_words_parts_them(code: str) -> None:
+    """They were one word for the model, and the code came into the middle of a word."""
+    content = old(f'<trans-unit id="1"><source>That is the man{code}who comes.{code}Now</source></trans-unit>')
+    assert open_document(content.encode(), DocumentInfo("a.xlf", "en", "de")).texts == [
+        "That is the man who comes. Now"
+    ]
+    assert target(f"man{code}who") == f"ман{code} шхо"
+
+
+def test_the_mark_of_a_note_is_no_part_of_the_word_before() -> None:
+    assert target('a house<g id="1" ctype="x-html-sup">2</g> here') == 'а хоусе<g id="1" ctype="x-html-sup">2</g> хере'
+    assert target('a H<g id="1">2</g>O') == 'а H<g id="1">2</g>O'
+
+
 def test_a_text_inside_a_code_is_translated() -> None:
     assert (
         target('<ph id="1">&lt;img alt="<sub>a <g id="2">dog</g></sub>"/></ph>')

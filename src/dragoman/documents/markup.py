@@ -2,9 +2,9 @@
 
     parse("<p>A <b>dog</b>.</p>", "html")  # ["<p>", Unit("A dog.", tags=<b>, </b>), "</p>"]
 
-A unit is the text between two tags that end a sentence, such as those of a paragraph or a cell. In XML only line ends
-and the elements that the caller names do so. Inline tags stay in their unit with their places. Only translated text is
-rewritten, with ``&``, ``<`` and ``>`` escaped.
+A unit is the text between two tags that end a sentence, such as those of a paragraph or a cell. In XML line ends do so,
+elements that touch another one, and those that the caller names. Inline tags stay in their unit with their places.
+Only translated text is rewritten, with ``&``, ``<`` and ``>`` escaped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal
 
 from dragoman.documents.html.tokens import SPACES
 from dragoman.documents.html.units import PageOptions, cut
-from dragoman.documents.units import Part, Tag, Unit, part_words
+from dragoman.documents.units import Part, Tag, Unit, join_notes, part_words
 
 Kind = Literal["html", "xml"]
 
@@ -48,11 +48,36 @@ def parse(
     """
     if kind == "html":
         return cut(source, PageOptions(ignored, splitting, non_splitting, attributes)).parts
-    return _xml(source, ignored, splitting)
+    return _xml(source, ignored, splitting, non_splitting)
 
 
-def _xml(source: str, ignored: Collection[str], splitting: Collection[str]) -> list[Part]:
+_TOUCHING = re.compile(rf"</([A-Za-z_:][^{SPACES}/>\"'<]*+)[{SPACES}]*+><([A-Za-z_:][^{SPACES}/>\"'<]*+)")
+_WITHIN = (
+    "a abbr b bdi bdo big bpt bx c cite code data del dfn em ept ex font g hi i ins it kbd mark mrk n ph q s samp "
+    "small span strike strong sub sup t time tt u var wbr x"
+)
+_INLINE = frozenset(_WITHIN.split())
+"""Elements that stand within a sentence, in HTML, XLIFF and TMX, and short names of numbered ones."""
+
+
+def _outline(source: str) -> set[str]:
+    """Return the names of elements that touch another one, as cells and paragraphs do: each is a text of its own.
+
+    "<k>12</k><v>15</v>" are two numbers. An element within a sentence has a usual name, or a space beside it.
+    """
+    names: set[str] = set()
+    for match in _TOUCHING.finditer(source):
+        pair = {match[1].lower(), match[2].lower()}
+        if pair.isdisjoint(_INLINE) and not any(name[-1:].isdigit() for name in pair):
+            names |= pair
+    return names
+
+
+def _xml(
+    source: str, ignored: Collection[str], splitting: Collection[str], non_splitting: Collection[str]
+) -> list[Part]:
     """Cut XML into units."""
+    splitting = {*splitting, *(_outline(source) - set(non_splitting))}
     units = _Units()
     skipped: list[str] = []  # names of the open elements whose content is not translated, innermost last
     opaque: list[str] = []  # their source so far
@@ -111,6 +136,7 @@ class _Units:
         """End the open unit, since a sentence ends here."""
         if self._unit.text or self._unit.tags:
             part_words(self._unit)
+            join_notes(self._unit)
             self.parts.append(self._unit)
         self._unit = Unit()
 

@@ -143,19 +143,73 @@ def join_points(unit: Unit) -> None:
     unit.tags = tags
 
 
+_NOTE = re.compile(r"(?:\d{1,4}|[*\u2020\u2021\u00a7\u00b6]{1,3})(?:[,\u2013-](?:\d{1,4}|[*\u2020\u2021]))*")
+_LETTER_OF_NOTE = re.compile(rf"{_NOTE.pattern}|[abcd]")
+_BEFORE_NOTE = frozenset(".,;:!?)]\"'\u201d\u2019\u00bb\u201c")
+
+
+def is_note(before: str, text: str, after: str, is_raised: bool) -> bool:
+    """True if an element shows no more than the mark of a note, or an exponent, behind a word.
+
+    Args:
+        before, after: Text on both sides, or its last and its first character.
+        is_raised: Letters may be marks too.
+    """
+    marks = _LETTER_OF_NOTE if is_raised and before[-1:].isalpha() else _NOTE
+    is_behind_word = before[-1:].isalpha() or before[-1:] in _BEFORE_NOTE
+    return is_behind_word and not after[:1].isalnum() and marks.fullmatch(text) is not None
+
+
+def join_notes(unit: Unit) -> None:
+    """Make a placeholder of each element that holds no more than the mark of a note, or an exponent, behind a word.
+
+    The model would read ``house<sup>2</sup>`` as one word, "house2", and lose the mark. H<sub>2</sub>O stays a word.
+    """
+    tags: list[Tag] = []
+    i = cut = 0
+    while i < len(unit.tags):
+        tag = unit.tags[i]
+        middle = i
+        while middle < len(unit.tags) and unit.tags[middle].kind == "open" and unit.tags[middle].place == tag.place:
+            middle += 1
+        last = 2 * middle - i
+        closing = unit.tags[middle:last]
+        place = tag.place - cut
+        end = closing[0].place - cut if closing and len(closing) == middle - i else place
+        is_raised = any(own.name == "sup" for own in unit.tags[i:middle])
+        are_closing = all(own.kind == "close" and own.place - cut == end for own in closing)
+        before, after = unit.text[max(0, place - 1) : place], unit.text[end : end + 1]
+        if place < end and are_closing and is_note(before, unit.text[place:end], after, is_raised):
+            opening = [part for own in unit.tags[i:middle] for part in own.parts]
+            rest = [part for own in closing for part in own.parts]
+            tags.append(Tag(place, (*opening, unit.escape(unit.text[place:end]), *rest)))
+            unit.text = unit.text[:place] + unit.text[end:]
+            cut += end - place
+            i = last
+        else:
+            tags.append(replace(tag, place=place))
+            i += 1
+    unit.tags = tags
+
+
 _PARTS_WORDS = re.compile(
     r"<(?:br|lb|hr|img|image|tab|x|ph)(?=[\s/>])(?![^<>]*\b(?:break=[\"']no|id=[\"'](?:START|CLOSE)_))", re.IGNORECASE
 )
 """A line break or picture, or an inline code of XLIFF that may be one, but no code of Angular that opens or closes."""
 
 
+_ENDS_SENTENCE = frozenset(".!?:;,)")
+
+
 def part_words(unit: Unit) -> None:
-    """Put a space behind line breaks and the like between two letters: "one<br/>two" is no word, and stays two."""
+    """Put a space behind line breaks and the like between two words: "one<br/>two" is no word."""
     added = 0
     for i, tag in enumerate(unit.tags):
         place = tag.place + added
         unit.tags[i] = replace(tag, place=place)
-        if _PARTS_WORDS.match(_source_of(tag)) and divides_word(unit.text, place):
+        before, after = unit.text[place - 1 : place] if place else "", unit.text[place : place + 1]
+        ends = before in _ENDS_SENTENCE and after.isalpha()
+        if before and (ends or divides_word(unit.text, place)) and _PARTS_WORDS.match(_source_of(tag)):
             unit.text = f"{unit.text[:place]} {unit.text[place:]}"
             added += 1
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from dragoman.documents.document import Untranslated
 from dragoman.documents.html.units import PageOptions, cut
 from dragoman.documents.icu import has_message, raw_of, with_messages
-from dragoman.documents.units import Part, Tag, Unit, escape, part_words
+from dragoman.documents.units import Part, Tag, Unit, escape, join_notes, part_words
 from dragoman.documents.xml import Token
 from dragoman.languages.sentence_ends import ENDS
 
@@ -192,6 +192,7 @@ def _finished(reading: _Reading, settings: Settings) -> list[Part] | None:
     unit = reading.unit
     part_words(unit)
     _pair_up(reading)
+    join_notes(unit)
     if has_message(unit.text):
         parsed = with_messages(unit, settings.tgt_lang, settings.is_old)
         return None if parsed is None else _lines(parsed, settings.keeps_space)

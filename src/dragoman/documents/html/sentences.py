@@ -24,7 +24,7 @@ from dragoman.documents.html.spelling import Spelling
 from dragoman.documents.plain import WIDE
 from dragoman.documents.tags.pairs import pairs_of
 from dragoman.documents.tags.spaces import SPECIAL
-from dragoman.documents.units import Part, Tag, Unit, join_points, part_words
+from dragoman.documents.units import Part, Tag, Unit, join_notes, join_points, part_words
 
 _PUNCTUATION = frozenset(",.;:!?)")
 _SEPARATORS = "|•·/\\»›>–—- \n\t"
@@ -313,7 +313,9 @@ def _between_neighbours(nodes: Sequence[Node]) -> set[int]:
         before, after = nodes[first].shown, nodes[second].shown
         are_links = any(name in closes and (name == "a" or "-" in name) for name in opens)
         may_meet = before[-1] in ")]" or {"sub", "sup"}.isdisjoint([*closes, *opens])  # a note, but not H2O
-        meet = len(marks) == len(run) and may_meet and _meet(before, after)
+        # an element may mark a digit of a number; two elements beside each other hold two numbers
+        is_one_number = before[-1].isdigit() and after[0].isdigit() and not (closes and opens)
+        meet = len(marks) == len(run) and may_meet and not is_one_number and _meet(before, after)
         if are_links or (tags and meet and all(tag.kind != "point" for tag in tags)):
             cuts.add(place)
         links.append("a" in closes)
@@ -432,4 +434,5 @@ def _made(nodes: Sequence[Node], quote: str) -> Unit:
     unit = Unit("".join(text), tags, raw, spelled)
     join_points(unit)
     part_words(unit)
+    join_notes(unit)
     return unit

@@ -17,7 +17,7 @@ from dragoman.documents.html.units import PageOptions, cut
 from dragoman.documents.markdown.escaping import in_quotes, in_title, outside_code
 from dragoman.documents.markdown.masks import CODE_ELEMENTS, INLINE_FOOTNOTE, MASK, Span, masked, spans
 from dragoman.documents.markdown.programs import TEXT_OF_YAML
-from dragoman.documents.units import Part, Tag, Unit, join_points, units_of
+from dragoman.documents.units import Part, Tag, Unit, join_notes, join_points, units_of
 from dragoman.errors import ConfigError, not_installed
 
 if TYPE_CHECKING:
@@ -156,6 +156,8 @@ class _Walk:
             self.unit.escape = with_entities(self.unit.escape, self.entities)
         if self.unit.raw:
             join_points(self.unit)
+            if not self.breaks:
+                join_notes(self.unit)
             self.parts.append(self.unit)
         if self.breaks:
             self.wrapped.append(Wrapped(self.unit, tuple(self.breaks), self.at - self.start - self.shrunk))

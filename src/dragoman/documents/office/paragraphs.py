@@ -20,7 +20,7 @@ from typing import Literal
 from dragoman.documents.document import Untranslated
 from dragoman.documents.office.fields import READ, Formulas, words_of_fields
 from dragoman.documents.plain import WIDE
-from dragoman.documents.units import Part, Tag, Unit, escape, is_like_a_tag, possible
+from dragoman.documents.units import Part, Tag, Unit, escape, is_like_a_tag, is_note, possible
 from dragoman.documents.xml import Token, closing_tags, tokens, unescape
 from dragoman.translation.keeping.protected import find, has_letters
 
@@ -681,6 +681,7 @@ def _with_styles(items: Sequence[_Item]) -> list[Part]:
     """Return a unit with the styles of its text, the most frequent one first; without text, only the source."""
     if not any(item.kind == "text" for item in items):
         return _raw(items)
+    items = _with_notes(items)
     sizes: Counter[str] = Counter()
     style_of: dict[str, tuple[str, str]] = {}
     for item in items:
@@ -699,6 +700,23 @@ def _with_styles(items: Sequence[_Item]) -> list[Part]:
         else:
             unit.tags.append(Tag(len(unit.text), item.parts, item.kind, item.name))  # type: ignore[arg-type]
     return [unit]
+
+
+_IS_RAISED = re.compile(
+    r"<(?:[\w.-]++:)?vertAlign\b[^<>]*?\bval=[\"'](?:super|sub)script[\"']|\bbaseline=[\"']-?[1-9]\d*[\"']"
+)
+
+
+def _with_notes(items: Sequence[_Item]) -> list[_Item]:
+    """Return the pieces of a line; the raised mark of a note behind a word is a point, no part of the word."""
+    texts = [item.text if item.kind == "text" else "" for item in items]
+    result = list(items)
+    for i, item in enumerate(items):
+        if item.kind == "text" and _IS_RAISED.search(item.style[0]):
+            before, after = texts[i - 1] if i else "", texts[i + 1] if i + 1 < len(items) else ""
+            if is_note(before, item.text, after, is_raised=True):
+                result[i] = _Item("point", item.parts)
+    return result
 
 
 def _has_words(value: str) -> bool:

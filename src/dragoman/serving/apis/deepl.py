@@ -63,7 +63,7 @@ IGNORED: Mapping[str, str] = {
     "formality": "the model has one level; `more` and `less` are refused",
     "context": "each sentence is translated by itself",
     "model_type": "there is one model for each pair of languages",
-    "outline_detection": "elements break sentences as `splitting_tags` and `non_splitting_tags` say",
+    "outline_detection": "elements that touch are texts of their own, but for `non_splitting_tags`",
     "tag_handling_version": "there is one version",
     "show_billed_characters": "they are always shown",
     "style_id": "there are no style rules",
