@@ -72,6 +72,10 @@ def message(msgid: str, flag: str = "", stand_in: str = "letters") -> str:
         ("no-c-format", "100% of dogs", "догс оф 100%"),
         ("", "%1 and %s of @NAME@", "@NAME@ оф %s анд %1"),
         ("", "say :count of 10:30", "10:30 оф :count саю"),
+        ("c-format", "%*d dogs weigh %*.2f kg", "кг %4$*3$.2f шеигх догс %2$*1$d"),  # its stars are no emphasis
+        ("c-format", "*%d* dogs and *cats*", "*цатс* анд догс *%d*"),
+        ("c-format", "eats %Zd of %zd", "%2$zd оф %1$Zd еатс"),
+        ("c-format", "%<PRIu64> dogs saw %d", "%2$d саш догс %1$<PRIu64>"),
     ],
 )  # fmt: skip
 def test_the_flag_says_what_a_placeholder_is_and_another_order_gets_numbers(

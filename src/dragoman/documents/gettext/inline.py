@@ -8,6 +8,7 @@ marks("See `the book <https://a.org>`_.", is_rst=True)    # "`" opens, " <https:
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -56,21 +57,26 @@ class Mark:
     source: str = ""  # to write instead of the markup
 
 
-def marks(text: str, is_rst: bool) -> list[Mark]:
+def marks(text: str, is_rst: bool, held: Sequence[tuple[int, int]] = ()) -> list[Mark]:
     """Return the markup of a text, in order; an element without its partner is text.
 
     Args:
         text: A sentence of a message.
         is_rst: True if the message is written in reStructuredText.
+        held: Start and end of each placeholder, in order; markup may enclose one, but does not end inside.
     """
-    all_marks = [mark for match in _matches(text) for mark in _of(match, is_rst)]
+    all_marks = [mark for match in _matches(text, held) for mark in _of(match, is_rst)]
     return _with_spaces(_merged(sorted(_paired(all_marks, text), key=lambda mark: mark.start), text), text)
 
 
-def _matches(text: str) -> Iterator[re.Match[str]]:
+def _matches(text: str, held: Sequence[tuple[int, int]]) -> Iterator[re.Match[str]]:
     """Yield matches of the pattern, and those inside text that markup encloses."""
-    at = 0
+    at, starts = 0, [start for start, _ in held]
     while match := _INLINE.search(text, at):
+        spans = (held[max(0, bisect_left(starts, edge) - 1)] for edge in match.span() if held)
+        if any(start < edge < end for edge, (start, end) in zip(match.span(), spans, strict=False)):
+            at = match.start() + 1  # "*d and %*" of "%*d and %*d" is no emphasis
+            continue
         yield match
         inner = _inner(match)
         if inner is not None:

@@ -208,7 +208,7 @@ def _sentence(message: Message, text: str, mnemonic: int) -> list[Part]:
             message.branches.append(unit)
         return [branches]
     spans = spans_of(text, message.syntax, True)
-    tokens = [] if is_like_a_tag(text) else _tokens(text, spans, marks(text, message.kind.is_rst))
+    tokens = [] if is_like_a_tag(text) else _tokens(text, spans, marks(text, message.kind.is_rst, spans))
     first = len(message.placeholders)
     may_stand_in = "{" not in message.syntax.doubled and not STAND_INS.search(message.text)
     shown: dict[int, str] = {}  # for the start of a placeholder: how the model reads it, if not as it is

@@ -19,7 +19,7 @@ Numbering = Literal["dollar", "brace", "bracket", ""]
 
 _WIDTH = r"(?:\d++|\*(?:\d++\$)?)?(?:\.(?:\d++|\*(?:\d++\$)?)?)?"
 _C = rf"%(?:\d++\$)?[-+ #0'I]*+{_WIDTH}"
-_C_LENGTH = r"(?:hh|h|ll|l|q|j|z|t|L|w\d\d)?"
+_C_LENGTH = r"(?:hh|h|ll|l|q|j|z|t|L|Z|w\d\d)?"
 _C_FULL = _C + rf"(?:{_C_LENGTH}[diouxXeEfFgGaAcsCSpnm]|<PRI[A-Za-z0-9]+>)"
 _OBJC = _C + r"(?:hh|h|ll|l|q|j|z|t|L)?[@diouxXeEfFgGaAcsCSpn]"
 _PYTHON = rf"%(?:\([^()\n]*\))?[-+ #0]*+{_WIDTH}[hlL]?[diouxXeEfFgGcrsa]"
@@ -44,7 +44,7 @@ class Syntax:
     has_quotes: bool = False  # True if nothing between two apostrophes is a placeholder
 
 
-_NUMBERED = re.compile(r"%\d+\$|%\*?\d*m$|%%$|%\([^()]*\)|%<|%\{")
+_NUMBERED = re.compile(r"%\d+\$|%\*?\d*m$|%%$|%\([^()]*\)|%<(?!PRI)|%\{")
 _NUMBERED_GCC = re.compile(r"%\d+\$|%\*?\d*m$|%[%>'R}]|%<(?:[^%]*%>)?$")
 _NAMED_BRACE = re.compile(r"\{\s*[^\s{}:!,.]")
 _C_LIKE = Syntax(re.compile(_C_FULL), "%", "dollar", _NUMBERED, has_numbered_widths=True)
@@ -176,7 +176,9 @@ def _numbered(placeholder: str, at: int, numbering: Numbering) -> tuple[str, int
         return f"{{{at - 1}{placeholder[1:].lstrip()}", at + 1
     if numbering == "bracket":
         return f"{placeholder[:-1]}[{at}]{placeholder[-1]}", at + 1
-    if placeholder.startswith("%<"):  # a quotation with an argument inside, such as %<%s%>
+    if placeholder.startswith("%<") and placeholder.endswith(
+        "%>"
+    ):  # a quotation with an argument inside, such as %<%s%>
         start, end = placeholder.index("%", 1), len(placeholder) - 2
         inner, at = _numbered(placeholder[start:end], at, numbering)
         return placeholder[:start] + inner + placeholder[end:], at
