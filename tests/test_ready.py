@@ -282,6 +282,11 @@ def test_X10_codes_signs_and_names_with_digits_arrive(figure: Callable[[str, str
     texts = [one.text for one in translator.translate(lines)]
     wanted = [code for code in CODES for _ in range(2)]
     assert [code in text for code, text in zip(wanted, texts, strict=True)] == [True] * len(lines)
+    strings = [r"The dog sleeps.\nThe cat eats.", r"The dog sleeps.\n\nThe cat eats.\n"]
+    assert [one.text for one in translator.translate(strings)] == [
+        r"Der Hund schläft.\nDie Katze isst.",
+        r"Der Hund schläft.\n\nDie Katze isst.\n",
+    ]
     numbers = [f"We bought {word}37 and {word}42 today." for word in ("python", "chapter", "room")]
     for one in translator.translate(numbers):
         assert sorted(re.findall(r"\d+", one.text)) == ["37", "42"]

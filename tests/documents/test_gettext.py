@@ -74,6 +74,7 @@ def message(msgid: str, flag: str = "", stand_in: str = "letters") -> str:
         ("", "say :count of 10:30", "10:30 оф :count саю"),
         ("c-format", "%*d dogs weigh %*.2f kg", "кг %4$*3$.2f шеигх догс %2$*1$d"),  # its stars are no emphasis
         ("c-format", "*%d* dogs and *cats*", "*цатс* анд догс *%d*"),
+        ("java-printf-format", "%,d dogs see %(d", "%2$(d сее догс %1$,d"),
         ("c-format", "eats %Zd of %zd", "%2$zd оф %1$Zd еатс"),
         ("c-format", "%<PRIu64> dogs saw %d", "%2$d саш догс %1$<PRIu64>"),
     ],

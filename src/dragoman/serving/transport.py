@@ -93,12 +93,12 @@ class Envelope:
             await self.app(scope, receive, answer)
         except asyncio.CancelledError:  # the server ends, and the time for this request is over
             unready = UnreadyError()
-            said = self.error(scope["path"], str(unready))
+            body = self.error(scope["path"], str(unready))
             with contextlib.suppress(OSError):
                 if not status:
-                    await refuse(answer, unready.status, said, {"connection": "close", **unready.headers})
+                    await refuse(answer, unready.status, body, {"connection": "close", **unready.headers})
                 elif is_stream:
-                    last = f"event: error\ndata: {json.dumps(said)}\n\n".encode()
+                    last = f"event: error\ndata: {json.dumps(body)}\n\n".encode()
                     await send({"type": "http.response.body", "body": last})
             scope["failed"] = unready.status
         except Exception:

@@ -21,6 +21,7 @@ _WIDTH = r"(?:\d++|\*(?:\d++\$)?)?(?:\.(?:\d++|\*(?:\d++\$)?)?)?"
 _C = rf"%(?:\d++\$)?[-+ #0'I]*+{_WIDTH}"
 _C_LENGTH = r"(?:hh|h|ll|l|q|j|z|t|L|Z|w\d\d)?"
 _C_FULL = _C + rf"(?:{_C_LENGTH}[diouxXeEfFgGaAcsCSpnm]|<PRI[A-Za-z0-9]+>)"
+_JAVA = rf"%(?:\d++\$|<)?[-+ #0,(]*+{_WIDTH}(?:[bBhHsScCdoxXeEfgGaAn]|[tT][A-Za-z])"
 _OBJC = _C + r"(?:hh|h|ll|l|q|j|z|t|L)?[@diouxXeEfFgGaAcsCSpn]"
 _PYTHON = rf"%(?:\([^()\n]*\))?[-+ #0]*+{_WIDTH}[hlL]?[diouxXeEfFgGcrsa]"
 _GCC_QUOTE = r"%<[^%\n]*+(?:%[qwlzt+#]*+[A-Za-z][^%\n]*+)?%>"
@@ -58,7 +59,7 @@ FORMATS = {
     "python-format": Syntax(re.compile(_PYTHON), "%", "", _NUMBERED),
     "python-brace-format": Syntax(re.compile(_BRACE), "{}", "brace", _NAMED_BRACE),
     "java-format": Syntax(re.compile(r"\{\d+(?:,[^{}\n]*)?\}"), "'", unnumbered=False, has_quotes=True),
-    "java-printf-format": Syntax(re.compile(_C + r"(?:[bBhHsScCdoxXeEfgGaAn]|[tT][A-Za-z])"), "%", "dollar", _NUMBERED),
+    "java-printf-format": Syntax(re.compile(_JAVA), "%", "dollar", _NUMBERED),
     "csharp-format": Syntax(re.compile(r"\{\d+(?:[,:][^{}\n]*+)?\}"), "{}", unnumbered=False),
     "javascript-format": Syntax(re.compile(_C + r"[dsfjoOicxXbeEgGaA]"), "%", "dollar", _NUMBERED),
     "scheme-format": _LISP,
@@ -111,7 +112,7 @@ USUAL = Syntax(
     re.compile(
         r"\$?\{\{[^{}\n]{1,80}\}\}|[$#%@]?\{[^{}\s]{0,64}\}"
         rf"|%\([^()\s]+\)[-+ #0]*+{_WIDTH}[diouxXeEfFgGcrsa](?!\w)"
-        r"|%(?:\d++\$)?[-+#0']*+\d*+(?:\.\d++)?(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGcsp@]"
+        r"|%(?:\d++\$)?[-+#0',(]*+\d*+(?:\.\d++)?(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGcsp@]"
         rf"(?:(?!\w)|x(?=%)|(?<=[dsfu]){_UNIT}(?!\w))"
         r"|%L?[1-9]\d?(?![\w%$]|[.,]\d)|%n(?:(?![\w%])|(?=%n|[A-Z]))|(?<![\w%])%[A-Za-z_]\w{2,}%(?!\w)"
         r"|(?<!\w)@[A-Z][A-Z0-9_]*@|(?<![\w:.]):[a-z]\w++(?![\w:`])|(?<![\w$])\$[A-Za-z_]\w*|%%"

@@ -709,13 +709,13 @@ _IS_RAISED = re.compile(
 
 def _with_notes(items: Sequence[_Item]) -> list[_Item]:
     """Return the pieces of a line; the raised mark of a note behind a word is a point, no part of the word."""
-    texts = [item.text if item.kind == "text" else "" for item in items]
+    texts = [piece.text if piece.kind == "text" else "" for piece in items]
     result = list(items)
-    for i, item in enumerate(items):
-        if item.kind == "text" and _IS_RAISED.search(item.style[0]):
+    for i, piece in enumerate(items):
+        if piece.kind == "text" and _IS_RAISED.search(piece.style[0]):
             before, after = texts[i - 1] if i else "", texts[i + 1] if i + 1 < len(items) else ""
-            if is_note(before, item.text, after, is_raised=True):
-                result[i] = _Item("point", item.parts)
+            if is_note(before, piece.text, after, is_raised=True):
+                result[i] = _Item("point", piece.parts)
     return result
 
 

@@ -37,6 +37,7 @@ _HYPHENED = re.compile(r"-(?=[^\W\d_])")
 _BEFORE_HYPHEN = re.compile(rf"(?=.*[^\W\d_])(?:[\w{MARKS}]++-)+")  # "mid-" of "mid-1990s", "2-for-" of "2-for-1"
 _AND_HYPHEN = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{MARKS}])*+-\w")  # "th-c" in "18th-century"
 _BETWEEN_BLOCKS = re.compile(r"</?(?:br|p|div|li|[uod]l|d[td]|t[dhr]|h[1-6]|hr|option)\b", re.IGNORECASE)
+_LINE_END = re.compile(r"(?:\\[nrt])+")  # as strings of programs write it
 _LONGEST = 100
 """Most characters of a hyphenated word on each side of its number."""
 
@@ -77,10 +78,17 @@ def without(text: str, spans: Sequence[Span]) -> tuple[str, list[Cut]]:
             bare = bare[:-1]
         elif before == _OPENS and follows.isspace():
             last += 1
-        elif kind == "markup" and joins(bare, text[last : last + REACH]) and _BETWEEN_BLOCKS.match(text, start):
+        elif _parts_words(kind, text, start, end, bare):
             bare += " "
         cuts.append(Cut(text[start:end], kind, len(bare.rstrip()), before, after))
     return (bare + text[last:]).rstrip(), cuts
+
+
+def _parts_words(kind: str, text: str, start: int, end: int, before: str) -> bool:
+    """True if the words that touch a part on both sides are two: at a tag such as ``<br>``, or at a line's end."""
+    if kind == "markup":
+        return joins(before, text[end : end + REACH]) and _BETWEEN_BLOCKS.match(text, start) is not None
+    return bool(text[end : end + 1].strip()) and _LINE_END.fullmatch(text, start, end) is not None
 
 
 def _n_closing(text: str, start: int, end: int) -> int:
@@ -369,6 +377,8 @@ def _space(left_part: str | Cut, right_part: str | Cut, gap: str, unspaced: tupl
     """
     left, right = (part if isinstance(part, str) else part.text for part in (left_part, right_part))
     if left[-1:].isspace():  # of a list mark
+        return ""
+    if any(isinstance(part, Cut) and _LINE_END.fullmatch(part.text) for part in (left_part, right_part)):
         return ""
     before, after = _touching(left, len(left), -1), _touching(right, 0, 1)
     if (isinstance(left_part, str) and before == _OPENS) or (isinstance(right_part, str) and after == _CLOSES):

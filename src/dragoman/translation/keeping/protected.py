@@ -109,7 +109,8 @@ PATTERNS = {
         # formulas of LaTeX; between single dollar signs, which may be prices, what has a sign of one
         r"\\\([^\n]{1,300}?\\\)|\\\[[^\n]{1,300}?\\\]|\$\$[^$\n]{1,300}\$\$",
         r"(?<![\w$])\$(?=[^\s$][^$\n]{0,200}?[\\^_{}=])[^$\n\"#;]{1,200}(?<!\s)\$(?![\w$])",
-        r"(?<=[\w.,:;!?)\"'])(?:\\[nrt])+(?=[A-Z\d\"'(]|\s*$)",  # of strings: "Hello\nWorld"
+        # of strings: "Hello\nWorld"; what a small letter follows right behind a word may be LaTeX
+        r"(?<=[\w.,:;!?)\"'])(?:\\[nrt])+(?=[A-Z\d\"'(]|\s*$)|(?<=[.,:;!?)])(?:\\[nrt])+|(?:\\n){2,}|\\u[0-9A-Fa-f]{4}",
     ),
     "markup": (
         r"<!--(?:[^<]|<(?!!--)){0,2000}?-->",
@@ -140,8 +141,8 @@ PATTERNS = {
         r"[$#%@]?\{[^{}\s]{0,64}\}",  # {name}, {0}, {}, ${NAME}, #{name}
         r"\{\w+,\s*(?:plural|select|selectordinal|number|date|time)\b(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}",  # ICU
         r"(?<![\d%])%(?:\d++\$)?+#@\w++@",  # of Xcode
-        r"(?<![\d%])%\(\w++\)[#0+-]*+\d*+(?:\.\d++)?+[diouxXeEfFgGcrsa]",
-        r"(?<![\d%])%(?:\d++\$)?+[#0+-]*+\d*+(?:\.\d++)?+(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsap@](?![A-Za-z0-9])",
+        r"(?<![\d%])%\(\w++\)[#0+,(-]*+\d*+(?:\.\d++)?+[diouxXeEfFgGcrsa]",
+        r"(?<![\d%])%(?:\d++\$)?+[#0+,(-]*+\d*+(?:\.\d++)?+(?:hh?|ll?|[jzt])?[diouxXeEfFgGcrsap@](?![A-Za-z0-9])",
         rf"{_START}(?<!%)%[A-Za-z_][A-Za-z0-9_.-]{{0,60}}[A-Za-z0-9_]%(?!{_W}|%)",  # of Symfony, of Windows
         r"\$t\([^()\s]{1,64}\)",  # of i18next
         rf"{_START}(?<!\$)\$[A-Za-z_]{_W}*",
