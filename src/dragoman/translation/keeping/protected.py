@@ -369,7 +369,8 @@ def _without(part: str, text: str, most: int) -> tuple[int, str]:
 
     Those that touch no letter or digit come first: the plus sign of "a + b" before that of "+25".
     """
-    free, touching = [], []
+    free: list[int] = []
+    touching: list[int] = []
     start = text.find(part)
     while start >= 0:
         end = start + len(part)
