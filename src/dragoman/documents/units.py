@@ -144,6 +144,7 @@ def join_points(unit: Unit) -> None:
 
 
 _NOTE = re.compile(r"(?:\d{1,4}|[*\u2020\u2021\u00a7\u00b6]{1,3})(?:[,\u2013-](?:\d{1,4}|[*\u2020\u2021]))*")
+_LONGEST_NOTE = 12
 _LETTER_OF_NOTE = re.compile(rf"{_NOTE.pattern}|[abcd]")
 _BEFORE_NOTE = frozenset(".,;:!?)]\"'\u201d\u2019\u00bb\u201c")
 
@@ -160,36 +161,39 @@ def is_note(before: str, text: str, after: str, is_raised: bool) -> bool:
     return is_behind_word and not after[:1].isalnum() and marks.fullmatch(text) is not None
 
 
+_MOST_AROUND = 4
+"""Most elements around the mark of a note, such as those of ``<sup><a>3</a></sup>``."""
+
+
 def join_notes(unit: Unit) -> None:
     """Make a placeholder of each element that holds no more than the mark of a note, or an exponent, behind a word.
 
     The model would read ``house<sup>2</sup>`` as one word, "house2", and lose the mark. H<sub>2</sub>O stays a word.
     """
-    tags: list[Tag] = []
-    i = cut = 0
-    while i < len(unit.tags):
-        tag = unit.tags[i]
-        middle = i
-        while middle < len(unit.tags) and unit.tags[middle].kind == "open" and unit.tags[middle].place == tag.place:
-            middle += 1
-        last = 2 * middle - i
-        closing = unit.tags[middle:last]
-        place = tag.place - cut
-        end = closing[0].place - cut if closing and len(closing) == middle - i else place
-        is_raised = any(own.name == "sup" for own in unit.tags[i:middle])
-        are_closing = all(own.kind == "close" and own.place - cut == end for own in closing)
-        before, after = unit.text[max(0, place - 1) : place], unit.text[end : end + 1]
-        if place < end and are_closing and is_note(before, unit.text[place:end], after, is_raised):
-            opening = [part for own in unit.tags[i:middle] for part in own.parts]
-            rest = [part for own in closing for part in own.parts]
-            tags.append(Tag(place, (*opening, unit.escape(unit.text[place:end]), *rest)))
-            unit.text = unit.text[:place] + unit.text[end:]
-            cut += end - place
-            i = last
+    tags, text = unit.tags, unit.text
+    joined: list[Tag] = []
+    kept: list[str] = []  # text, without the marks
+    at = cut = i = 0
+    while i < len(tags):
+        start = tags[i].place
+        n = 0
+        while n < _MOST_AROUND and i + n < len(tags) and tags[i + n].kind == "open" and tags[i + n].place == start:
+            n += 1
+        opening, closing = tags[i : i + n], tags[i + n : i + 2 * n]
+        end = closing[0].place if n and len(closing) == n else start
+        is_raised = any(tag.name == "sup" for tag in opening)
+        encloses = start < end <= start + _LONGEST_NOTE and all(
+            (tag.kind, tag.place) == ("close", end) for tag in closing
+        )
+        if encloses and is_note(text[max(at, start - 1) : start], text[start:end], text[end : end + 1], is_raised):
+            before, after = ([part for tag in side for part in tag.parts] for side in (opening, closing))
+            joined.append(Tag(start - cut, (*before, unit.escape(text[start:end]), *after)))
+            kept.append(text[at:start])
+            at, cut, i = end, cut + end - start, i + 2 * n
         else:
-            tags.append(replace(tag, place=place))
+            joined.append(replace(tags[i], place=start - cut))
             i += 1
-    unit.tags = tags
+    unit.tags, unit.text = joined, "".join([*kept, text[at:]])
 
 
 _PARTS_WORDS = re.compile(
@@ -203,15 +207,17 @@ _ENDS_SENTENCE = frozenset(".!?:;,)")
 
 def part_words(unit: Unit) -> None:
     """Put a space behind line breaks and the like between two words: "one<br/>two" is no word."""
-    added = 0
+    text, at = unit.text, 0
+    kept: list[str] = []
     for i, tag in enumerate(unit.tags):
-        place = tag.place + added
-        unit.tags[i] = replace(tag, place=place)
-        before, after = unit.text[place - 1 : place] if place else "", unit.text[place : place + 1]
+        place = tag.place
+        unit.tags[i] = replace(tag, place=place + len(kept))
+        before, after = text[max(at, place - 1) : place], text[place : place + 1]
         ends = before in _ENDS_SENTENCE and after.isalpha()
-        if before and (ends or divides_word(unit.text, place)) and _PARTS_WORDS.match(_source_of(tag)):
-            unit.text = f"{unit.text[:place]} {unit.text[place:]}"
-            added += 1
+        if before and (ends or divides_word(text, place)) and _PARTS_WORDS.match(_source_of(tag)):
+            kept.append(text[at:place])
+            at = place
+    unit.text = " ".join([*kept, text[at:]])
 
 
 _ELEMENT = re.compile(r"<[^<>]*>")
