@@ -144,8 +144,8 @@ def bf16_is_faster() -> bool:
     """Return True if a product in bf16 takes less than two thirds of its time in float32, measured once.
 
     Native support alone is not enough: compared with float32, AMX is about ten times as fast, avx512_bf16 alone 2.7
-    times on AMD's Zen 4 but 0.6 times on Intel's processors. The differences are so large that other load does not
-    hide them.
+    times on AMD's Zen 4 but 0.6 times on Intel's processors. Beside other work the timing may err (13 to 27 of 100
+    times on Zen 4 with two busy cores), so a run that has begun keeps what it has chosen.
     """
     facts = capabilities()
     if not (facts.get("avx512_bf16") or facts.get("amx_bf16")):  # emulated: timing a product might take seconds

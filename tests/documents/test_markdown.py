@@ -897,3 +897,27 @@ def test_text_between_thematic_breaks_is_translated() -> None:
     content, report = translated(source)
     assert content == source.replace("The dog", "Тхе дог").replace("A cat", "А цат")
     assert report.left == ()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "_The \\_name field is read_ first.",
+        "- _Private members such as \\_value are hidden_",
+        "> _Open a\\_b and \\_c too_",
+        "_The \\_\\_init file is read_ first.",
+        "| _The \\_name field_ | dog |\n|---|---|\n| cat | x |",
+        "[_the \\_x link_](u)",
+        "_The name\\_ field_ of",
+        "~~the \\~\\~old dog~~ of",
+        "_The snake_case name_ of",
+    ],
+)
+def test_a_sign_that_is_text_does_not_become_emphasis(source: str) -> None:
+    """It lost its backslash, and the emphasis began or ended at another place."""
+    reader = MarkdownIt().enable(["table", "strikethrough"])
+    before, after = (reader.render(text) for text in (source, translated(source)[0]))
+    assert re.findall("<[^<>]*>", before) == re.findall("<[^<>]*>", after)
+    assert re.sub(r"(?<!<)(?<!</)[^\W_](?![^<>]*>)", "x", before) == re.sub(
+        r"(?<!<)(?<!</)[^\W_](?![^<>]*>)", "x", after
+    )

@@ -53,6 +53,26 @@ def times(folder: Path) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.parametrize("device", ["cpu", "auto"])
+def test_the_precision_that_was_timed_stays_whatever_a_second_timing_says(
+    device: str, config: dragoman.Config, begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same command could take the other one beside other work, and gave other weights without a word."""
+    resolve = training.resolve_precision
+    monkeypatch.setattr(
+        training, "resolve_precision", lambda asked, on: "bf16" if asked == "auto" else resolve(asked, on)
+    )
+    settings = ["train.precision=auto", f"train.device={device}"]
+    assert dragoman.Config.from_yaml(begun / "config.yaml").train.precision == "fp32"
+    dragoman.train(config, out=begun, overrides=settings, quiet=True)
+    assert dragoman.Config.from_yaml(begun / "config.yaml").train.precision == "fp32"
+
+
+def test_a_precision_that_is_named_counts(config: dragoman.Config, begun: Path) -> None:
+    dragoman.train(config, out=begun, overrides=["train.precision=bf16"], quiet=True)
+    assert dragoman.Config.from_yaml(begun / "config.yaml").train.precision == "bf16"
+
+
 @pytest.mark.parametrize("resume", [False, True], ids=["the same call", "--resume"])
 def test_it_becomes_the_undisturbed_run_and_its_text_is_not_prepared_again(
     resume: bool, config: dragoman.Config, whole: Path, begun: Path, listing: Callable[[Path], list[str]]

@@ -271,6 +271,7 @@ class TrainingPlan(NamedTuple):
     chosen: bool  # True if the sizes were chosen, not configured
     tokens_per_second: float | None  # speed by which they were chosen; None: they do not depend on it
     parent: Bundle | None  # the run to fine-tune
+    times_precision: bool = False  # True if a product was timed to choose the precision
     earlier: tuple[Config, tuple[Tokenizer, Tokenizer]] | None = None  # what a call that died has prepared
 
 
@@ -311,7 +312,7 @@ def _plan(config: ConfigOrText, options: TrainOptions, ticker: Ticker) -> Traini
     resolved, chosen, speed = resolve(config, options, ticker, parent and parent.config)
     if parent is not None and not options.new_subwords:
         refuse_other_tags(resolved, parent.src_tokenizer, options.from_run)
-    device = resolve_device(resolved.train.device)
+    device, times_precision = resolve_device(resolved.train.device), resolved.train.precision == "auto"
     settings = {"device": device.type, "precision": resolve_precision(resolved.train.precision, device)}
     resolved = resolved.model_copy(update={"train": resolved.train.model_copy(update=settings)})
     check_trainable(resolved)
@@ -329,7 +330,7 @@ def _plan(config: ConfigOrText, options: TrainOptions, ticker: Ticker) -> Traini
             ticker.say(f"warning: {warning}")
     if resolved.train.ema and resolved.train.average > 1:
         ticker.say("both train.ema and train.average are set: the bundle will hold the average of checkpoints")
-    return TrainingPlan(resolved, chosen, speed, parent)
+    return TrainingPlan(resolved, chosen, speed, parent, times_precision)
 
 
 def _subwords_of_parent(plan: TrainingPlan, options: TrainOptions) -> tuple[Tokenizer, Tokenizer] | None:
@@ -347,6 +348,13 @@ def _with_prepared(plan: TrainingPlan, run: Path, options: TrainOptions, ticker:
             f"{run} holds the beginning of a run with other text or other settings of data, or of another version of "
             "dragoman, without a checkpoint (--resume goes on with those): delete it, or choose another --out"
         )
+    if earlier is not None and plan.times_precision:  # timed once more beside other work it may be another
+        config, tokenizers = earlier
+        with contextlib.suppress(ConfigError):  # no configuration yet
+            begun = Config.from_yaml(run / "config.yaml").train
+            if begun.device == config.train.device:
+                train = config.train.model_copy(update={"precision": begun.precision})
+                earlier = config.model_copy(update={"train": train}), tokenizers
     return plan._replace(earlier=earlier)
 
 

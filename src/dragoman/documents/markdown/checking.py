@@ -146,8 +146,9 @@ class Checked:
             return True
         marks = self._marks_of_lines(write(unit.raw, translations))
         ways = ((str, False), (readable, False), (escaped, False), (all_escaped, False), (escaped, True))
-        # A star or a bracket that is text may become the partner of one that is markup, with as many of them as before.
-        is_misread = ("*" in text and any(_begins(tag, "*") for tag in unit.tags)) or (
+        # A sign or a bracket that is text may become the partner of one that is markup, with as many of them as before.
+        signs = [sign for sign, pattern in _SIGNS.items() if pattern.search(text)]
+        is_misread = any(_begins(tag, sign) for tag in unit.tags for sign in signs) or (
             not _is_nested(text) and any(_begins(tag, "[") for tag in unit.tags)
         )
         for escape, as_html in ways[2 * is_misread :]:
@@ -179,6 +180,10 @@ class Checked:
     def _without_quotes(self, written: str) -> str:
         """Return a unit without the markers of quotes in front of its lines; in MDX one may end a tag."""
         return written if self._mdx else _QUOTES.sub("\n", written)
+
+
+_SIGNS = {"*": re.compile(r"\*"), "_": re.compile(r"(?<!\w)_|_(?!\w)"), "~": re.compile("~")}
+"""Signs of emphasis, each with what may be one in a text; the underscore of snake_case is none."""
 
 
 def _begins(tag: Tag, sign: str) -> bool:

@@ -118,6 +118,8 @@ PATTERNS = {
         # Without a value, more than four words are no tag but text in angle brackets.
         r"</?[A-Za-z][\w:.-]*(?:(?:\s+[^\s<>]{1,60}){0,3}\s*|\s[^<>=]{0,300}=[^<>]{0,1000})/?>",
         r"&(?:#\d{1,7}|#x[0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
+        # of forums
+        r"\[/?(?:b|i|u|s|url|img|quote|code|color|size|center|list|spoiler)(?:=[^\[\]\n]{1,200})?\]",
         # emphasis of Markdown
         r"(?<![\w*])\*{2,3}(?=[^\W_])|(?<=[^\s*])\*{2,3}(?![\w*])|(?<![\w~])~~(?=\w)|(?<=[^\s~])~~(?![\w~])",
     ),
@@ -137,8 +139,11 @@ PATTERNS = {
         rf"{_START}(?<![.@/-])(?:[A-Za-z0-9-]{{2,63}}\.)+(?:{_DOMAINS})(?!{_W}|-)(?:/(?:{_URL_INSIDE}*{_URL_LAST})?)?",
     ),
     "placeholder": (
-        r"\$?\{\{\s*+[\w.|:-]{0,64}+\s*+\}\}",
-        r"[$#%@]?\{[^{}\s]{0,64}\}",  # {name}, {0}, {}, ${NAME}, #{name}
+        r"\$?\{\{\{?[^{}\n]{0,120}\}?\}\}",  # {{name}}, {{#if name}}
+        r"[$#%@]?\{[^{}\s]{0,64}\}|\{ \w[\w.]{0,62} \}",  # {name}, {0}, {}, ${NAME}, #{name}
+        # of Jinja, Blade, Template Toolkit, PHP
+        r"\{%[^{}\n]{1,120}%\}|\{#[^{}\n]{1,120}#\}|\{!![^{}\n]{1,120}!!\}|\[%[^\[\]\n]{1,120}%\]|<\?\w[^<>\n]{0,200}\?>",
+        r"\$\([A-Za-z_][\w.]{0,60}\)|%%\w{1,40}%%|(?<![\d%])%<\w{1,60}>[-+#0]*+\d*+(?:\.\d++)?+[A-Za-z]",
         r"\{\w+,\s*(?:plural|select|selectordinal|number|date|time)\b(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}",  # ICU
         r"(?<![\d%])%(?:\d++\$)?+#@\w++@",  # of Xcode
         r"(?<![\d%])%\(\w++\)[#0+,(-]*+\d*+(?:\.\d++)?+[diouxXeEfFgGcrsa]",
