@@ -85,7 +85,7 @@ class _Bare:
         opens, source_opens = (string.lstrip().startswith('"') for string in (text, source))
         if separator == "\t":  # here a quotation mark may be text, also at the beginning
             text = text.replace("\t", " ")
-            needs_quotes = can_quote and opens and not source_opens
+            needs_quotes = can_quote and opens and (not source_opens or text.rstrip().endswith('"'))
         else:
             needs_quotes = separator in text or opens or ('"' in text and '"' not in source)
         return f'"{_doubled(text)}"' if needs_quotes else text

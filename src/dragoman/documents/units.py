@@ -172,7 +172,7 @@ def join_notes(unit: Unit) -> None:
     """
     tags, text = unit.tags, unit.text
     joined: list[Tag] = []
-    kept: list[str] = []  # text, without the marks
+    pieces: list[str] = []  # text, without the marks
     at = cut = i = 0
     while i < len(tags):
         start = tags[i].place
@@ -188,12 +188,12 @@ def join_notes(unit: Unit) -> None:
         if encloses and is_note(text[max(at, start - 1) : start], text[start:end], text[end : end + 1], is_raised):
             before, after = ([part for tag in side for part in tag.parts] for side in (opening, closing))
             joined.append(Tag(start - cut, (*before, unit.escape(text[start:end]), *after)))
-            kept.append(text[at:start])
+            pieces.append(text[at:start])
             at, cut, i = end, cut + end - start, i + 2 * n
         else:
             joined.append(replace(tags[i], place=start - cut))
             i += 1
-    unit.tags, unit.text = joined, "".join([*kept, text[at:]])
+    unit.tags, unit.text = joined, "".join([*pieces, text[at:]])
 
 
 _PARTS_WORDS = re.compile(
@@ -208,16 +208,16 @@ _ENDS_SENTENCE = frozenset(".!?:;,)")
 def part_words(unit: Unit) -> None:
     """Put a space behind line breaks and the like between two words: "one<br/>two" is no word."""
     text, at = unit.text, 0
-    kept: list[str] = []
+    pieces: list[str] = []
     for i, tag in enumerate(unit.tags):
         place = tag.place
-        unit.tags[i] = replace(tag, place=place + len(kept))
+        unit.tags[i] = replace(tag, place=place + len(pieces))
         before, after = text[max(at, place - 1) : place], text[place : place + 1]
         ends = before in _ENDS_SENTENCE and after.isalpha()
         if before and (ends or divides_word(text, place)) and _PARTS_WORDS.match(_source_of(tag)):
-            kept.append(text[at:place])
+            pieces.append(text[at:place])
             at = place
-    unit.text = " ".join([*kept, text[at:]])
+    unit.text = " ".join([*pieces, text[at:]])
 
 
 _ELEMENT = re.compile(r"<[^<>]*>")

@@ -259,6 +259,7 @@ def _locked(out: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
                 f"{path}: exists and is not a journal of this version of dragoman; if an earlier version left it, "
                 "finish the file with that version; otherwise move it away or choose another name"
             )
+        keep_access(descriptor, out)  # notes hold words of the text
         try:
             with _opened(acquire(unfinished, wait=True)) as partial:
                 if not was_there and not first and partial.seek(0, os.SEEK_END):  # dragoman makes the journal first
