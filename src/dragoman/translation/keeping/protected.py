@@ -102,6 +102,8 @@ minus) and those that languages write differently (\u2116, \u2103)."""
 _BEFORE_OPTION = r"(?<![^\s(\[\"'\u201c\u2018=|/])"
 _EMOJI_UNIT = rf"{_EMOJI}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
 
+_FORUM = "b|i|u|s|url|img|quote|code|color|size|center|list|spoiler"
+
 PATTERNS = {
     "code": (
         r"(?<!`)(?P<ticks>`+)(?!`)[^\n]{1,1000}?(?<!`)(?P=ticks)(?!`)",  # inline code of Markdown
@@ -119,7 +121,7 @@ PATTERNS = {
         r"</?[A-Za-z][\w:.-]*(?:(?:\s+[^\s<>]{1,60}){0,3}\s*|\s[^<>=]{0,300}=[^<>]{0,1000})/?>",
         r"&(?:#\d{1,7}|#x[0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
         # of forums
-        r"\[/?(?:b|i|u|s|url|img|quote|code|color|size|center|list|spoiler)(?:=[^\[\]\n]{1,200})?\]",
+        rf"\[(?P<forum>{_FORUM})(?:=[^\[\]\n]{{1,200}})?\](?=[^\n]{{0,300}}?\[/(?P=forum)\])|\[/(?:{_FORUM})\]",
         # emphasis of Markdown
         rf"(?<!{_W})(?<!\*)\*{{2,3}}(?=[^\s*])|(?<=[^\s*])\*{{2,3}}(?!{_W}|\*)",
         rf"(?<!{_W})(?<!~)~~(?=[^\s~])|(?<=[^\s~])~~(?!{_W}|~)",
@@ -143,7 +145,8 @@ PATTERNS = {
         r"\$?\{\{\{?[^{}\n]{0,120}\}?\}\}",  # {{name}}, {{#if name}}
         r"[$#%@]?\{[^{}\s]{0,64}\}|\{ \w[\w.]{0,62} \}",  # {name}, {0}, {}, ${NAME}, #{name}
         # of Jinja, Blade, Template Toolkit, PHP
-        r"\{%[^{}\n]{1,120}%\}|\{#[^{}\n]{1,120}#\}|\{!![^{}\n]{1,120}!!\}|\[%[^\[\]\n]{1,120}%\]|<\?\w[^<>\n]{0,200}\?>",
+        r"\{%(?:[^{}\s]| (?! )){1,120}%\}|\{#[^{}\n]{1,120}#\}|\{!![^{}\n]{1,120}!!\}"
+        r"|\[%[^\[\]\n]{1,120}%\]|<\?\w[^<>\n]{0,200}\?>",
         r"\$\([A-Za-z_][\w.]{0,60}\)|%%\w{1,40}%%|(?<![\d%])%<\w{1,60}>[-+#0]*+\d*+(?:\.\d++)?+[A-Za-z]",
         r"\{\w+,\s*(?:plural|select|selectordinal|number|date|time)\b(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}",  # ICU
         r"(?<![\d%])%(?:\d++\$)?+#@\w++@",  # of Xcode
